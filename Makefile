@@ -1,0 +1,77 @@
+# Every target sets up what it needs: nothing is installed globally, and only
+# Python 3.11 or newer (with venv and pip), make and git are assumed.
+
+PYTHON  ?= python3
+CLUSTER ?= process
+ONCE    ?=
+IMAGE   ?= berth:dev
+IMAGE_PYTHON ?= 3.13
+BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
+
+UV     := .tools/uv/bin/uv
+VENV   := .venv
+READY  := $(VENV)/.ready
+RUN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check e2e bench image wheels chart crds lock node-prerequisites clean
+
+help: ## Print what the targets do
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedules (CLUSTER=process|kind|current, ONCE=1 to exit when they are bound)
+	@$(RUN)/python examples/demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
+
+test: $(READY) ## Every test this machine can run; says what it skipped and what that needs
+	@$(RUN)/pytest
+
+check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
+	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
+	@$(RUN)/ruff check --quiet .
+	@$(RUN)/lint-imports --no-logo 2>&1 || exit 1
+	@$(RUN)/mypy
+	@$(RUN)/pytest -q -m "not cluster and not nodes"
+
+e2e: $(READY) ## The stories on real nodes, in containers (kind)
+	@$(RUN)/pytest tests/e2e
+
+bench: $(READY) ## Decisions per second without a cluster, then pods per second with one
+	@$(RUN)/python bench/micro.py
+	@$(RUN)/pytest -q -s -m rate tests/integration
+
+image: wheels ## Build the container image IMAGE from BASE_IMAGE
+	docker build --build-arg BASE_IMAGE=$(BASE_IMAGE) -t $(IMAGE) .
+
+wheels: $(READY) ## The wheels the image is made of, for Python IMAGE_PYTHON, in dist/wheels
+	@UV=$(UV) PIP=.tools/uv/bin/pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
+
+chart: $(READY) ## Lint the chart and package it into dist/
+	@$(RUN)/helm lint --strict helm/berth
+	@$(RUN)/helm package helm/berth --destination dist
+
+crds: $(READY) ## Write crds/ from the models
+	@$(RUN)/python -m scheduler_operator.crds
+
+lock: $(UV) ## Resolve the dependencies anew into requirements.lock
+	@$(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+	  --no-emit-package berth-operator --no-emit-package berth-runtime --no-emit-package berth-devcluster \
+	  --group dev pyproject.toml --output-file requirements.lock
+
+node-prerequisites: $(READY) ## What kind needs from Debian where there is no container engine (asks apt, needs root)
+	@$(RUN)/python -m devcluster.kind prerequisites --install
+
+clean: ## Remove what was made in this directory (built binaries stay in the user's cache: 'devcluster bin' prints where)
+	rm -rf .venv .tools dist build .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Berth needs Python 3.11 or newer; '$(PYTHON)' is older or missing. Say which to use: make PYTHON=/path/to/python3"; exit 1; }
+	@echo "Setting up .tools and .venv (once)"
+	@$(PYTHON) -m venv .tools/uv || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; rm -rf .tools/uv; exit 1; }
+	@.tools/uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.8 || { rm -rf .tools/uv; exit 1; }
+
+$(READY): $(UV) requirements.lock operator/pyproject.toml scheduler_runtime/pyproject.toml devcluster/pyproject.toml
+	@test -x $(RUN)/python || $(UV) venv --quiet --no-python-downloads --python $(PYTHON) $(VENV)
+	@$(UV) pip sync --quiet --require-hashes requirements.lock
+	@$(UV) pip install --quiet --no-deps --no-build-isolation -e scheduler_runtime -e operator -e devcluster
+	@touch $@

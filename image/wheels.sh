@@ -1,0 +1,15 @@
+#!/bin/sh
+# wheels.sh DIRECTORY: everything the image installs, as wheels, with the versions of requirements.lock.
+set -eu
+out=$1
+rm -rf "$out" && mkdir -p "$out"
+"$UV" pip compile --quiet --no-header --no-annotate --generate-hashes --constraint requirements.lock \
+  --python-version "$IMAGE_PYTHON" --no-emit-package berth-runtime \
+  operator/pyproject.toml scheduler_runtime/pyproject.toml --output-file "$out/requirements.txt"
+"$PIP" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+  --python-version "$IMAGE_PYTHON" --dest "$out" --requirement "$out/requirements.txt"
+for distribution in scheduler_runtime operator; do
+  "$UV" build --quiet --wheel --no-build-isolation --python .venv/bin/python --out-dir "$out" "$distribution"
+done
+rm -f "$out/.gitignore"
+echo "$(ls "$out"/*.whl | wc -l) wheels for Python $IMAGE_PYTHON in $out"
