@@ -1,0 +1,25 @@
+"""Leader election by a Lease, by the rules of client-go, for every process of Berth.
+
+    elector = from_credentials(settings, on_started=..., on_stopped=..., on_new_leader=...)
+    threading.Thread(target=elector.run).start()
+
+The elector blocks a thread of its own and has a connection of its own, so that a busy event
+loop cannot make it late. It tells *until when* acting is safe (``leads_until``); whoever acts
+compares that with ``time.monotonic()`` right before each request.
+"""
+
+from scheduler_runtime.credentials import CredentialsError
+from scheduler_runtime.leadership.elector import Elector, Leases
+from scheduler_runtime.leadership.leases import HttpLeases, from_credentials
+from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, unique_identity
+
+__all__ = [
+    "CredentialsError",
+    "Elector",
+    "HttpLeases",
+    "LeaseError",
+    "LeaseSettings",
+    "Leases",
+    "from_credentials",
+    "unique_identity",
+]

@@ -1,0 +1,286 @@
+"""One candidate of an election: acquire, renew, release, by the rules of client-go.
+
+             acquire                    renew fails until renewDeadline, or stop()
+  standing by ────────► leading ──────────────────────────────────────────────────► stopped
+
+An elector runs once: whoever lost the lease ends its process, because work begun as a leader
+may still be on its way. The times in a Lease are never trusted. What counts is when, by our own
+monotonic clock, the record last changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from scheduler_runtime.leadership.record import JITTER, LeaseError, LeaseRecord, LeaseSettings, wall_time
+from scheduler_runtime.trouble import Trouble
+
+logger = logging.getLogger(__name__)
+
+Lease = dict[str, Any]
+NEVER = float("-inf")
+
+
+class Leases(Protocol):
+    """The Lease as the API server has it. Every method raises LeaseError, 404 and 409 included."""
+
+    def get(self, timeout: float) -> Lease: ...
+
+    def create(self, lease: Lease, timeout: float) -> Lease: ...
+
+    def update(self, lease: Lease, timeout: float) -> Lease: ...
+
+
+class Elector:
+    """Stands for election, leads, and says until when leading is safe.
+
+    ``on_started`` and ``on_stopped`` are called from the elector's thread and must return at
+    once. ``on_stopped`` is always called, also when leadership was never won.
+    """
+
+    def __init__(
+        self,
+        settings: LeaseSettings,
+        leases: Leases,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_started: Callable[[], None],
+        on_stopped: Callable[[], None],
+        on_new_leader: Callable[[str], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self._leases = leases
+        self._clock = clock
+        self._on_started = on_started
+        self._on_stopped = on_stopped
+        self._on_new_leader = on_new_leader
+        self._stopping = threading.Event()
+        self._release = True
+        self._leading = False
+        self._observed: Lease = {}
+        self._record = LeaseRecord()
+        self._observed_at = NEVER
+        self._sent_at = NEVER
+        self._reported = ""
+        self._chance = random.SystemRandom()
+        self._trouble = Trouble(logger, clock)
+
+    # What others ask, from any thread.
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process has won the election and not stopped since; see ``leads_until``."""
+        return self._leading
+
+    @property
+    def leads_until(self) -> float:
+        """The instant of the clock until which acting as the leader is safe; -inf when not leading.
+
+        It counts from the *sending* of the last successful renewal: another candidate waits for
+        a whole leaseDuration after that renewal arrived, which is later.
+        """
+        return self._sent_at + self.settings.renew_deadline if self._leading else NEVER
+
+    @property
+    def leader(self) -> str:
+        """The identity last seen in the Lease; empty before the first look."""
+        return self._record.holder
+
+    def check(self, tolerance: float = 20.0) -> str | None:
+        """Say what is wrong when a leader has not renewed long after its lease ran out.
+
+        A watchdog for a stuck elector: a healthy one has stopped leading long before.
+        """
+        age = self._clock() - self._observed_at
+        if self._leading and age > self.settings.lease_duration + tolerance:
+            return f"lease {self.settings.key}: not renewed for {age:.0f} s"
+        return None
+
+    # The life of an elector.
+
+    def run(self) -> None:
+        """Stand for election, lead until the lease is lost or ``stop`` is called, then return."""
+        try:
+            if self._acquire():
+                self._leading = True
+                logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key)
+                self._on_started()
+                self._renew()
+        finally:
+            self._leading = False
+            self._on_stopped()
+
+    def stop(self, *, release: bool = True) -> None:
+        """End ``run``. With ``release`` the lease is given up, so that another leads at once.
+
+        Release only when everything that acts as the leader has stopped.
+        """
+        self._release = release
+        self._stopping.set()
+
+    def _acquire(self) -> bool:
+        """Try, with pauses that differ between candidates, until it succeeds or we are stopped."""
+        period = self.settings.retry_period
+        while not self._stopping.is_set():
+            if self.attempt(self._clock() + self.settings.renew_deadline):
+                return True
+            self._stopping.wait(period + self._chance.random() * JITTER * period)
+        return False
+
+    def _renew(self) -> None:
+        while not self._stopping.wait(self.settings.retry_period):
+            if not self._renew_once():
+                logger.error("lost lease %s: %s", self.settings.key, self._trouble.sentence or "held by another")
+                return  # and do not release: what was begun as the leader may not have ended yet
+        self._leading = False
+        if self._release:
+            self.release()
+
+    def _renew_once(self) -> bool:
+        """Attempt again and again until one attempt succeeds or renewDeadline has passed."""
+        deadline = self._clock() + self.settings.renew_deadline
+        while not self.attempt(deadline):
+            pause = min(self.settings.retry_period, deadline - self._clock())
+            if pause <= 0:
+                return False
+            if self._stopping.wait(pause):
+                return True  # stopped on purpose, which is not a loss
+        return True
+
+    # One attempt.
+
+    def attempt(self, deadline: float) -> bool:
+        """Acquire the lease, or renew it; no request outlives ``deadline`` on the clock."""
+        try:
+            won = self._attempt(deadline)
+        except LeaseError as error:
+            self._trouble.begins(f"lease {self.settings.key}: {error}")
+            won = False
+        else:
+            self._trouble.ends()
+        self._report_leader()
+        return won
+
+    def _attempt(self, deadline: float) -> bool:
+        if self._holds() and self._valid():
+            try:
+                self._write(self._ours(replace(self._record, renew_time=wall_time())), deadline)
+            except LeaseError as error:
+                logger.debug("lease %s: renewing what was last seen failed: %s", self.settings.key, error)
+            else:
+                return True
+        try:
+            found = self._request(self._leases.get, deadline)
+        except LeaseError as error:
+            if error.status != 404:
+                raise
+            self._create(deadline)
+            return True
+        self._observe(found, self._clock())
+        if self._record.holder and not self._holds() and self._valid():
+            return False
+        now = wall_time()
+        if self._holds():
+            record = replace(self._record, renew_time=now)
+        else:
+            record = LeaseRecord(acquire_time=now, renew_time=now, transitions=self._record.transitions + 1)
+        self._write(self._ours(record), deadline)
+        return True
+
+    def release(self) -> bool:
+        """Give the lease up if it is still ours; say whether it is given up."""
+        deadline = self._clock() + self.settings.renew_deadline
+        try:
+            self._observe(self._request(self._leases.get, deadline), self._clock())
+            if not self._holds():
+                return False
+            now = wall_time()
+            self._write(
+                replace(self._record, holder="", duration_seconds=1, acquire_time=now, renew_time=now), deadline
+            )
+        except LeaseError as error:
+            logger.warning("lease %s was not released, others wait until it runs out: %s", self.settings.key, error)
+            return False
+        logger.info("released lease %s", self.settings.key)
+        return True
+
+    def _holds(self) -> bool:
+        return self._record.holder == self.settings.identity
+
+    def _valid(self) -> bool:
+        """Whether the lease last seen still runs, by its own duration and our own clock."""
+        return self._observed_at + self._record.duration_seconds > self._clock()
+
+    def _ours(self, record: LeaseRecord) -> LeaseRecord:
+        return replace(record, holder=self.settings.identity, duration_seconds=int(self.settings.lease_duration))
+
+    def _observe(self, lease: Lease, at: float) -> None:
+        record = LeaseRecord.from_lease(lease)
+        self._observed = lease
+        if record != self._record:
+            self._record, self._observed_at = record, at
+
+    def _create(self, deadline: float) -> None:
+        now = wall_time()
+        metadata = {"namespace": self.settings.namespace, "name": self.settings.name}
+        lease = self._ours(LeaseRecord(acquire_time=now, renew_time=now)).onto(
+            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+        )
+        sent_at = self._clock()
+        try:
+            created = self._request(lambda timeout: self._leases.create(lease, timeout), deadline)
+        except LeaseError as error:
+            if error.status != 403:
+                raise
+            raise LeaseError(
+                "does not exist and may not be created; create it, or grant create on "
+                f"leases.coordination.k8s.io in namespace {self.settings.namespace}",
+                error.status,
+            ) from error
+        self._accept(created, sent_at)
+
+    def _write(self, record: LeaseRecord, deadline: float) -> None:
+        lease = record.onto(self._observed)
+        sent_at = self._clock()
+        self._accept(self._request(lambda timeout: self._leases.update(lease, timeout), deadline), sent_at)
+
+    def _accept(self, written: Lease, sent_at: float) -> None:
+        """Take over what the API server stored. Safe time counts from the sending, not the answer."""
+        now = self._clock()
+        self._observe(written, now)
+        self._observed_at = now
+        self._sent_at = sent_at
+
+    def _request(self, send: Callable[[float], Lease], deadline: float) -> Lease:
+        """Send from a thread that may be left behind, so that nothing can outlive the deadline."""
+        timeout = min(self.settings.request_timeout, deadline - self._clock())
+        if timeout <= 0:
+            raise LeaseError("no time left before renewDeadline")
+        answer: list[Lease | Exception] = []
+
+        def fill() -> None:
+            try:
+                answer.append(send(timeout))
+            except Exception as error:  # noqa: BLE001  raised again in the thread that waits
+                answer.append(error)
+
+        thread = threading.Thread(target=fill, name="lease-request", daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if not answer:
+            raise LeaseError(f"no answer within {timeout:.1f} s")
+        if isinstance(answer[0], Exception):
+            raise answer[0]
+        return answer[0]
+
+    def _report_leader(self) -> None:
+        if self._record.holder != self._reported:
+            self._reported = self._record.holder
+            if self._on_new_leader:
+                self._on_new_leader(self._reported)

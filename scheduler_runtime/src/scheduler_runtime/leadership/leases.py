@@ -1,0 +1,138 @@
+"""The Lease over HTTP, on a blocking connection that nothing else uses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from scheduler_runtime import credentials as credentials_of
+from scheduler_runtime.credentials import Credentials, CredentialsError
+from scheduler_runtime.leadership.elector import Elector, Lease
+from scheduler_runtime.leadership.record import LeaseError, LeaseSettings
+
+
+class HttpLeases:
+    """Reads and writes one Lease. An exchange that does not end well ends its connection too."""
+
+    def __init__(self, credentials: Credentials, namespace: str, name: str, user_agent: str = "berth") -> None:
+        self._credentials = credentials
+        self._url = urlsplit(credentials.server)
+        self._collection = f"{self._url.path}/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases"
+        self._object = f"{self._collection}/{quote(name)}"
+        self._user_agent = user_agent
+        self._idle: http.client.HTTPConnection | None = None
+
+    def get(self, timeout: float) -> Lease:
+        return self._exchange("GET", self._object, None, timeout)
+
+    def create(self, lease: Lease, timeout: float) -> Lease:
+        return self._exchange("POST", self._collection, lease, timeout)
+
+    def update(self, lease: Lease, timeout: float) -> Lease:
+        return self._exchange("PUT", self._object, lease, timeout)
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        idle, self._idle = self._idle, None
+        if idle:
+            idle.close()
+
+    def _exchange(self, method: str, path: str, body: Lease | None, timeout: float) -> Lease:
+        idle, self._idle = self._idle, None  # a request left behind keeps its connection to itself
+        connection = idle or self._connect(timeout)
+        give_up_at = time.monotonic() + timeout
+        try:
+            status, payload = self._send(connection, method, path, body, timeout)
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise LeaseError(f"{method} failed: {str(error) or type(error).__name__}") from error
+        except CredentialsError as error:
+            connection.close()
+            raise LeaseError(str(error)) from error
+        if status == http.HTTPStatus.UNAUTHORIZED:
+            self._credentials.refused()
+        if time.monotonic() < give_up_at:
+            self._idle = connection
+        else:
+            connection.close()
+        return _lease(method, status, payload)
+
+    def _send(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: Lease | None, timeout: float
+    ) -> tuple[int, bytes]:
+        headers = {"Accept": "application/json", "User-Agent": self._user_agent, **self._credentials.headers()}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if connection.sock is None:
+            connection.connect()
+        connection.sock.settimeout(timeout)
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        host, port = self._url.hostname or "", self._url.port
+        if self._credentials.tls is None:
+            return http.client.HTTPConnection(host, port or 80, timeout=timeout)
+        return _NamedHTTPSConnection(
+            host, port or 443, timeout=timeout, context=self._credentials.tls, expect=self._credentials.server_name
+        )
+
+
+class _NamedHTTPSConnection(http.client.HTTPSConnection):
+    """HTTPS that expects another name in the certificate than the host's."""
+
+    def __init__(self, host: str, port: int, *, timeout: float, context: ssl.SSLContext, expect: str | None) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._tls = context
+        self._expect = expect or host
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self.host, self.port), self.timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._tls.wrap_socket(plain, server_hostname=self._expect)
+
+
+def from_credentials(
+    settings: LeaseSettings,
+    *,
+    kubeconfig: str = "",
+    user_agent: str = "berth",
+    clock: Callable[[], float] = time.monotonic,
+    on_started: Callable[[], None],
+    on_stopped: Callable[[], None],
+    on_new_leader: Callable[[str], None] | None = None,
+) -> Elector:
+    """Make an elector that reads its credentials where every process of Berth does.
+
+    Raises CredentialsError.
+    """
+    credentials = credentials_of.load(kubeconfig)
+    leases = HttpLeases(credentials, settings.namespace, settings.name, user_agent)
+
+    def stopped() -> None:
+        leases.close()
+        on_stopped()
+
+    return Elector(
+        settings, leases, clock=clock, on_started=on_started, on_stopped=stopped, on_new_leader=on_new_leader
+    )
+
+
+def _lease(method: str, status: int, payload: bytes) -> Lease:
+    """Read an answer; a refusal is told in the API server's own words."""
+    try:
+        answer: Any = json.loads(payload)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise LeaseError(f"{method} answered {status} with something that is not an object", status)
+    if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
+        raise LeaseError(f"{method} answered {status}: {answer.get('message', '')}", status)
+    return answer

@@ -1,0 +1,108 @@
+"""What a Lease says about who leads, and the settings of one election."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+JITTER = 1.2
+
+
+class LeaseError(Exception):
+    """A request about the Lease failed; ``status`` is the HTTP status, 0 without an answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """One election: which Lease, who we are, and its three times in seconds.
+
+    Raises ValueError, naming the setting, for times with which an election cannot work.
+    """
+
+    namespace: str
+    name: str
+    identity: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        for setting in ("namespace", "name", "identity"):
+            if not getattr(self, setting):
+                raise ValueError(f"{setting}: is empty; an election needs it")
+        if self.retry_period <= 0:
+            raise ValueError(f"retryPeriod: {self.retry_period:g}s is not greater than zero")
+        if self.lease_duration < 1:
+            raise ValueError(f"leaseDuration: {self.lease_duration:g}s is less than 1s, the least a Lease can say")
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError(
+                f"leaseDuration: {self.lease_duration:g}s is not greater than renewDeadline {self.renew_deadline:g}s"
+            )
+        if self.renew_deadline <= JITTER * self.retry_period:
+            raise ValueError(
+                f"renewDeadline: {self.renew_deadline:g}s is not greater than "
+                f"{JITTER} × retryPeriod {self.retry_period:g}s"
+            )
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def request_timeout(self) -> float:
+        """How long one request may take: short enough for a second try before the deadline."""
+        return self.renew_deadline / 2
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """The part of a Lease's spec that an election reads and writes, times as they are on the wire."""
+
+    holder: str = ""
+    duration_seconds: int = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    transitions: int = 0
+
+    @classmethod
+    def from_lease(cls, lease: Mapping[str, Any]) -> LeaseRecord:
+        """Read a Lease, which may have no spec yet."""
+        spec = lease.get("spec") or {}
+        return cls(
+            holder=spec.get("holderIdentity") or "",
+            duration_seconds=spec.get("leaseDurationSeconds") or 0,
+            acquire_time=spec.get("acquireTime") or "",
+            renew_time=spec.get("renewTime") or "",
+            transitions=spec.get("leaseTransitions") or 0,
+        )
+
+    def onto(self, lease: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``lease`` with this record written into it and everything else kept."""
+        spec = dict(lease.get("spec") or {})
+        spec["holderIdentity"] = self.holder
+        spec["leaseDurationSeconds"] = self.duration_seconds
+        spec["leaseTransitions"] = self.transitions
+        for name, instant in (("acquireTime", self.acquire_time), ("renewTime", self.renew_time)):
+            if instant:
+                spec[name] = instant
+            else:
+                spec.pop(name, None)
+        return {**lease, "spec": spec}
+
+
+def wall_time() -> str:
+    """Return now as a Lease writes it. For people to read: no decision depends on it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def unique_identity() -> str:
+    """Return a name for this process that no other process and no later one shares."""
+    return f"{platform.node()}_{uuid.uuid4()}"
