@@ -1,0 +1,76 @@
+"""The plugins: which this build has, which upstream has, and what each minor version enables.
+
+Data only. Nothing here imports plugin code or numpy, so that the operator and a linter start in a blink.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .args import IN_TREE_ARGS
+from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from .in_tree import DECLARATIONS
+from .kubernetes_version import Version
+from .versions import DefaultSet, v1_35, v1_36, v1_37
+
+__all__ = [
+    "BASE_RULES",
+    "HOOK_POINTS",
+    "IN_TREE_ARGS",
+    "Action",
+    "ClusterEvent",
+    "Declaration",
+    "DefaultSet",
+    "PluginArgs",
+    "Rule",
+    "Version",
+    "Watch",
+    "defaults",
+    "find",
+    "in_tree",
+    "known",
+    "nearest",
+]
+
+BASE_RULES: tuple[Rule, ...] = (
+    Rule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch")),
+    Rule(api_groups=("",), resources=("nodes", "pods"), verbs=("get", "list", "watch")),
+    Rule(api_groups=("",), resources=("pods/status",), verbs=("patch",)),
+)
+"""What every scheduler needs, whichever plugins it runs. Its Lease and its ConfigMap are namespaced and not here."""
+
+_IN_TREE: Mapping[str, Declaration] = MappingProxyType({each.name: each for each in DECLARATIONS})
+_VERSIONS: tuple[DefaultSet, ...] = (v1_35.DEFAULTS, v1_36.DEFAULTS, v1_37.DEFAULTS)
+
+
+def in_tree() -> Mapping[str, Declaration]:
+    """The plugins that this build has, by name."""
+    return _IN_TREE
+
+
+def find(name: str) -> Declaration | None:
+    """The declaration of the plugin called ``name``, if this build has it."""
+    return _IN_TREE.get(name)
+
+
+def defaults(version: Version) -> DefaultSet:
+    """The data of ``version``'s minor; of the nearest one that is known, when it is older or newer than all."""
+    chosen = _VERSIONS[0]
+    for candidate in _VERSIONS:
+        if version.at_least(candidate.minor):
+            chosen = candidate
+    return chosen
+
+
+def known(name: str, version: Version) -> bool:
+    """Whether kube-scheduler of ``version`` has a plugin called ``name``, whether or not this build has it."""
+    return name in defaults(version).extends
+
+
+def nearest(name: str) -> list[str]:
+    """The plugin names that are written most like ``name``, the best first; empty when none is near."""
+    names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS for plugin in each.extends)})
+    lower = {candidate.lower(): candidate for candidate in names}
+    return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]

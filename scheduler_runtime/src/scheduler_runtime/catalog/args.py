@@ -1,0 +1,267 @@
+"""The arguments of the in-tree plugins: fields, defaults and rules of KubeSchedulerConfiguration v1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from .checks import (
+    At,
+    DurationField,
+    check_qualified_name,
+    field_problem,
+    is_qualified_name,
+    label_problem,
+    refuse,
+)
+from .declaration import PluginArgs
+
+Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+QualifiedName = Annotated[str, AfterValidator(check_qualified_name)]
+
+
+class ResourceSpec(PluginArgs):
+    """A resource and what it counts for. Weight 0 counts as the default, 1."""
+
+    name: str = ""
+    weight: Annotated[int, AfterValidator(lambda weight: weight or 1), Field(ge=1, le=100)] = 1
+
+
+_CPU_AND_MEMORY = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
+
+
+class UtilizationShapePoint(PluginArgs):
+    """At this utilization, in percent, a resource scores this much, from 0 to 10."""
+
+    utilization: Annotated[int, Field(ge=0, le=100)] = 0
+    score: Annotated[int, Field(ge=0, le=10)] = 0
+
+
+def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+    for index in range(1, len(shape)):
+        before, here = shape[index - 1].utilization, shape[index].utilization
+        if here <= before:
+            message = f"{here} is not greater than {before} before it; utilization values must increase"
+            refuse([((index, "utilization"), message)])
+    return shape
+
+
+Shape = Annotated[tuple[UtilizationShapePoint, ...], Field(min_length=1), AfterValidator(_increasing)]
+
+
+class RequestedToCapacityRatioParam(PluginArgs):
+    """The function from utilization to score."""
+
+    shape: Shape
+
+
+class ScoringStrategy(PluginArgs):
+    """How NodeResourcesFit scores: which way, and which resources."""
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
+    resources: tuple[ResourceSpec, ...] = _CPU_AND_MEMORY
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @field_validator("resources")
+    @classmethod
+    def _default_resources(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        return resources or _CPU_AND_MEMORY
+
+    @model_validator(mode="after")
+    def _ratio_with_its_type(self) -> ScoringStrategy:
+        ratio = self.type == "RequestedToCapacityRatio"
+        at: At = ("requestedToCapacityRatio",)
+        if ratio and self.requested_to_capacity_ratio is None:
+            refuse([(at, "is required when type is RequestedToCapacityRatio")])
+        if not ratio and self.requested_to_capacity_ratio is not None:
+            refuse([(at, f"must be left out when type is {self.type}")])
+        return self
+
+
+class NodeResourcesFitArgs(PluginArgs):
+    """Arguments of NodeResourcesFit."""
+
+    ignored_resources: tuple[QualifiedName, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy = ScoringStrategy(type="LeastAllocated")
+
+    @field_validator("ignored_resource_groups")
+    @classmethod
+    def _groups_are_prefixes(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        refuse(
+            ((index,), f"{group!r} is not a resource group: the part before the '/', such as example.com")
+            for index, group in enumerate(groups)
+            if "/" in group or not is_qualified_name(group)
+        )
+        return groups
+
+
+class NodeResourcesBalancedAllocationArgs(PluginArgs):
+    """Arguments of NodeResourcesBalancedAllocation."""
+
+    resources: tuple[ResourceSpec, ...] = _CPU_AND_MEMORY
+
+    @field_validator("resources")
+    @classmethod
+    def _distinct_and_unweighted(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
+        refuse(_balanced_problems(resources))
+        return resources or _CPU_AND_MEMORY
+
+
+def _balanced_problems(resources: Sequence[ResourceSpec]) -> Iterator[tuple[At, str]]:
+    names = [resource.name for resource in resources]
+    for index, resource in enumerate(resources):
+        if resource.name in names[:index]:
+            yield (index, "name"), f"{resource.name!r} is named twice"
+        if resource.weight != 1:
+            yield (index, "weight"), f"{resource.weight} must be 1: balance knows no weights"
+
+
+class NodeSelectorRequirement(PluginArgs):
+    """One condition on a label, or on the field metadata.name."""
+
+    key: str = ""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(PluginArgs):
+    """Conditions that must all hold. A term without any matches no node."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> NodeSelectorTerm:
+        refuse(
+            [
+                *_all_problems("matchExpressions", self.match_expressions, label_problem),
+                *_all_problems("matchFields", self.match_fields, field_problem),
+            ]
+        )
+        return self
+
+
+def _all_problems(
+    name: str,
+    requirements: Sequence[NodeSelectorRequirement],
+    check: Callable[[str, str, Sequence[str]], tuple[At, str] | None],
+) -> Iterator[tuple[At, str]]:
+    for index, requirement in enumerate(requirements):
+        found = check(requirement.key, requirement.operator, requirement.values)
+        if found is not None:
+            yield (name, index, *found[0]), found[1]
+
+
+class NodeSelector(PluginArgs):
+    """Terms of which one must match."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(PluginArgs):
+    """A term and the points a matching node gets."""
+
+    weight: Int32 = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(PluginArgs):
+    """Node affinity as in a pod's spec."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+
+class NodeAffinityArgs(PluginArgs):
+    """Arguments of NodeAffinity."""
+
+    added_affinity: NodeAffinity | None = None
+
+
+class DefaultPreemptionArgs(PluginArgs):
+    """Arguments of DefaultPreemption."""
+
+    min_candidate_nodes_percentage: Annotated[int, Field(ge=0, le=100)] = 10
+    min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
+
+    @model_validator(mode="after")
+    def _some_candidates(self) -> DefaultPreemptionArgs:
+        if self.min_candidate_nodes_percentage == 0 and self.min_candidate_nodes_absolute == 0:
+            refuse(
+                [(("minCandidateNodesPercentage",), "0 leaves no candidate while minCandidateNodesAbsolute is 0 too")]
+            )
+        return self
+
+
+class InterPodAffinityArgs(PluginArgs):
+    """Arguments of InterPodAffinity."""
+
+    hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=100)] = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class TopologySpreadConstraint(PluginArgs):
+    """A default constraint. Its selector is deduced for each pod."""
+
+    max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    topology_key: QualifiedName
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    min_domains: Int32 | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class PodTopologySpreadArgs(PluginArgs):
+    """Arguments of PodTopologySpread."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: Literal["System", "List"] = "System"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PodTopologySpreadArgs:
+        refuse(self._problems())
+        return self
+
+    def _problems(self) -> Iterator[tuple[At, str]]:
+        if self.defaulting_type == "System" and self.default_constraints:
+            yield ("defaultingType",), "System excludes defaultConstraints; use List to give your own"
+        seen = set()
+        for index, constraint in enumerate(self.default_constraints):
+            pair = (constraint.topology_key, constraint.when_unsatisfiable)
+            if pair in seen:
+                yield ("defaultConstraints", index), f"{{{pair[0]}, {pair[1]}}} is constrained twice"
+            seen.add(pair)
+
+
+class VolumeBindingArgs(PluginArgs):
+    """Arguments of VolumeBinding."""
+
+    bind_timeout_seconds: Annotated[int, Field(ge=0, le=2**63 - 1)] = 600
+    shape: Shape | None = None
+
+
+class DynamicResourcesArgs(PluginArgs):
+    """Arguments of DynamicResources."""
+
+    filter_timeout: DurationField | None = None
+    binding_timeout: DurationField | None = None
+
+
+IN_TREE_ARGS: Mapping[str, type[PluginArgs]] = MappingProxyType(
+    {
+        "DefaultPreemption": DefaultPreemptionArgs,
+        "DynamicResources": DynamicResourcesArgs,
+        "InterPodAffinity": InterPodAffinityArgs,
+        "NodeAffinity": NodeAffinityArgs,
+        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+        "NodeResourcesFit": NodeResourcesFitArgs,
+        "PodTopologySpread": PodTopologySpreadArgs,
+        "VolumeBinding": VolumeBindingArgs,
+    }
+)
+"""Every in-tree plugin that takes arguments. The others take none."""

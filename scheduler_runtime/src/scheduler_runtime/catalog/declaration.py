@@ -1,0 +1,136 @@
+"""What a plugin says about itself: data that the operator, the config loader and the framework all read.
+
+A declaration needs no plugin code: permissions, watches and validation follow from it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from types import MappingProxyType
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+HOOK_POINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "pre_enqueue": "preEnqueue",
+        "sort_key": "queueSort",
+        "pre_filter": "preFilter",
+        "add_pod": "preFilter",
+        "remove_pod": "preFilter",
+        "filter": "filter",
+        "filter_row": "filter",
+        "post_filter": "postFilter",
+        "pre_score": "preScore",
+        "score": "score",
+        "normalize_score": "score",
+        "reserve": "reserve",
+        "unreserve": "reserve",
+        "permit": "permit",
+        "pre_bind_flight": "preBind",
+        "pre_bind": "preBind",
+        "bind": "bind",
+        "post_bind": "postBind",
+    }
+)
+"""The extension point, as a KubeSchedulerConfiguration names it, that enables each hook."""
+
+UNPOINTED_HOOKS = ("hint", "signature")
+"""Hooks that run for every enabled plugin that has them, at whichever point it is enabled."""
+
+
+class Action(IntFlag):
+    """What happened to an object: upstream's action types, combined with ``|``."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    """A node's taints or its ``spec.unschedulable`` changed."""
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    """Some request of a pod became smaller."""
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8188
+    """Any change of an object of any kind."""
+    ALL = 8191
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """A kind of change that may make a pod schedulable which the plugin rejected.
+
+    ``resource`` is ``Pod``, ``Node``, ``storage.k8s.io/CSINode`` and so on, or ``*`` for every kind.
+    """
+
+    resource: str
+    actions: Action
+
+    def covers(self, resource: str, action: Action) -> bool:
+        """Whether this registration is about ``action`` on ``resource``."""
+        return self.resource in (resource, "*") and bool(self.actions & action)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Objects that the plugin reads through its handle; the permission to watch them follows from it."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One RBAC rule. With an empty ``namespace`` it holds in the whole cluster."""
+
+    api_groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    resource_names: tuple[str, ...] = ()
+    namespace: str = ""
+
+
+class PluginArgs(BaseModel):
+    """The arguments of a plugin as a person writes them: camelCase, unknown fields refused, never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+
+
+Rules = tuple[Rule, ...] | Callable[[PluginArgs | None], tuple[Rule, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Everything known about a plugin without running it."""
+
+    name: str
+    hooks: tuple[str, ...]
+    args: type[PluginArgs] | None = None
+    rules: Rules = ()
+    watches: tuple[Watch, ...] = ()
+    events: tuple[ClusterEvent, ...] = ()
+
+    def __post_init__(self) -> None:
+        for hook in self.hooks:
+            if hook not in HOOK_POINTS and hook not in UNPOINTED_HOOKS:
+                known = ", ".join((*HOOK_POINTS, *UNPOINTED_HOOKS))
+                raise ValueError(f"{self.name}: {hook} is not a hook; the hooks are {known}")
+
+    @property
+    def points(self) -> frozenset[str]:
+        """The extension points at which the plugin can be enabled."""
+        return frozenset(HOOK_POINTS[hook] for hook in self.hooks if hook in HOOK_POINTS)
+
+    def rules_for(self, args: PluginArgs | None = None) -> tuple[Rule, ...]:
+        """The permissions that the plugin needs with these ``args``."""
+        return self.rules(args) if callable(self.rules) else self.rules

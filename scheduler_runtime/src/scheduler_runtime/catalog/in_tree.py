@@ -1,0 +1,58 @@
+"""The plugins this build has, and what they declare. The code is in ``scheduler_runtime.plugins``."""
+
+from __future__ import annotations
+
+from .args import IN_TREE_ARGS
+from .declaration import Action, ClusterEvent, Declaration, Rule
+
+_NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
+_TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
+
+DECLARATIONS: tuple[Declaration, ...] = (
+    Declaration(
+        name="SchedulingGates",
+        hooks=("pre_enqueue", "hint"),
+        events=(ClusterEvent("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),),
+    ),
+    Declaration(name="PrioritySort", hooks=("sort_key",)),
+    Declaration(
+        name="NodeUnschedulable",
+        hooks=("filter", "hint", "signature"),
+        events=(_NODE_OR_TAINT, _TOLERATION),
+    ),
+    Declaration(
+        name="NodeName",
+        hooks=("filter", "signature"),
+        events=(ClusterEvent("Node", Action.ADD),),
+    ),
+    Declaration(
+        name="TaintToleration",
+        hooks=("filter", "pre_score", "score", "normalize_score", "hint", "signature"),
+        events=(_NODE_OR_TAINT, _TOLERATION),
+    ),
+    Declaration(
+        name="NodeAffinity",
+        hooks=("pre_filter", "filter", "pre_score", "score", "normalize_score", "hint", "signature"),
+        args=IN_TREE_ARGS["NodeAffinity"],
+        events=(ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),),
+    ),
+    Declaration(
+        name="NodeResourcesFit",
+        hooks=("pre_filter", "filter", "pre_score", "score", "hint", "signature"),
+        args=IN_TREE_ARGS["NodeResourcesFit"],
+        events=(
+            ClusterEvent("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
+            ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
+        ),
+    ),
+    Declaration(
+        name="NodeResourcesBalancedAllocation",
+        hooks=("pre_score", "score", "signature"),
+        args=IN_TREE_ARGS["NodeResourcesBalancedAllocation"],
+    ),
+    Declaration(
+        name="DefaultBinder",
+        hooks=("bind",),
+        rules=(Rule(api_groups=("",), resources=("pods/binding",), verbs=("create",)),),
+    ),
+)

@@ -1,0 +1,24 @@
+"""Kubernetes 1.37: NodeName before NodeUnschedulable, preFilter for the node-local plugins, podGroupPostFilter."""
+
+from dataclasses import replace
+
+from . import v1_36
+
+_order = [entry for entry in v1_36.DEFAULTS.multi_point if entry[0] != "NodeName"]
+_order.insert(2, ("NodeName", 0))
+
+DEFAULTS = replace(
+    v1_36.DEFAULTS,
+    minor="1.37",
+    multi_point=tuple(_order),
+    extends={
+        **v1_36.DEFAULTS.extends,
+        "DefaultPreemption": ("postFilter", "preEnqueue", "podGroupPostFilter"),
+        "DeferredPodScheduling": ("preFilter", "filter", "permit"),
+        "DynamicResources": (*v1_36.DEFAULTS.extends["DynamicResources"], "podGroupPostFilter"),
+        "NodeName": ("preFilter", "filter"),
+        "NodeUnschedulable": ("preFilter", "filter"),
+        "TaintToleration": ("preFilter", "filter", "preScore", "score"),
+    },
+    points=(*v1_36.DEFAULTS.points, "podGroupPostFilter"),
+)

@@ -1,0 +1,43 @@
+"""The document a scheduler runs by: KubeSchedulerConfiguration v1, read, checked, expanded and written.
+
+Pure: no clock, no network, no disk, no numpy. Everything wrong with a document is told at once.
+"""
+
+from .document import (
+    API_VERSION,
+    DEFAULT_SCHEDULER_NAME,
+    ClientConnection,
+    DisabledPlugin,
+    Document,
+    Extender,
+    LeaderElection,
+    PluginConfigEntry,
+    Plugins,
+    PluginSet,
+    Profile,
+)
+from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles
+from .loading import dump, load
+from .problems import Problem, Problems
+
+__all__ = [
+    "API_VERSION",
+    "DEFAULT_SCHEDULER_NAME",
+    "ClientConnection",
+    "DisabledPlugin",
+    "Document",
+    "EffectiveProfile",
+    "EnabledPlugin",
+    "Extender",
+    "LeaderElection",
+    "PluginConfigEntry",
+    "PluginSet",
+    "Plugins",
+    "Problem",
+    "Problems",
+    "Profile",
+    "dump",
+    "effective",
+    "effective_profiles",
+    "load",
+]

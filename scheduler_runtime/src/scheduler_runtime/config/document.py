@@ -1,0 +1,281 @@
+"""KubeSchedulerConfiguration v1 as models: fields, defaults and the rules that need no plugin and no version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from ..catalog.checks import At, Duration, DurationField, is_qualified_name, refuse
+
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+_RETRY_JITTER = 1.2
+
+PositiveInt32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+Percentage = Annotated[int, Field(ge=0, le=100)]
+
+
+class _Part(BaseModel):
+    """A piece of the document. A field given as null counts as left out, as in every Kubernetes document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class LeaderElection(_Part):
+    """How the replicas agree on the one that schedules."""
+
+    leader_elect: bool = True
+    lease_duration: DurationField = Duration("15s")
+    renew_deadline: DurationField = Duration("10s")
+    retry_period: DurationField = Duration("2s")
+    resource_lock: str = "leases"
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+    @property
+    def lease_duration_seconds(self) -> float:
+        """How long the others wait for a leader that is silent."""
+        return Duration(self.lease_duration).seconds
+
+    @property
+    def renew_deadline_seconds(self) -> float:
+        """How long a leader goes on without having renewed."""
+        return Duration(self.renew_deadline).seconds
+
+    @property
+    def retry_period_seconds(self) -> float:
+        """How long between two attempts."""
+        return Duration(self.retry_period).seconds
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LeaderElection:
+        if self.leader_elect:
+            refuse(self._problems())
+        return self
+
+    def _problems(self) -> Iterator[tuple[At, str]]:
+        for name, written in (
+            ("leaseDuration", self.lease_duration),
+            ("renewDeadline", self.renew_deadline),
+            ("retryPeriod", self.retry_period),
+        ):
+            if Duration(written).seconds <= 0:
+                yield (name,), f"{written} is too short; it must be more than 0s"
+        if self.lease_duration_seconds <= self.renew_deadline_seconds:
+            yield ("leaseDuration",), f"{self.lease_duration} is not longer than renewDeadline, {self.renew_deadline}"
+        if self.renew_deadline_seconds <= self.retry_period_seconds * _RETRY_JITTER:
+            message = f"{self.renew_deadline} is not longer than {_RETRY_JITTER} × retryPeriod, {self.retry_period}"
+            yield ("renewDeadline",), message
+        if self.resource_lock != "leases":
+            yield ("resourceLock",), f"{self.resource_lock!r} is gone; leases is the only lock"
+        if not self.resource_name:
+            yield ("resourceName",), "must not be empty"
+        if not self.resource_namespace:
+            yield ("resourceNamespace",), "must not be empty"
+
+
+class ClientConnection(_Part):
+    """How to reach the API server. A qps or burst of 0 counts as upstream's default, 50 and 100."""
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = "application/vnd.kubernetes.protobuf"
+    qps: float = 50.0
+    burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
+
+
+class EnabledPlugin(_Part):
+    """A plugin to enable. The weight counts at score; left out or 0 it is 1."""
+
+    name: str
+    weight: Int32 | None = None
+
+
+class DisabledPlugin(_Part):
+    """A default plugin to leave out; ``*`` is all of them."""
+
+    name: str
+    weight: Int32 | None = None
+
+
+class PluginSet(_Part):
+    """What to change at one extension point."""
+
+    enabled: tuple[EnabledPlugin, ...] = ()
+    disabled: tuple[DisabledPlugin, ...] = ()
+
+
+class Plugins(_Part):
+    """The extension points. ``multiPoint`` stands for every point that a plugin has."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
+
+    def at(self, point: str) -> PluginSet:
+        """What is written for ``point``, named as in the document."""
+        for name, field in type(self).model_fields.items():
+            if field.alias == point:
+                found: PluginSet = getattr(self, name)
+                return found
+        raise KeyError(point)
+
+    @property
+    def named_points(self) -> tuple[str, ...]:
+        """The points that the document names, multiPoint aside."""
+        aliases = (
+            type(self).model_fields[name].alias for name in type(self).model_fields if name in self.model_fields_set
+        )
+        return tuple(alias for alias in aliases if alias and alias != "multiPoint")
+
+
+class PluginConfigEntry(_Part):
+    """The arguments of one plugin, as written. They are checked against the plugin's own model."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class Profile(_Part):
+    """One scheduler: the pods that name it are placed by its plugins."""
+
+    scheduler_name: str = ""
+    percentage_of_nodes_to_score: Percentage | None = None
+    plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfigEntry, ...] = ()
+
+    @field_validator("plugin_config")
+    @classmethod
+    def _once_each(cls, entries: tuple[PluginConfigEntry, ...]) -> tuple[PluginConfigEntry, ...]:
+        refuse(repeated([entry.name for entry in entries], "pluginConfig"))
+        return entries
+
+
+class ExtenderTLSConfig(_Part):
+    """How to trust an extender. Certificates and keys are base64, as in every Kubernetes document."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: Annotated[str, Field(alias="caFile")] = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: Annotated[str, Field(alias="caData")] = ""
+
+
+class ManagedResource(_Part):
+    """A resource that an extender looks after."""
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+class Extender(_Part):
+    """A scheduler extender: a service asked over HTTP."""
+
+    url_prefix: Annotated[str, Field(alias="urlPrefix")]
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: Annotated[bool, Field(alias="enableHTTPS")] = False
+    tls_config: Annotated[ExtenderTLSConfig | None, Field(alias="tlsConfig")] = None
+    http_timeout: Annotated[DurationField, Field(alias="httpTimeout")] = Duration("5s")
+    node_cache_capable: bool = False
+    managed_resources: tuple[ManagedResource, ...] = ()
+    ignorable: bool = False
+
+    @model_validator(mode="after")
+    def _weighed(self) -> Extender:
+        if self.prioritize_verb and self.weight <= 0:
+            refuse([(("weight",), f"{self.weight} must be at least 1, because prioritizeVerb is given")])
+        return self
+
+
+class Document(_Part):
+    """A KubeSchedulerConfiguration."""
+
+    api_version: Literal["kubescheduler.config.k8s.io/v1"]
+    kind: Literal["KubeSchedulerConfiguration"]
+    parallelism: PositiveInt32 = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: Percentage = 0
+    pod_initial_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
+    pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 10
+    profiles: Annotated[tuple[Profile, ...], Field(min_length=1)]
+    extenders: tuple[Extender, ...] = ()
+    delay_cache_until_active: bool = False
+
+    @field_validator("profiles")
+    @classmethod
+    def _named_apart(cls, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        refuse(_name_problems([profile.scheduler_name for profile in profiles]))
+        return profiles
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Document:
+        refuse(self._problems())
+        return self
+
+    def _problems(self) -> Iterator[tuple[At, str]]:
+        first, last = self.pod_initial_backoff_seconds, self.pod_max_backoff_seconds
+        if last < first:
+            yield ("podMaxBackoffSeconds",), f"{last} is less than podInitialBackoffSeconds, {first}"
+        yield from self._extender_problems()
+
+    def _extender_problems(self) -> Iterator[tuple[At, str]]:
+        binders = [index for index, extender in enumerate(self.extenders) if extender.bind_verb]
+        for index in binders[1:]:
+            yield ("extenders", index, "bindVerb"), f"only one extender can bind, and extenders[{binders[0]}] does"
+        managed: set[str] = set()
+        for index, extender in enumerate(self.extenders):
+            for position, resource in enumerate(extender.managed_resources):
+                at: At = ("extenders", index, "managedResources", position, "name")
+                if not is_extended_resource(resource.name):
+                    yield at, f"{resource.name!r} is not an extended resource such as example.com/gpu"
+                elif resource.name in managed:
+                    yield at, f"{resource.name!r} is managed twice"
+                managed.add(resource.name)
+
+
+def _name_problems(names: Sequence[str]) -> Iterator[tuple[At, str]]:
+    for index, name in enumerate(names):
+        if not name:
+            yield (index, "schedulerName"), "is required"
+        elif name in names[:index]:
+            yield (index, "schedulerName"), f"{name!r} is the name of profiles[{names.index(name)}] too"
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether ``name`` is a resource outside of Kubernetes' own names, such as ``example.com/gpu``."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return not native and not name.startswith("requests.") and is_qualified_name(f"requests.{name}")
+
+
+def repeated(names: Sequence[str], kind: str) -> Iterator[tuple[At, str]]:
+    """A problem for each name that an earlier entry has."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield (index, "name"), f"{name!r} has {kind} entry {names.index(name)} already"

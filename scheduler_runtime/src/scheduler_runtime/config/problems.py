@@ -1,0 +1,132 @@
+"""What is wrong with a document: values, not exceptions, all of them at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to change, and where."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+    def below(self, prefix: str) -> Problem:
+        """The same problem seen from a document in which its own is found at ``prefix``."""
+        dot = "." if prefix and self.path and not self.path.startswith("[") else ""
+        return Problem(f"{prefix}{dot}{self.path}", self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Everything that is wrong, in the document's order. Never empty."""
+
+    problems: tuple[Problem, ...]
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.problems)
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+def path_of(parts: Iterable[str | int]) -> str:
+    """``profiles[0].plugins.score`` from its parts."""
+    path = ""
+    for part in parts:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """The problems of a document that pydantic refused as a ``model``."""
+    found: list[Problem] = []
+    for details in error.errors(include_url=False):
+        parts = details["loc"]
+        if details["type"] == "refused":
+            more = details.get("ctx", {}).get("problems") or [((), details["msg"])]
+            found.extend(Problem(path_of((*parts, *at)), message) for at, message in more)
+        else:
+            found.append(Problem(path_of(parts), _sentence(details, model)))
+    return found
+
+
+def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
+    value, context = details["input"], details.get("ctx", {})
+    match details["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return f"is not a field{_meant(str(details['loc'][-1]), _fields_at(model, details['loc'][:-1]))}"
+        case "greater_than_equal":
+            return f"{value} is too small; it must be at least {context['ge']}"
+        case "greater_than":
+            return f"{value} is too small; it must be more than {context['gt']}"
+        case "less_than_equal":
+            return f"{value} is too large; it must be at most {context['le']}"
+        case "too_short":
+            return "must not be empty"
+        case "literal_error":
+            return f"{_shown(value)} is not one of {context['expected']}"
+    wanted = _WANTED.get(details["type"])
+    return f"{_shown(value)} is not {wanted}" if wanted else details["msg"]
+
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text; put it in quotes",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping of fields",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+}
+
+
+def _shown(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _meant(name: str, fields: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _fields_at(model: type[BaseModel], parts: Iterable[str | int]) -> list[str]:
+    """The names of the fields that exist where ``parts`` lead to in a ``model``."""
+    for part in parts:
+        if isinstance(part, int):
+            continue
+        below = next(
+            (_model_in(field.annotation) for field in model.model_fields.values() if field.alias == part), None
+        )
+        if below is None:
+            return []
+        model = below
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)
