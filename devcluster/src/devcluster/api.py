@@ -1,0 +1,72 @@
+"""The few requests that making a cluster takes, on connections that are kept open."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+TIMEOUT_SECONDS = 10.0
+
+
+class RefusedError(Exception):
+    """The API server answered with an error."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}: {text}")
+        self.status = status
+
+
+class Api:
+    """An API server, as its administrator. Each thread has a connection of its own."""
+
+    def __init__(self, server: str, ca: bytes, token: str) -> None:
+        self._address = urlsplit(server)
+        self._tls = ssl.create_default_context(cadata=ca.decode())
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._threads = threading.local()
+
+    def get(self, path: str) -> Any:
+        """The object at ``path``. Raises RefusedError, or OSError when there is no server."""
+        return json.loads(self._request("GET", path))
+
+    def post(self, path: str, body: object) -> None:
+        self._request("POST", path, json.dumps(body))
+
+    def is_ready(self) -> bool:
+        return self._answers("/readyz")
+
+    def exists(self, path: str) -> bool:
+        return self._answers(path)
+
+    def _answers(self, path: str) -> bool:
+        try:
+            self._request("GET", path)
+        except (RefusedError, OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def _request(self, method: str, path: str, body: str | None = None) -> bytes:
+        connection = self._connection()
+        try:
+            connection.request(method, path, body, self._headers)
+            response = connection.getresponse()
+            content = response.read()
+        except BaseException:
+            connection.close()  # it reconnects when it is used again
+            raise
+        if response.status >= 300:
+            raise RefusedError(response.status, content.decode(errors="replace")[:500])
+        return content
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        connection: http.client.HTTPSConnection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPSConnection(
+                self._address.hostname or "", self._address.port, context=self._tls, timeout=TIMEOUT_SECONDS
+            )
+            self._threads.connection = connection
+        return connection

@@ -1,0 +1,159 @@
+"""Binaries: the ones the user gives, the ones built before, and the rest built now.
+
+``binaries`` asks, in this order, the directories in ``DEVCLUSTER_BIN`` and ``KUBEBUILDER_ASSETS``,
+the cache, and Go. One build runs at a time in one cache: it uses every core anyway.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from devcluster.build import cache, products, toolchain
+from devcluster.build.cache import Shelf
+from devcluster.build.products import Product
+from devcluster.build.progress import Progress, silent
+from devcluster.build.workshop import Workshop, parallel
+from devcluster.errors import DevclusterError
+from devcluster.spec import DEFAULT_KUBERNETES
+
+GIVEN = ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS")
+
+
+def binaries(*names: str, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress = silent) -> dict[str, Path]:
+    """The path of each binary in ``names``, building those that are not here yet.
+
+    Raises MissingBinariesError where one can be neither found nor built for want of network or Go,
+    and DevclusterError for everything else that the user has to put right.
+    """
+    minor = products.resolve(kubernetes)
+    wanting = missing(*names, kubernetes=kubernetes)
+    if wanting:
+        try:
+            with _lock(progress) as lock:
+                _build(missing(*wanting, kubernetes=kubernetes), minor, lock, progress)
+        except OSError as error:
+            raise DevclusterError(
+                f"binaries cannot be built in {cache.root()} ({error}): "
+                "put that right, or set DEVCLUSTER_CACHE to another directory"
+            ) from error
+    return {name: path for name in names if (path := _find(name, minor)) is not None}
+
+
+def missing(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> tuple[str, ...]:
+    """Those of ``names`` that ``binaries`` would have to build."""
+    minor = products.resolve(kubernetes)
+    return tuple(name for name in names if _find(name, minor) is None)
+
+
+def build_seconds(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> float:
+    """Roughly how long building those of ``names`` that are missing would take on this machine."""
+    wanting = missing(*names, kubernetes=kubernetes)
+    return sum(_seconds(*group) for group in _by_product(wanting, products.resolve(kubernetes)))
+
+
+def shelf(product: Product) -> Shelf:
+    """Where the binaries of ``product`` are kept that are built in the way this release builds them."""
+    recipe = hashlib.sha256()
+    for path in sorted(product.directory.iterdir()):
+        recipe.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    go = toolchain.choose(product.go)
+    recipe.update("\0".join([go.version, *toolchain.FLAGS, *toolchain.BUILD_FLAGS, product.link_flags()]).encode())
+    return Shelf(cache.root() / "bin" / f"{product.title.replace(' ', '-')}-{recipe.hexdigest()[:12]}")
+
+
+def _find(name: str, minor: str) -> Path | None:
+    return _given(name, minor) or shelf(products.product_of(name, minor)).find(name)
+
+
+def _given(name: str, minor: str) -> Path | None:
+    """What the user gives under that name. A Kubernetes binary of another minor version is not what was asked for."""
+    for variable in GIVEN:
+        for directory in filter(None, os.environ.get(variable, "").split(os.pathsep)):
+            path = Path(directory).absolute() / name
+            if not path.is_file():
+                continue
+            if name not in products.KUBERNETES or _minor(path, variable, path.stat().st_mtime_ns) == minor:
+                return path
+    return None
+
+
+@functools.cache
+def _minor(path: Path, variable: str, _changed: int) -> str:
+    """The minor version that a Kubernetes binary says it is."""
+    arguments = {"kubectl": ["version", "--client"], "kubeadm": ["version", "-o", "short"]}.get(
+        path.name, ["--version"]
+    )
+    try:
+        answer = subprocess.run([path, *arguments], capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DevclusterError(f"{path}, given by {variable}, does not run: replace it or unset {variable}") from error
+    match = re.search(r"v(\d+\.\d+)\.\d+", answer.stdout)
+    if match is None:
+        raise DevclusterError(f"{path}, given by {variable}, does not tell its version: replace it or unset {variable}")
+    return match[1]
+
+
+def _build(names: Sequence[str], minor: str, lock: int, progress: Progress) -> None:
+    groups = _by_product(names, minor)
+    for number, (product, group) in enumerate(groups):
+        later = sum(_seconds(*other) for other in groups[number + 1 :])
+        _build_product(product, group, lock, _counting(progress, later))
+    shutil.rmtree(_workplace() / "out", ignore_errors=True)
+
+
+def _build_product(product: Product, names: Sequence[str], lock: int, progress: Progress) -> None:
+    place = shelf(product)
+    for name in filter(place.is_damaged, names):
+        progress(f"{place.directory / name} is damaged and will be built again", None)
+    chosen = toolchain.choose(product.go)
+    if chosen.go is None:
+        progress(f"Installing Go {chosen.version}: none on PATH is new enough", None)
+    workshop = Workshop(toolchain.installed(chosen), _workplace(), lock)
+    out = _workplace() / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    workshop.build(product, names, out, progress)
+    for name in names:
+        place.put(name, out / name)
+    workshop.tidy()
+
+
+def _by_product(names: Sequence[str], minor: str) -> list[tuple[Product, list[str]]]:
+    groups: dict[Product, list[str]] = {}
+    for name in names:
+        groups.setdefault(products.product_of(name, minor), []).append(name)
+    return list(groups.items())
+
+
+def _seconds(product: Product, names: Sequence[str]) -> float:
+    return product.cpu_seconds(names) / parallel()
+
+
+def _counting(progress: Progress, later: float) -> Progress:
+    """``progress`` with the time that comes after this step added to what is left."""
+    return lambda what, left: progress(what, None if left is None else left + later)
+
+
+def _workplace() -> Path:
+    return cache.root() / "go"
+
+
+@contextmanager
+def _lock(progress: Progress) -> Iterator[int]:
+    """Be the only one who builds in this cache."""
+    cache.root().mkdir(parents=True, exist_ok=True)
+    with (cache.root() / "build.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"Waiting for another build in {cache.root()} to end", None)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()

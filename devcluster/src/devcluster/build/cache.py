@@ -1,0 +1,96 @@
+"""Where built binaries are kept, and how one is known to be whole.
+
+A directory per product, version and recipe. Beside the binaries stands ``manifest.json`` with the
+checksum of each; a binary it does not name does not count. Size and time of a file are compared on
+every use, the checksum only when they differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from devcluster.errors import DevclusterError
+
+
+class Entry(TypedDict):
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+def root() -> Path:
+    """``$DEVCLUSTER_CACHE``, or ``devcluster`` in the user's cache directory."""
+    if own := os.environ.get("DEVCLUSTER_CACHE"):
+        return Path(own).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "devcluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The binaries of one product, built in one way."""
+
+    directory: Path
+
+    def find(self, binary: str) -> Path | None:
+        """The binary, if it is here and still what was put here."""
+        entry = self._manifest().get(binary)
+        path = self.directory / binary
+        if entry is None or not path.is_file():
+            return None
+        stat = path.stat()
+        if stat.st_size != entry["size"]:
+            return None
+        if stat.st_mtime_ns != entry["mtime_ns"]:
+            if checksum(path) != entry["sha256"]:
+                return None
+            self._record(binary, path, entry["sha256"])
+        return path
+
+    def is_damaged(self, binary: str) -> bool:
+        """Whether the binary was put here once and is no longer what it was."""
+        return binary in self._manifest() and self.find(binary) is None
+
+    def put(self, binary: str, built: Path) -> Path:
+        """Move a finished binary in. Whoever looks meanwhile sees the whole of it or nothing."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / binary
+        digest = checksum(built)
+        built.replace(path)
+        self._record(binary, path, digest)
+        return path
+
+    def _record(self, binary: str, path: Path, digest: str) -> None:
+        stat = path.stat()
+        entry = Entry(sha256=digest, size=stat.st_size, mtime_ns=stat.st_mtime_ns)
+        write_atomically(
+            self.directory / "manifest.json", json.dumps(self._manifest() | {binary: entry}, indent=1, sort_keys=True)
+        )
+
+    def _manifest(self) -> dict[str, Entry]:
+        try:
+            manifest: dict[str, Entry] = json.loads((self.directory / "manifest.json").read_text())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise DevclusterError(
+                f"{self.directory} is damaged ({error}): remove this directory and try again"
+            ) from error
+        return manifest
+
+
+def checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
+    """Write a file so that a reader sees the old text or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)
+    temporary.replace(path)

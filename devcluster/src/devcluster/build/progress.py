@@ -1,0 +1,70 @@
+"""Saying how far a long step is: one line that is rewritten on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+# Called with what is going on and, where that is known, the seconds it will still take.
+Progress = Callable[[str, float | None], None]
+
+PLAIN_LINE_EVERY_SECONDS = 30.0
+
+
+class Clock(Protocol):
+    def __call__(self) -> float: ...
+
+
+def silent(what: str, seconds_left: float | None) -> None:
+    """Say nothing."""
+
+
+def shown_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
+    """Show progress on ``stream`` in the way that suits it."""
+    return _Terminal(stream) if stream.isatty() else _Plain(stream, clock)
+
+
+def remaining(seconds: float) -> str:
+    """``about 4 min left``: no more exact than an estimate can be."""
+    if seconds >= 90:
+        return f"about {round(seconds / 60)} min left"
+    if seconds >= 10:
+        return f"about {round(seconds / 10) * 10} s left"
+    return "a few seconds left"
+
+
+def line(what: str, seconds_left: float | None) -> str:
+    return what if seconds_left is None else f"{what}, {remaining(seconds_left)}"
+
+
+class _Terminal:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._what = ""
+
+    def __call__(self, what: str, seconds_left: float | None) -> None:
+        ending = "\n" if self._what and what != self._what else ""
+        self._what = what
+        self._stream.write(f"{ending}\r\x1b[K{line(what, seconds_left)}" + ("" if seconds_left else "\n"))
+        if not seconds_left:
+            self._what = ""
+        self._stream.flush()
+
+
+class _Plain:
+    """A line when something new begins, then one now and again."""
+
+    def __init__(self, stream: TextIO, clock: Clock) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._what = ""
+        self._said = 0.0
+
+    def __call__(self, what: str, seconds_left: float | None) -> None:
+        now = self._clock()
+        if what == self._what and now - self._said < PLAIN_LINE_EVERY_SECONDS:
+            return
+        self._what, self._said = what, now
+        self._stream.write(line(what, seconds_left) + "\n")
+        self._stream.flush()

@@ -1,0 +1,179 @@
+"""Running Go: fetch what a product needs, compile, and turn what Go says into what the reader can do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.build import toolchain
+from devcluster.build.products import Product
+from devcluster.build.progress import Progress
+from devcluster.errors import DevclusterError, MissingBinariesError
+
+LINK_GIGABYTES = 2  # what linking one of the large binaries takes
+NEEDED_GIGABYTES = 5  # objects, modules and binaries of the largest build
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """A Go and the directory it works in.
+
+    ``lock`` is a descriptor that every Go inherits: if this process is killed, the lock is held
+    until the Go it started has ended too.
+    """
+
+    go: Path
+    directory: Path
+    lock: int
+
+    def build(self, product: Product, binaries: Sequence[str], out: Path, progress: Progress) -> None:
+        """Make ``binaries`` in the directory ``out``."""
+        self._check_room()
+        packages = [product.package(binary) for binary in binaries]
+        left = _TimeLeft(product.cpu_seconds(binaries))
+        what = f"Fetching the Go modules of {product.title}"
+        listing = ["list", "-deps", "-f", "{{print}}", *packages]  # reads every source file and prints nothing
+        code, said = self._run(listing, product, lambda pid: progress(what, left(pid)))
+        if code != 0:
+            raise _not_fetched(product, said, self._environment()["GOPROXY"])
+
+        out.mkdir(parents=True)
+        target = f"{out}/" if len(binaries) > 1 else f"{out}/{binaries[0]}"  # a directory needs its slash
+        flags = [*toolchain.BUILD_FLAGS, "-p", str(parallel()), "-ldflags", product.link_flags()]
+        what = f"Building {', '.join(binaries)} of {product.title}"
+        code, said = self._run(
+            ["build", *flags, "-o", target, *packages], product, lambda pid: progress(what, left(pid))
+        )
+        if code != 0:
+            raise _not_built(product, said, code, self.directory)
+
+    def tidy(self) -> None:
+        """Remove what only a running build needs. The downloads stay: with them the next build works offline."""
+        for used_up in (self.directory / "objects", self.directory / "tmp"):
+            shutil.rmtree(used_up, ignore_errors=True)
+        for unpacked in (self.directory / "modules").glob("*"):
+            if unpacked.name != "cache":
+                shutil.rmtree(unpacked, ignore_errors=True)
+
+    def _check_room(self) -> None:
+        (self.directory / "tmp").mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.directory).free / 1e9
+        if free < NEEDED_GIGABYTES:
+            raise _disk_full(self.directory, f"{free:.1f} GB are free")
+
+    def _environment(self) -> dict[str, str]:
+        return toolchain.environment(self.go, self.directory)
+
+    def _run(self, arguments: list[str], product: Product, tick: Callable[[int], None]) -> tuple[int, str]:
+        """Run Go in the product's directory, calling ``tick`` with its pid every second; its exit code and output."""
+        output = self.directory / "tmp" / "output"
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [self.go, *arguments],
+                cwd=product.directory,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                pass_fds=(self.lock,),
+            )
+            try:
+                tick(process.pid)
+                while (code := _wait(process, seconds=1.0)) is None:
+                    tick(process.pid)
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+        return code, output.read_text(errors="replace")
+
+
+class _TimeLeft:
+    """From the CPU time spent so far and the estimate for all of it."""
+
+    def __init__(self, cpu_seconds: float) -> None:
+        self._budget = cpu_seconds
+        self._begun = time.monotonic()
+
+    def __call__(self, pid: int) -> float:
+        spent = _cpu_seconds(pid)
+        elapsed = time.monotonic() - self._begun
+        rate = spent / elapsed if spent > 20 else float(parallel())
+        return max(self._budget - spent, 1.0) / rate
+
+
+def parallel() -> int:
+    """How many compilers and linkers may run at once on this machine."""
+    gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    return max(1, min(len(os.sched_getaffinity(0)), int(gigabytes // LINK_GIGABYTES)))
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _cpu_seconds(pid: int) -> float:
+    """What a process and its finished children have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def _not_fetched(product: Product, said: str, proxies: str) -> DevclusterError:
+    line = _telling_line(said)
+    if "no space left on device" in said:
+        return _disk_full(product.directory, line)
+    if "checksum mismatch" in said or "SECURITY ERROR" in said:
+        return DevclusterError(
+            f"a Go module of {product.title} is not the one that is pinned ({line}): "
+            f"what GOPROXY={_without_password(proxies)} serves was changed; use another GOPROXY"
+        )
+    return MissingBinariesError(
+        f"the Go modules of {product.title} could not be fetched ({line}): check the network and "
+        f"GOPROXY={_without_password(proxies)}, or set DEVCLUSTER_BIN to a directory that has the binaries"
+    )
+
+
+def _not_built(product: Product, said: str, code: int, directory: Path) -> DevclusterError:
+    line = _telling_line(said)
+    if "no space left on device" in said:
+        shutil.rmtree(directory / "objects", ignore_errors=True)
+        return _disk_full(directory, line)
+    if "signal: killed" in said or code < 0:
+        return DevclusterError(
+            f"Go was killed while it built {product.title} ({line}), probably for want of memory: "
+            f"have {LINK_GIGABYTES} GB free for each of {parallel()} cores and try again; what was compiled is kept"
+        )
+    return DevclusterError(
+        f"Go could not build {product.title}: {line}; the whole output is in {directory / 'tmp' / 'output'}"
+    )
+
+
+def _disk_full(directory: Path, reason: str) -> DevclusterError:
+    return DevclusterError(
+        f"the disk is too full to build in {directory} ({reason}): free {NEEDED_GIGABYTES} GB there, "
+        "or set DEVCLUSTER_CACHE to a directory on another disk"
+    )
+
+
+def _telling_line(said: str) -> str:
+    """The line that says most: the last one that names an error, without passwords."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["Go said nothing"]
+    errors = [
+        line
+        for line in lines
+        if re.search(r"error|mismatch|refused|no such host|no space|killed|timeout|: 40\d|: 5\d\d", line)
+    ]
+    return _without_password((errors or lines)[-1])[:400]
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"//[^/@\s]+@", "//…@", text)

@@ -1,0 +1,252 @@
+"""The guard of one cluster: the process that owns the components and ends them.
+
+``python -m devcluster.guard --directory D [--parent PID STARTED]`` detaches itself, answers on the
+socket ``D/guard.sock`` and starts what it is told to. It ends everything, and removes ``D``, when it
+gets SIGTERM or when its parent ends, in whatever way that ends: it watches the parent's process, not a
+thread or a pipe. It has one thread, which the components' death signal is tied to, and it adopts
+orphans: so the components die with the guard, and what they leave behind dies with the cluster.
+
+Requests are one JSON object per connection, answered by one JSON object:
+
+* ``{"do": "start", "name": …, "argv": […], "env": {…}}``: start a component; its log is ``D/NAME.log``.
+  Without ``argv``: start it again as it was last time.
+* ``{"do": "stop", "name": …}``: end a component as a crash would, and wait until it is gone.
+* ``{"do": "at_end", "argv": […]}``: run this when every process has ended, before ``D`` is removed.
+* ``{"do": "detach"}``: stop watching the parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from devcluster.build.cache import write_atomically
+from devcluster.guard import LAST_COMMANDS, run_last_commands
+from devcluster.processes import Process
+
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """A request that cannot be met; the message goes back to who made it."""
+
+
+class Components:
+    """What the guard has started, by name, and how."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._commands: dict[str, tuple[list[str], dict[str, str]]] = {}
+        self._running: dict[str, Process] = {}
+        self._last_commands: list[list[str]] = []
+
+    def start(self, name: str, argv: Sequence[str] | None, env: Mapping[str, str] | None) -> Process:
+        if name in self._running:
+            raise Refused(f"{name} is already running")
+        if argv is not None:
+            self._commands[name] = (list(argv), dict(env or {}))
+        if name not in self._commands:
+            raise Refused(f"{name} has never run here")
+        pid = _spawn(*self._commands[name], self._directory, self._directory / f"{name}.log")
+        process = Process.of(pid)
+        if process is None:
+            raise Refused(f"{name} ended at once: see {self._directory / name}.log")
+        self._running[name] = process
+        self._record()
+        return process
+
+    def stop(self, name: str) -> None:
+        process = self._running.get(name)
+        if process is None:
+            raise Refused(f"{name} is not running")
+        process.send(signal.SIGKILL)
+        os.waitpid(process.pid, 0)
+        self.forget(process.pid)
+
+    def at_end(self, argv: Sequence[str]) -> None:
+        self._last_commands.append(list(argv))
+        text = json.dumps({"commands": self._last_commands})
+        write_atomically(self._directory / LAST_COMMANDS, text, mode=0o600)
+
+    def forget(self, pid: int) -> None:
+        """A child has ended: a component, or an orphan that was adopted."""
+        self._running = {name: process for name, process in self._running.items() if process.pid != pid}
+        self._record()
+
+    def _record(self) -> None:
+        state = {name: {"pid": p.pid, "started": p.started} for name, p in self._running.items()}
+        write_atomically(self._directory / "processes.json", json.dumps(state), mode=0o600)
+
+
+def serve(listener: socket.socket, directory: Path, parent: Process | None) -> None:
+    """Answer requests until told to end or until the parent has ended."""
+    components = Components(directory)
+    wakeup = _signals()
+    watched = os.pidfd_open(parent.pid) if parent is not None and parent.is_alive else None
+    if parent is not None and (watched is None or not parent.is_alive):
+        return
+    while True:
+        waiting: list[Any] = [listener, wakeup, *([] if watched is None else [watched])]
+        ready, _, _ = select.select(waiting, [], [])
+        if watched in ready:
+            return
+        if wakeup in ready:
+            if signal.SIGTERM in wakeup.recv(64):
+                return
+            _reap(components)
+        if listener in ready and _answer(listener, components) == "detach":
+            watched = None
+
+
+def _answer(listener: socket.socket, components: Components) -> str:
+    """Meet one request and say what it was."""
+    connection, _ = listener.accept()
+    with connection, connection.makefile("rw") as stream:
+        try:
+            request = json.loads(stream.readline())
+            reply = _obey(request, components)
+        except (Refused, ValueError, KeyError, OSError) as error:
+            request, reply = {"do": "nothing"}, {"error": str(error)}
+        with contextlib.suppress(BrokenPipeError):
+            stream.write(json.dumps(reply) + "\n")
+            stream.flush()
+    return str(request["do"])
+
+
+def _obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
+    match request["do"]:
+        case "start":
+            process = components.start(request["name"], request.get("argv"), request.get("env"))
+            return {"pid": process.pid, "started": process.started}
+        case "stop":
+            components.stop(request["name"])
+        case "at_end":
+            components.at_end(request["argv"])
+        case "detach":
+            pass
+        case unknown:
+            raise Refused(f"the guard cannot do {unknown!r}")
+    return {}
+
+
+def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> int:
+    """Start a program that dies when this thread does. By fork and exec: nothing else runs here."""
+    guard = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != guard:
+            os._exit(1)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        os.chdir(directory)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.execve(argv[0], list(argv), dict(env))  # noqa: S606 - a shell is the last thing wanted
+    except OSError as error:
+        os.write(2, f"{argv[0]} could not be started: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _signals() -> socket.socket:
+    """A socket that gets a byte for each SIGTERM and SIGCHLD."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.detach())
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return ours
+
+
+def _reap(components: Components) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+            components.forget(pid)
+
+
+def _end_children() -> None:
+    """Kill all children, and the orphans that come to us by that, until there are none."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            for pid in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            os.waitpid(-1, 0)
+
+
+def _children() -> list[int]:
+    me = os.getpid()
+    return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]
+
+
+def _detach(log: Path) -> int:
+    """Become a process of our own: no terminal, no parent that would have to reap us.
+
+    Who started us is let go, with exit code 0, by writing to the descriptor that is returned.
+    """
+    ready, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        os._exit(0 if os.read(ready, 1) else 1)
+    os.close(ready)
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    return tell
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="devcluster.guard")
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--parent", type=int, nargs=2, metavar=("PID", "STARTED"))
+    arguments = parser.parse_args()
+    directory: Path = arguments.directory
+    os.chdir(directory)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("guard.sock")  # relative: the path of a socket may not be long
+    listener.listen()
+    tell = _detach(directory / "guard.log")
+    if libc.prctl(SET_CHILD_SUBREAPER, 1) != 0:
+        sys.exit("this system cannot adopt orphaned processes")
+    own = Process.of(os.getpid())
+    assert own is not None  # noqa: S101 - we are running
+    write_atomically(directory / "guard.json", json.dumps({"pid": own.pid, "started": own.started}), mode=0o600)
+    os.write(tell, b"+")
+    os.close(tell)
+    try:
+        serve(listener, directory, Process(*arguments.parent) if arguments.parent else None)
+    finally:
+        _end_children()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        run_last_commands(directory)
+        os.chdir("/")
+        shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    main()

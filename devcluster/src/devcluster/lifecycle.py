@@ -1,0 +1,173 @@
+"""Clusters from the cradle to the grave: for a block of code, or until somebody says ``down``."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import importlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster import build, controlplane
+from devcluster.build.progress import Progress, silent
+from devcluster.cluster import Cluster, load
+from devcluster.errors import DevclusterError
+from devcluster.guard import Guard
+from devcluster.spec import Spec, check_name
+
+TEMPORARY = "devcluster-"
+
+Create = Callable[[Spec, Guard, dict[str, Path], Progress], Cluster]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A cluster made by ``up``. One that is still being made, or was never finished, has no server and version."""
+
+    name: str
+    directory: Path
+    server: str
+    version: str
+    components: tuple[str, ...]
+    is_alive: bool
+
+
+@contextmanager
+def running(spec: Spec | None = None, *, progress: Progress = silent) -> Iterator[Cluster]:
+    """A cluster for the length of a ``with`` block.
+
+    It ends with the block, and also when this process ends in any other way: its guard watches.
+    """
+    spec = _named(spec, f"tmp-{secrets.token_hex(4)}")
+    binaries = _binaries(spec, progress)
+    remove_abandoned()
+    guard = _begin(Path(tempfile.mkdtemp(prefix=TEMPORARY)))
+    try:
+        yield _make(spec, guard, binaries, progress)
+    finally:
+        guard.end()
+
+
+def up(spec: Spec | None = None, *, progress: Progress = silent) -> Cluster:
+    """Make a cluster that outlives this process, until ``down``. Raises DevclusterError if its name is taken."""
+    spec = _named(spec, "default")
+    binaries = _binaries(spec, progress)
+    guard = _claim(spec.name)
+    try:
+        cluster = _make(spec, guard, binaries, progress)
+        cluster.save()
+        guard.detach()
+    except BaseException:
+        guard.end()
+        raise
+    return cluster
+
+
+def down(name: str) -> None:
+    """End a cluster that was made by ``up``: its processes, and everything it kept."""
+    directory = state() / check_name(name)
+    if not directory.is_dir():
+        raise _unknown(name)
+    Guard(directory).end()
+
+
+def find(name: str) -> Cluster:
+    """The cluster called ``name`` that was made by ``up``."""
+    directory = state() / check_name(name)
+    cluster = load(directory)
+    if cluster is None:
+        raise _unknown(name)
+    if not Guard(directory).is_alive:
+        raise DevclusterError(
+            f"cluster {name} no longer runs: remove it with 'devcluster down {name}' and make it again"
+        )
+    return cluster
+
+
+def status() -> list[Status]:
+    """The clusters made by ``up``, by name."""
+    if not state().is_dir():
+        return []
+    return [_status(path) for path in sorted(state().iterdir()) if path.is_dir()]
+
+
+def state() -> Path:
+    """Where clusters made by ``up`` live: ``$DEVCLUSTER_STATE``, or ``devcluster`` in the user's state directory."""
+    if own := os.environ.get("DEVCLUSTER_STATE"):
+        return Path(own).absolute()
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state").absolute() / "devcluster"
+
+
+def remove_abandoned() -> None:
+    """Remove what temporary clusters left whose guard was killed together with who made them."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        mine = directory.is_dir() and directory.stat().st_uid == os.getuid()
+        if mine and (directory / "guard.json").exists() and not Guard(directory).is_alive:
+            Guard(directory).end()
+
+
+def _named(spec: Spec | None, name: str) -> Spec:
+    spec = spec or Spec()
+    return spec if spec.name else dataclasses.replace(spec, name=name)
+
+
+def _binaries(spec: Spec, progress: Progress) -> dict[str, Path]:
+    return build.binaries(*spec.binaries, kubernetes=spec.kubernetes, progress=progress)
+
+
+def _make(spec: Spec, guard: Guard, binaries: dict[str, Path], progress: Progress) -> Cluster:
+    if spec.kind:
+        create: Create = importlib.import_module("devcluster.kind").create  # plain processes need nothing of it
+        return create(spec, guard, binaries, progress)
+    progress(f"Starting cluster {spec.name}", None)
+    return controlplane.start(spec, guard, binaries)
+
+
+def _claim(name: str) -> Guard:
+    """Take the name, and the directory that goes with it, for a new cluster."""
+    state().mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory = state() / name
+    with (state() / "lock").open("w") as lock:  # so that a directory without a guard is one that lost it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if directory.exists():
+            if Guard(directory).is_alive:
+                raise DevclusterError(
+                    f"there is already a cluster {name}: use it, end it with 'devcluster down {name}', "
+                    "or give the new one another name with --name"
+                )
+            Guard(directory).end()
+        directory.mkdir(mode=0o700)
+        return _begin(directory)
+
+
+def _begin(directory: Path) -> Guard:
+    try:
+        return Guard.begin(directory)
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+
+
+def _status(directory: Path) -> Status:
+    guard, cluster = Guard(directory), load(directory)
+    return Status(
+        name=directory.name,
+        directory=directory,
+        server=cluster.server if cluster else "",
+        version=cluster.version if cluster else "",
+        components=tuple(guard.components()),
+        is_alive=guard.is_alive,
+    )
+
+
+def _unknown(name: str) -> DevclusterError:
+    known = ", ".join(one.name for one in status())
+    return DevclusterError(
+        f"there is no cluster {name}: " + (f"there are {known}" if known else "make one with 'devcluster up'")
+    )

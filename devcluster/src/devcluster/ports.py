@@ -1,0 +1,39 @@
+"""Free ports on the loopback address."""
+
+from __future__ import annotations
+
+import random
+import socket
+from pathlib import Path
+
+LOWEST = 10_240
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now.
+
+    They lie below the range from which the kernel gives ports to outgoing connections: a client that
+    keeps dialling a component that is down could otherwise be given that very port, and so connect to
+    itself and keep the component from coming back.
+    """
+    candidates = range(LOWEST, max(_first_ephemeral(), LOWEST + 1_000))
+    found: list[int] = []
+    for port in random.SystemRandom().sample(candidates, len(candidates)):
+        if _is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError(f"no {count} free ports between {candidates.start} and {candidates.stop}")
+
+
+def _first_ephemeral() -> int:
+    return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

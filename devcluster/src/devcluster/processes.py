@@ -1,0 +1,52 @@
+"""Processes by identity: a pid alone may long belong to somebody else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, told from a later one with the same pid by the instant it started."""
+
+    pid: int
+    started: int  # clock ticks since boot
+
+    @classmethod
+    def of(cls, pid: int) -> Process | None:
+        """The process that has this pid now, unless it has ended and only waits to be reaped."""
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return None if fields[0] in "ZX" else cls(pid, int(fields[19]))
+
+    @property
+    def is_alive(self) -> bool:
+        return Process.of(self.pid) == self
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, to this process and no other. One that has ended is left in peace."""
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)  # from here on the pid cannot be given to another
+            try:
+                if self.is_alive:
+                    signal.pidfd_send_signal(descriptor, number)
+            finally:
+                os.close(descriptor)
+
+    def ended(self, within_seconds: float) -> bool:
+        """Wait until the process has ended; False if it has not in that time."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            return not self.is_alive or bool(select.select([descriptor], [], [], within_seconds)[0])
+        finally:
+            os.close(descriptor)
