@@ -13,11 +13,11 @@ from .checks import (
     DurationField,
     check_qualified_name,
     field_problem,
-    is_qualified_name,
     label_problem,
     refuse,
 )
 from .declaration import PluginArgs
+from .names import is_qualified_name
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 QualifiedName = Annotated[str, AfterValidator(check_qualified_name)]

@@ -9,11 +9,11 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
+from .names import is_label_value, is_qualified_name
+
 At = tuple[str | int, ...]
 """A place below the one being checked."""
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _DURATION = re.compile(r"[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
@@ -25,19 +25,6 @@ def refuse(problems: Iterable[tuple[At, str]]) -> None:
     found = list(problems)
     if found:
         raise PydanticCustomError("refused", "{first}", {"first": found[0][1], "problems": found})
-
-
-def is_qualified_name(text: str) -> bool:
-    """Whether ``text`` can be the key of a label: a name, or ``prefix/name``."""
-    prefix, slash, name = text.rpartition("/")
-    if slash and (len(prefix) > 253 or not _PREFIX.fullmatch(prefix)):
-        return False
-    return _NAME.fullmatch(name) is not None
-
-
-def is_label_value(text: str) -> bool:
-    """Whether ``text`` can be the value of a label."""
-    return text == "" or _NAME.fullmatch(text) is not None
 
 
 def check_qualified_name(text: str) -> str:

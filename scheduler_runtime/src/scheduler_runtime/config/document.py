@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from ..catalog.checks import At, Duration, DurationField, is_qualified_name, refuse
+from ..catalog.checks import At, Duration, DurationField, refuse
+from ..catalog.names import is_extended_resource
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -266,12 +267,6 @@ def _name_problems(names: Sequence[str]) -> Iterator[tuple[At, str]]:
             yield (index, "schedulerName"), "is required"
         elif name in names[:index]:
             yield (index, "schedulerName"), f"{name!r} is the name of profiles[{names.index(name)}] too"
-
-
-def is_extended_resource(name: str) -> bool:
-    """Whether ``name`` is a resource outside of Kubernetes' own names, such as ``example.com/gpu``."""
-    native = "/" not in name or "kubernetes.io/" in name
-    return not native and not name.startswith("requests.") and is_qualified_name(f"requests.{name}")
 
 
 def repeated(names: Sequence[str], kind: str) -> Iterator[tuple[At, str]]:

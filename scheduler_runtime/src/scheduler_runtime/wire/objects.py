@@ -1,0 +1,272 @@
+"""Pods and nodes as they come from the API server: the fields that are read, and nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import field
+from msgspec.structs import force_setattr
+
+from .requests import Requests, requests_of
+
+ResourceList = dict[str, str | int | float]
+
+
+class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Part of an object from the API server. Fields that are not listed are skipped without being parsed."""
+
+
+class Present(Wire, frozen=True, gc=False):
+    """Something of which it only matters that it is there."""
+
+
+class ObjectMeta(Wire, frozen=True, gc=False):
+    """An object's identity and labels."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class ResourceRequirements(Wire, frozen=True, gc=False):
+    """What a container, or a pod as a whole, asks for."""
+
+    requests: ResourceList | None = None
+    limits: ResourceList | None = None
+
+
+class ContainerPort(Wire, frozen=True, gc=False):
+    """A port of a container; it binds the node's when ``host_port`` is not 0."""
+
+    host_port: int = 0
+    host_ip: str = field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(Wire, frozen=True, gc=False):
+    """A container, or an init container; a sidecar when ``restart_policy`` is ``Always``."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+    ports: tuple[ContainerPort, ...] = ()
+
+
+class Toleration(Wire, frozen=True, gc=False):
+    """A taint that does not keep the pod away."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSelectorRequirement(Wire, frozen=True, gc=False):
+    """One condition on a label or field of a node."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(Wire, frozen=True, gc=False):
+    """Conditions that must all hold. A term without any matches no node."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(Wire, frozen=True, gc=False):
+    """Terms of which one must match."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(Wire, frozen=True, gc=False):
+    """A term and the points a matching node gets."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Wire, frozen=True, gc=False):
+    """Which nodes a pod must, or would rather, run on."""
+
+    required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[PreferredSchedulingTerm, ...] = field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityTerms(Wire, frozen=True, gc=False):
+    """Affinity, or anti-affinity, to other pods."""
+
+    required: tuple[Present, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Wire, frozen=True, gc=False):
+    """All kinds of affinity of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinityTerms | None = None
+    pod_anti_affinity: PodAffinityTerms | None = None
+
+
+class TopologySpreadConstraint(Wire, frozen=True, gc=False):
+    """How evenly pods must be spread."""
+
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+
+
+class Named(Wire, frozen=True, gc=False):
+    """Something of which only the name is read."""
+
+    name: str = ""
+
+
+class Volume(Wire, frozen=True, gc=False):
+    """A volume of a kind on which the choice of the node depends; all kinds are None for an ordinary one."""
+
+    name: str = ""
+    persistent_volume_claim: Present | None = None
+    ephemeral: Present | None = None
+    gce_persistent_disk: Present | None = None
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    cinder: Present | None = None
+    iscsi: Present | None = None
+    rbd: Present | None = None
+
+
+class PodSpec(Wire, frozen=True, gc=False):
+    """What a pod asks for."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: int = 0
+    preemption_policy: str | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: ResourceList | None = None
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    scheduling_gates: tuple[Named, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[Named, ...] = ()
+
+
+class PodCondition(Wire, frozen=True, gc=False):
+    """A condition in a pod's status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStatus(Wire, frozen=True, gc=False):
+    """What a container really has, which differs from its spec while it is resized in place."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList | None = None
+
+
+class PodStatus(Wire, frozen=True, gc=False):
+    """How a pod is doing."""
+
+    phase: str = ""
+    nominated_node_name: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList | None = None
+    start_time: str | None = None
+
+
+class Pod(Wire, frozen=True, gc=False):
+    """A pod. It is itself by ``uid``: a new pod of the same name is another pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+    derived: Requests | None = field(default=None, name=".requests")
+    """Computed once from the spec and the status; no field of the API server has this name."""
+
+    @property
+    def uid(self) -> str:
+        """What tells this pod from every other, for ever."""
+        return self.metadata.uid
+
+    @property
+    def name(self) -> str:
+        """Its name in its namespace."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Where it lives."""
+        return self.metadata.namespace
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as messages name it."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def requests(self) -> Requests:
+        """What it needs of a node, by upstream's rule. Raises ``QuantityError`` naming the field."""
+        derived = self.derived
+        if derived is None:
+            derived = requests_of(self)
+            force_setattr(self, "derived", derived)
+        return derived
+
+
+class Taint(Wire, frozen=True, gc=False):
+    """What keeps pods away from a node."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Wire, frozen=True, gc=False):
+    """What an administrator says about a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeStatus(Wire, frozen=True, gc=False):
+    """What a node offers."""
+
+    allocatable: ResourceList | None = None
+
+
+class Node(Wire, frozen=True, gc=False):
+    """A node. It is itself by name."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels; empty when it has none."""
+        return self.metadata.labels or {}

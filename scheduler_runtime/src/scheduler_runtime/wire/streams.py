@@ -1,0 +1,72 @@
+"""Lists and watches: the envelopes around objects."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .objects import Node, ObjectMeta, Pod, Wire
+
+
+class ListMeta(Wire, frozen=True, gc=False):
+    """Where a list was taken, and where its next page begins."""
+
+    resource_version: str = ""
+    continue_token: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class PodList(Wire, frozen=True, gc=False):
+    """A page of pods."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[Pod, ...] = ()
+
+
+class NodeList(Wire, frozen=True, gc=False):
+    """A page of nodes."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[Node, ...] = ()
+
+
+class Status(Wire, frozen=True, gc=False):
+    """The API server's answer when it does not do what was asked."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class Bookmark(Wire, frozen=True, gc=False):
+    """An object of which only the resource version counts."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class WatchEvent(Wire, frozen=True, gc=False):
+    """One line of a watch: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``."""
+
+    type: str
+    object: msgspec.Raw
+
+    def pod(self) -> Pod:
+        """The object of a watch on pods."""
+        return _decode_pod(self.object)
+
+    def node(self) -> Node:
+        """The object of a watch on nodes."""
+        return _decode_node(self.object)
+
+    def bookmark(self) -> str:
+        """The resource version that a ``BOOKMARK`` brings."""
+        return _decode_bookmark(self.object).metadata.resource_version
+
+    def error(self) -> Status:
+        """Why the watch ends, when the type is ``ERROR``."""
+        return _decode_status(self.object)
+
+
+_decode_pod = msgspec.json.Decoder(Pod).decode
+_decode_node = msgspec.json.Decoder(Node).decode
+_decode_bookmark = msgspec.json.Decoder(Bookmark).decode
+_decode_status = msgspec.json.Decoder(Status).decode
