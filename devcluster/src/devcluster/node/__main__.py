@@ -1,0 +1,55 @@
+"""``python -m devcluster.node --config FILE``: be a node that runs pods as processes of this machine."""
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from devcluster.node.agent import run_node
+from devcluster.node.config import Config
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def _until_told_to_stop(config: Config) -> None:
+    node = asyncio.create_task(run_node(config))
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, node.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await node
+
+
+def _read(path: Path) -> Config:
+    try:
+        return Config.from_json(path.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path}: {error}")
+
+
+def _lock(directory: Path) -> TextIO:
+    """Hold ``directory`` for as long as the file returned is open."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = (directory / "agent.lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(f"{directory}: another agent uses this directory; end it, or give each node its own")
+    return file
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m devcluster.node", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="JSON; see devcluster.node.config")
+    config = _read(parser.parse_args().config)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with _lock(config.directory):
+        asyncio.run(_until_told_to_stop(config))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The first process of a container: it runs the program and ends with everything the program started.
+
+``init.py PARENT ARGV...`` is run by path in an isolated interpreter, so it imports little and nothing of Berth.
+It adopts what the program leaves behind (child subreaper), so that a program which forks, daemonises or is killed
+leaves no process. Three signals reach it:
+
+* ``SIGTERM`` is passed on to the program's process group;
+* ``END_NOW`` kills everything; the kernel sends the same signal when PARENT, the agent, dies in whatever way;
+* ``SIGCHLD`` tells that something ended. When it was the program, the rest is killed and this process ends in the
+  same way: with the same exit code, or by the same signal.
+
+``init.py PARENT --exec ARGV...`` becomes the program itself, for a program known to start nothing.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+END_NOW = signal.SIGUSR1
+CANNOT_RUN = 126
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_WATCHED = (signal.SIGTERM, signal.SIGCHLD, END_NOW)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}, {value}): {os.strerror(number)}")
+
+
+def die_with_parent(number: int, parent: int) -> None:
+    """Have the kernel send signal ``number`` to this process when ``parent``'s forking thread ends."""
+    _prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:  # it ended before the kernel was told
+        os.kill(os.getpid(), number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> set[int]:
+    """The process ids of this process's children, adopted ones included."""
+    pids: set[int] = set()
+    for thread in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+            pids.update(map(int, file.read().split()))
+    return pids
+
+
+def _kill_descendants() -> dict[int, int]:
+    """Kill every descendant; return how each ended. A killed one's children become ours and follow."""
+    ended: dict[int, int] = {}
+    while True:
+        for pid in children():
+            os.kill(pid, signal.SIGKILL)  # ours and not yet waited for: the number cannot be reused
+        try:
+            pid, status = os.waitpid(-1, 0)
+        except ChildProcessError:
+            return ended
+        ended[pid] = status
+
+
+def _become(argv: list[str]) -> None:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
+    try:
+        os.execvp(argv[0], argv)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+    os._exit(CANNOT_RUN)
+
+
+def _start(argv: list[str]) -> int:
+    own = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        die_with_parent(signal.SIGKILL, own)
+        _become(argv)
+    return pid
+
+
+def _pass_on(program: int) -> None:
+    try:
+        os.killpg(program, signal.SIGTERM)
+    except ProcessLookupError:  # it has not made its own group yet
+        os.kill(program, signal.SIGTERM)
+
+
+def _run(argv: list[str]) -> int:
+    """Run the program to its end and return its wait status, once nothing of it is left."""
+    program = _start(argv)
+    while True:
+        number = signal.sigwait(_WATCHED)
+        if number == END_NOW:
+            return _kill_descendants()[program]
+        if number == signal.SIGTERM:
+            _pass_on(program)
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == program:
+                _kill_descendants()
+                return ended[1]
+
+
+def _end_like(status: int) -> None:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its core, if any
+        signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+def main(arguments: list[str]) -> None:
+    """Run ``arguments``: the parent's process id, then the program and its arguments."""
+    parent, *argv = arguments
+    if argv[0] == "--exec":
+        die_with_parent(signal.SIGKILL, int(parent))
+        _become(argv[1:])
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    die_with_parent(END_NOW, int(parent))
+    adopt_orphans()
+    _end_like(_run(argv))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

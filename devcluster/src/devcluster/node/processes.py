@@ -1,0 +1,124 @@
+"""The processes of this node: started under an init of their own, ended without a trace.
+
+Everything here runs in the agent's main thread. That is not only asyncio's habit: the kernel's promise to tell a
+process when its parent dies is about the *thread* that forked it.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devcluster.node import init
+
+_INIT = (sys.executable, "-I", "-S", init.__file__)
+
+
+class NotStarted(Exception):  # noqa: N818 - it reads as what it says
+    """A program could not be started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to run, and in which surroundings."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    directory: Path
+    forks: bool = True  # False: it starts nothing, so it needs no init
+
+
+class Process:
+    """A running program. ``ended`` gives its return code: negative for the signal that killed it."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", end_signal: int) -> None:
+        self._popen = popen
+        self._end_signal = end_signal
+        self._loop = asyncio.get_running_loop()
+        self._asked = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._descriptor = os.pidfd_open(popen.pid)
+        self.ended: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(self._descriptor, self._reap)
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def terminate(self) -> None:
+        """Ask the program to end. Asking twice is asking once."""
+        if not self._asked:
+            self._asked = True
+            self._popen.send_signal(signal.SIGTERM)
+
+    def end_within(self, seconds: float) -> None:
+        """Kill the program and all it started unless it ends in time; the earliest such moment counts."""
+        moment = self._loop.time() + seconds
+        if self._timer is not None:
+            if self._timer.when() <= moment:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(moment, self._popen.send_signal, self._end_signal)
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.ended.set_result(self._popen.wait())
+
+
+class Processes:
+    """Every process the agent has started and that has not ended."""
+
+    def __init__(self) -> None:
+        init.adopt_orphans()
+        self._running: dict[int, Process] = {}
+
+    def start(self, program: Program, output: Path) -> Process:
+        """Start ``program`` with its output going to the end of the file ``output``. Raises NotStarted."""
+        argv = [_executable(program), *program.argv[1:]]
+        mode = [] if program.forks else ["--exec"]
+        with output.open("ab") as sink:
+            popen = subprocess.Popen(
+                [*_INIT, str(os.getpid()), *mode, *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                env=dict(program.environment),
+                cwd=program.directory,
+                start_new_session=True,  # a Ctrl-C meant for the agent is not meant for the pods
+            )
+        process = Process(popen, init.END_NOW if program.forks else signal.SIGKILL)
+        self._running[process.pid] = process
+        process.ended.add_done_callback(lambda _: self._forget(process))
+        return process
+
+    async def end_all(self, grace_seconds: float) -> None:
+        """End every process, and return when they have ended."""
+        running = list(self._running.values())
+        for process in running:
+            process.terminate()
+            process.end_within(grace_seconds)
+        await asyncio.gather(*(process.ended for process in running))
+
+    def _forget(self, process: Process) -> None:
+        del self._running[process.pid]
+        for orphan in init.children() - self._running.keys():  # of an init that somebody killed
+            os.kill(orphan, signal.SIGKILL)
+            os.waitpid(orphan, 0)
+
+
+def _executable(program: Program) -> str:
+    name = program.argv[0]
+    if "/" in name:
+        name = str(program.directory / name)
+    found = shutil.which(name, path=program.environment.get("PATH", ""))
+    if found is None:
+        raise NotStarted(f"{program.argv[0]}: no such executable in PATH={program.environment.get('PATH', '')}")
+    return found

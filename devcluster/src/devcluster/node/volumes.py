@@ -1,0 +1,125 @@
+"""What is in the volumes of a pod, and how it gets into their directories."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from devcluster.node.api import Object
+from devcluster.node.downward import field_value, resource_value
+from devcluster.node.environment import Find, contents
+from devcluster.node.objects import NotAvailable
+
+PROJECTABLE = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
+KINDS = ("emptyDir", "configMap", "secret", "downwardAPI", "projected")
+TOKEN_SECONDS = 3600
+
+
+class TokenKind(NamedTuple):
+    """What a token is asked for: the same kind is the same token."""
+
+    audience: str
+    seconds: int
+
+
+class File(NamedTuple):
+    """One file of a volume."""
+
+    content: bytes
+    mode: int
+
+
+Token = Callable[[TokenKind], str]
+
+
+def sources(volume: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The kinds and specifications of what ``volume`` is made of: several for a projected one, else one."""
+    parts = volume["projected"].get("sources", []) if "projected" in volume else [volume]
+    return [(kind, body or {}) for part in parts for kind, body in part.items() if kind != "name"]
+
+
+def token_kind(source: Mapping[str, Any]) -> TokenKind:
+    """The kind of token that a serviceAccountToken source asks for."""
+    return TokenKind(source.get("audience", ""), source.get("expirationSeconds", TOKEN_SECONDS))
+
+
+def files(
+    volume: Mapping[str, Any], pod: Object, capacity: Mapping[str, str], find: Find, token: Token
+) -> dict[str, File]:
+    """The files of ``volume``, by path. Raises NotAvailable when something they are made from is not there."""
+    mode = next((volume[kind].get("defaultMode") for kind in KINDS if volume.get(kind)), None) or 0o644
+    found: dict[str, File] = {}
+    for kind, source in sources(volume):
+        match kind:
+            case "configMap" | "secret":
+                entries = _chosen("ConfigMap" if kind == "configMap" else "Secret", source, find)
+            case "serviceAccountToken":
+                entries = iter([(source["path"], token(token_kind(source)).encode(), None)])
+            case "downwardAPI":
+                entries = _downward(source, pod, capacity)
+            case _:
+                raise ValueError(f"a {kind} volume cannot be made on the process node")
+        found |= {path: File(content, own or mode) for path, content, own in entries}
+    return found
+
+
+Entry = tuple[str, bytes, int | None]
+
+
+def _chosen(kind: str, source: Mapping[str, Any], find: Find) -> Iterator[Entry]:
+    there = contents(kind, source, find)
+    items = source.get("items")
+    if items is None:
+        yield from ((key, content, None) for key, content in there.items())
+        return
+    for item in items:
+        if item["key"] in there:
+            yield item["path"], there[item["key"]], item.get("mode")
+        elif not source.get("optional"):
+            name = source.get("name") or source.get("secretName")
+            raise NotAvailable(f'{kind} "{name}" has no key {item["key"]}')
+
+
+def _downward(source: Mapping[str, Any], pod: Object, capacity: Mapping[str, str]) -> Iterator[Entry]:
+    containers = {container["name"]: container for container in pod["spec"]["containers"]}
+    for item in source.get("items", []):
+        if "fieldRef" in item:
+            value = field_value(pod, item["fieldRef"]["fieldPath"])
+        else:
+            reference = item["resourceFieldRef"]
+            value = resource_value(containers[reference["containerName"]], capacity, reference)
+        yield item["path"], value.encode(), item.get("mode")
+
+
+def publish(directory: Path, content: Mapping[str, File]) -> None:
+    """Make ``directory`` hold exactly ``content``, all of it at once.
+
+    As with a kubelet, names are links through one link, ``..data``, which is replaced atomically: a reader sees the
+    old files or the new ones, never a mixture.
+    """
+    version = directory / f"..{time.time_ns()}"
+    for path, file in content.items():
+        target = version / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch(mode=0o600)
+        target.write_bytes(file.content)
+        target.chmod(file.mode)
+    version.mkdir(parents=True, exist_ok=True)  # also when there is nothing in it
+    current = directory / "..data"
+    before = current.resolve() if current.is_symlink() else None
+    _link(current, version.name)
+    wanted = {path.partition("/")[0] for path in content}
+    for name in wanted - {each.name for each in directory.iterdir()}:
+        _link(directory / name, f"..data/{name}")
+    for each in list(directory.iterdir()):
+        if each.name not in wanted and not each.name.startswith(".."):
+            each.unlink()
+    if before is not None:
+        shutil.rmtree(before)
+
+
+def _link(link: Path, target: str) -> None:
+    fresh = link.with_name(f"..{link.name.lstrip('.')}_fresh")
+    fresh.symlink_to(target)
+    fresh.rename(link)
