@@ -26,7 +26,7 @@ class Api:
     def __init__(self, server: str, ca: bytes, token: str) -> None:
         self._address = urlsplit(server)
         self._tls = ssl.create_default_context(cadata=ca.decode())
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._headers = {"Authorization": f"Bearer {token}"}
         self._threads = threading.local()
 
     def get(self, path: str) -> Any:
@@ -35,6 +35,10 @@ class Api:
 
     def post(self, path: str, body: object) -> None:
         self._request("POST", path, json.dumps(body))
+
+    def merge(self, path: str, body: object) -> None:
+        """Patch the object at ``path`` by a JSON merge patch."""
+        self._request("PATCH", path, json.dumps(body), "application/merge-patch+json")
 
     def is_ready(self) -> bool:
         return self._answers("/readyz")
@@ -49,18 +53,18 @@ class Api:
             return False
         return True
 
-    def _request(self, method: str, path: str, body: str | None = None) -> bytes:
+    def _request(self, method: str, path: str, body: str | None = None, content: str = "application/json") -> bytes:
         connection = self._connection()
         try:
-            connection.request(method, path, body, self._headers)
+            connection.request(method, path, body, {**self._headers, "Content-Type": content})
             response = connection.getresponse()
-            content = response.read()
+            answer = response.read()
         except BaseException:
             connection.close()  # it reconnects when it is used again
             raise
         if response.status >= 300:
-            raise RefusedError(response.status, content.decode(errors="replace")[:500])
-        return content
+            raise RefusedError(response.status, answer.decode(errors="replace")[:500])
+        return answer
 
     def _connection(self) -> http.client.HTTPSConnection:
         connection: http.client.HTTPSConnection | None = getattr(self._threads, "connection", None)

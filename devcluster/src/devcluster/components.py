@@ -13,6 +13,7 @@ from devcluster.spec import Spec
 
 STAGES = Path(__file__).parent / "stages"
 FAKE_NODE = ("kwok.x-k8s.io/node", "fake")  # the annotation that gives a node to kwok
+FAKE_NODE_ADDRESS = "192.0.2.1"  # not loopback: a pod with a host port there would meet a real conflict
 PROCESS_NODE = "process-0"
 
 # The process node has what a kubelet has: the Node authorizer limits it to the pods bound to it.
@@ -127,7 +128,7 @@ def kwok(site: Site) -> list[str]:
         f"--kubeconfig={site.kubeconfig('kwok')}",
         f"--manage-nodes-with-annotation-selector={'='.join(FAKE_NODE)}",
         "--cidr=10.244.0.0/16",
-        "--node-ip=192.0.2.1",  # not loopback: a pod with a host port there would meet a real conflict
+        f"--node-ip={FAKE_NODE_ADDRESS}",
         "--node-lease-duration-seconds=40",
         *(f"--config={stage}" for stage in sorted(STAGES.glob("*.yaml"))),
     ]

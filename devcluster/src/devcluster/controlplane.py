@@ -88,8 +88,8 @@ class _Boot:
         self._started["node"] = self._guard.start("node", components.node(self._site), os.environ)
 
     def _start_fake_nodes(self) -> None:
-        self._start("kwok", components.kwok(self._site))
         fakenodes.create(self._api, self._site.spec.fake_nodes)
+        self._start("kwok", components.kwok(self._site))
 
     def _await_usable(self) -> None:
         spec = self._site.spec

@@ -6,11 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from devcluster.api import Api
-from devcluster.components import FAKE_NODE
+from devcluster.components import FAKE_NODE, FAKE_NODE_ADDRESS
 
 CONNECTIONS = 8
 ZONES = 3
 RESOURCES = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "110"}
+VERSION = "kwok"  # what stands for each of the versions that a real node reports
+NODE_INFO = {
+    "architecture": "amd64",
+    "operatingSystem": "linux",
+    **dict.fromkeys(("kubeletVersion", "kubeProxyVersion", "containerRuntimeVersion", "kernelVersion"), VERSION),
+    **dict.fromkeys(("osImage", "bootID", "machineID", "systemUUID"), ""),
+}
+READY = {"type": "Ready", "status": "True", "reason": "FakeNode", "message": "kept Ready by kwok"}
 
 
 def fake_node(number: int) -> dict[str, Any]:
@@ -27,14 +35,29 @@ def fake_node(number: int) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": dict([FAKE_NODE])},
-        "status": {"capacity": RESOURCES, "allocatable": RESOURCES},
+        "status": {
+            "capacity": RESOURCES,
+            "allocatable": RESOURCES,
+            "conditions": [READY],
+            "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": FAKE_NODE_ADDRESS}],
+            "nodeInfo": NODE_INFO,
+        },
     }
 
 
 def create(api: Api, count: int) -> None:
-    """Create the nodes kwok-0, kwok-1, …"""
+    """Create the nodes kwok-0, kwok-1, …
+
+    A node is born with the taint not-ready, which the controller manager takes off those that are
+    Ready, some ninety a second. So it is taken off here; the controller manager then has nothing to do.
+    """
+
+    def create_one(number: int) -> None:
+        api.post("/api/v1/nodes", fake_node(number))
+        api.merge(f"/api/v1/nodes/kwok-{number}", {"spec": {"taints": None}})
+
     with ThreadPoolExecutor(CONNECTIONS) as pool:
-        for _ in pool.map(lambda number: api.post("/api/v1/nodes", fake_node(number)), range(count)):
+        for _ in pool.map(create_one, range(count)):
             pass
 
 
