@@ -1,0 +1,185 @@
+"""The API server over HTTP: one pool of connections, typed failures, no models.
+
+Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the
+request repeated once, because a request that was not let in has changed nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from scheduler_runtime.credentials import Credentials, CredentialsError
+from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.trouble import Trouble
+
+logger = logging.getLogger(__name__)
+
+REQUEST_TIMEOUT = 30.0
+CONNECT_TIMEOUT = 10.0
+UNLIMITED = Throttle(-1, 0)
+
+
+class ApiError(Exception):
+    """The API server answered with a refusal; the message is its own."""
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class NoAnswerError(Exception):
+    """There was no answer. ``sent`` tells whether the request may have been carried out."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class _Status(msgspec.Struct, gc=False):
+    """The body of a refusal."""
+
+    reason: str = ""
+    message: str = ""
+
+
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
+class Client:
+    """Requests to one API server, as one user."""
+
+    def __init__(self, credentials: Credentials, user_agent: str, throttle: Throttle = UNLIMITED) -> None:
+        self.server = credentials.server
+        self._credentials = credentials
+        self._throttle = throttle
+        self._trouble = Trouble(logger)
+        self._base = URL(credentials.server)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ssl=credentials.tls or True),
+            headers={"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        seconds: float = REQUEST_TIMEOUT,
+    ) -> bytes:
+        """Send one request and return the body of its answer. Raises ApiError or NoAnswerError."""
+        await self._throttle.wait()
+        data = msgspec.json.encode(body) if body is not None else None
+        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT)
+        async with self._answer(
+            method, path, params=params, data=data, headers={"Content-Type": content_type}, timeout=limits
+        ) as answer:
+            return await answer.read()
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, path: str, *, params: Mapping[str, str], quiet_seconds: float
+    ) -> AsyncIterator[aiohttp.StreamReader]:
+        """Open a watch. Reading from it raises NoAnswerError when it breaks or stays silent too long."""
+        await self._throttle.wait()
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=quiet_seconds)
+        async with self._answer("GET", path, params=params, data=None, headers={}, timeout=limits) as answer:
+            yield answer.content
+
+    @contextlib.asynccontextmanager
+    async def _answer(
+        self, method: str, path: str, *, headers: dict[str, str], **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            answer = await self._send(method, path, headers, options)
+            if answer.status == 401:
+                answer.release()
+                self._credentials.refused()
+                answer = await self._send(method, path, headers, options)
+            async with answer:
+                if answer.status >= 400:
+                    raise await self._refusal(answer)
+                self._trouble.ends()
+                yield answer
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            text = f"API server {self.server} cannot be reached: {_cause(error)}"
+            self._trouble.begins(text)
+            raise NoAnswerError(text, sent=False) from error
+        except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
+            raise NoAnswerError(f"{method} {path}: {_cause(error)}", sent=True) from error
+
+    async def _send(
+        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
+    ) -> aiohttp.ClientResponse:
+        try:
+            if self._credentials.slow:
+                identity = await asyncio.to_thread(self._credentials.headers)
+            else:
+                identity = self._credentials.headers()
+        except CredentialsError as error:
+            self._trouble.begins(str(error))
+            raise NoAnswerError(str(error), sent=False) from error
+        url = self._base.with_path(self._base.path.rstrip("/") + path)
+        return await self._session.request(
+            method,
+            url,
+            headers={**headers, **identity},
+            server_hostname=self._credentials.server_name,
+            allow_redirects=False,
+            **options,
+        )
+
+    async def _refusal(self, answer: aiohttp.ClientResponse) -> ApiError:
+        payload = await answer.read()
+        try:
+            said = _decode_status(payload)
+        except msgspec.MsgspecError:
+            said = _Status(message=payload[:200].decode(errors="replace").strip())
+        try:
+            retry_after = float(answer.headers.get("Retry-After", 0))
+        except ValueError:
+            retry_after = 0.0
+        if answer.status == 401:
+            self._trouble.begins(f"API server {self.server} refuses our credentials (401); waiting for new ones")
+        else:
+            self._trouble.ends()
+        return ApiError(answer.status, said.reason, said.message, retry_after)
+
+
+def _cause(error: BaseException) -> str:
+    """Name what went wrong without the parts that differ from one try to the next."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"its certificate is not trusted: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno
+        return os.strerror(number) if number and number > 0 else str(error.os_error)
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the connection was lost in the middle of the answer"
+    return str(error) or type(error).__name__

@@ -1,0 +1,325 @@
+"""Keep a copy of every object of one kind, and tell each change once, with the object before it.
+
+    list ──► watch ──► line ──► change ──► sink
+     ▲         │ ▲
+     │ expired │ └─ cut, silent, refused, restarted: resume after the last version seen
+     └─────────┘
+
+No stream is trusted: it may end in the middle of a line, fall silent, repeat itself or go away
+for good. Whatever happens, the sink sees a sequence of changes that leads from nothing to what the
+API server holds; what vanished unseen is deleted when the next list does not have it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import aiohttp
+import msgspec
+
+from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.trouble import Trouble
+from scheduler_runtime.wire import (
+    ListMeta,
+    Node,
+    Pod,
+    WatchEvent,
+    decode_event,
+    decode_node_list,
+    decode_pod_list,
+)
+
+logger = logging.getLogger(__name__)
+
+PAGE = 500
+QUIET_SECONDS = 70.0
+"""The API server sends a bookmark about every minute: longer silence is a dead connection."""
+SHORTEST_WATCH, LONGEST_WATCH = 300, 600
+TRIES_BEFORE_RELIST = 3
+_chance = random.SystemRandom()
+
+
+class Metadata(Protocol):
+    """What identifies an object: ``uid`` is this life of it, under a name that may come again."""
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def resource_version(self) -> str: ...
+
+
+class Object(Protocol):
+    """Anything that the API server stores."""
+
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+T = TypeVar("T", bound=Object)
+T_co = TypeVar("T_co", bound=Object, covariant=True)
+
+
+class ObjectList(Protocol[T_co]):
+    """One page of a list."""
+
+    @property
+    def metadata(self) -> ListMeta: ...
+
+    @property
+    def items(self) -> Sequence[T_co]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """An object appeared (``old`` is None), changed, or went away (``new`` is None)."""
+
+    old: T | None
+    new: T | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """What to list and watch, and how to read it. The readers raise msgspec.MsgspecError."""
+
+    path: str
+    key: Callable[[T], str]
+    read_list: Callable[[bytes], ObjectList[T]]
+    read_item: Callable[[WatchEvent], T]
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+PODS: Kind[Pod] = Kind(
+    "/api/v1/pods",
+    key=lambda pod: pod.key,
+    read_list=decode_pod_list,
+    read_item=WatchEvent.pod,
+    params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
+)
+"""Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
+
+NODES: Kind[Node] = Kind(
+    "/api/v1/nodes", key=lambda node: node.name, read_list=decode_node_list, read_item=WatchEvent.node
+)
+
+
+class ExpiredError(Exception):
+    """The version to resume from is no longer kept: only a new list helps."""
+
+
+class BrokenError(Exception):
+    """The stream ended in a way that says nothing about the objects: resume."""
+
+
+class Reflector(Generic[T]):
+    """Lists and watches one kind for ever.
+
+    ``sink`` is called synchronously for each change, in order, after the copy has been updated.
+    What it raises ends ``run``: it is an error of this program, not of the API server.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[T],
+        client: Client,
+        sink: Callable[[Change[T]], None],
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.kind = kind
+        self.objects: dict[str, T] = {}
+        self.resource_version = ""
+        self.synced = asyncio.Event()
+        self._client = client
+        self._sink = sink
+        self._backoff = backoff or Backoff()
+        self._trouble = Trouble(logger)
+        self._unwell = False
+        self._broken_in_a_row = 0
+        self._interrupt: asyncio.Timeout | None = None
+        self._refreshing: list[asyncio.Future[None]] = []
+
+    async def run(self) -> None:
+        """Follow the API server until cancelled."""
+        while True:
+            try:
+                if self._refreshing or not self.resource_version:
+                    await self._list()
+                await self._watch_until_refresh()
+            except ExpiredError as error:
+                logger.info("listing %s again: %s", self.kind.path, error)
+                self.resource_version = ""
+            except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
+                await self._recover(error)
+
+    async def refresh(self) -> None:
+        """List again, and return when the copy holds everything that was written before this call."""
+        done = asyncio.get_running_loop().create_future()
+        self._refreshing.append(done)
+        if self._interrupt:
+            self._interrupt.reschedule(0)
+        await done
+
+    async def _watch_until_refresh(self) -> None:
+        interrupt = asyncio.timeout(None)
+        try:
+            async with interrupt as self._interrupt:
+                await self._watch()
+        except TimeoutError:
+            if not interrupt.expired():
+                raise
+        finally:
+            self._interrupt = None
+
+    async def _recover(self, error: Exception) -> None:
+        """Say what happened once, pause, and after refusals in a row do not rely on the version."""
+        seconds = self._backoff.pause()
+        if isinstance(error, ApiError):
+            seconds = max(seconds, error.retry_after)
+        elif isinstance(error, NoAnswerError):
+            seconds = min(seconds, 5.0)  # nobody is there to be overrun
+        if not isinstance(error, NoAnswerError) and not (isinstance(error, ApiError) and error.status == 429):
+            self._broken_in_a_row += 1
+        if self._broken_in_a_row >= TRIES_BEFORE_RELIST:
+            self._broken_in_a_row = 0
+            self.resource_version = ""
+        self._unwell = True
+        if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+            self._trouble.begins(f"watching {self.kind.path} is interrupted: {error}")
+        await asyncio.sleep(seconds)
+
+    # Listing
+
+    async def _list(self) -> None:
+        """Take over the present state, page by page; what is not in it any more is deleted."""
+        answered = list(self._refreshing)
+        try:
+            present, version = await self._pages(PAGE)
+        except ApiError as error:
+            if error.status != 410:
+                raise
+            present, version = await self._pages(0)  # the list outlived its snapshot: all of it at once
+        for key in [key for key in self.objects if key not in present]:
+            self._remove(key)
+        self.resource_version = version
+        self._well()
+        self.synced.set()
+        for done in answered:
+            self._refreshing.remove(done)
+            if not done.done():
+                done.set_result(None)
+
+    async def _pages(self, limit: int) -> tuple[set[str], str]:
+        present: set[str] = set()
+        params = {**self.kind.params, **({"limit": str(limit)} if limit else {})}
+        while True:
+            page = self.kind.read_list(await self._client.request("GET", self.kind.path, params=params))
+            for item in page.items:
+                present.add(self.kind.key(item))
+                self._put(item)
+            if not page.metadata.continue_token:
+                return present, page.metadata.resource_version
+            params["continue"] = page.metadata.continue_token
+
+    # Watching
+
+    async def _watch(self) -> None:
+        """Follow one stream to its end. Returns when the API server ended it in good order."""
+        params = {
+            **self.kind.params,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self.resource_version,
+            "timeoutSeconds": str(_chance.randint(SHORTEST_WATCH, LONGEST_WATCH)),
+        }
+        began, lines = asyncio.get_running_loop().time(), 0
+        try:
+            async with self._client.stream(self.kind.path, params=params, quiet_seconds=QUIET_SECONDS) as stream:
+                async for line in _lines(stream):
+                    self._take(decode_event(line))
+                    lines += 1
+                    self._well()
+        except ApiError as error:
+            if error.status == 410:
+                raise ExpiredError(str(error)) from error
+            raise
+        if not lines and asyncio.get_running_loop().time() - began < 1:
+            raise BrokenError("the watch ended at once without an event")
+
+    def _take(self, event: WatchEvent) -> None:
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                item = self.kind.read_item(event)
+                known = self.objects.get(self.kind.key(item))
+                if known is None or _version(known) < _version(item):
+                    self._put(item)
+                self._moved_to(item.metadata.resource_version)
+            case "DELETED":
+                item = self.kind.read_item(event)
+                known = self.objects.get(self.kind.key(item))
+                if known is not None and known.metadata.uid == item.metadata.uid:
+                    self._remove(self.kind.key(item))
+                self._moved_to(item.metadata.resource_version)
+            case "BOOKMARK":
+                self._moved_to(event.bookmark())
+            case "ERROR" if (status := event.error()).code == 410:
+                raise ExpiredError(status.message)
+            case "ERROR":
+                raise BrokenError(f"{event.error().code}: {event.error().message}")
+            case _:
+                raise BrokenError(f"a line of the unknown type {event.type!r}")
+
+    def _moved_to(self, version: str) -> None:
+        """Resume after ``version`` from now on, unless it is one that was passed already."""
+        if _number(version) > _number(self.resource_version):
+            self.resource_version = version
+
+    # The copy
+
+    def _put(self, new: T) -> None:
+        key = self.kind.key(new)
+        old = self.objects.get(key)
+        if old is not None and old.metadata.uid != new.metadata.uid:  # deleted and made again while nobody looked
+            self._remove(key)
+            old = None
+        if old is not None and old.metadata.resource_version == new.metadata.resource_version:
+            return
+        self.objects[key] = new
+        self._sink(Change(old, new))
+
+    def _remove(self, key: str) -> None:
+        self._sink(Change(self.objects.pop(key), None))
+
+    def _well(self) -> None:
+        if self._unwell:
+            self._unwell = False
+            self._broken_in_a_row = 0
+            self._backoff.reset()
+            self._trouble.ends()
+
+
+async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Cut a stream into lines. A last line without an end is a cut, not a line."""
+    rest = b""
+    while chunk := await stream.readany():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+        await asyncio.sleep(0)  # a stream that never pauses must not keep the loop to itself
+    if rest:
+        raise BrokenError("the stream was cut in the middle of a line")
+
+
+def _version(item: Object) -> int:
+    return _number(item.metadata.resource_version)
+
+
+def _number(version: str) -> int:
+    """Versions of one kind are numbers that grow; anything else compares as the oldest."""
+    return int(version) if version.isdecimal() else 0
