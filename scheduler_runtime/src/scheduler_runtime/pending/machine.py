@@ -1,0 +1,285 @@
+"""Every pod that waits for a node, and why it waits.
+
+             add                     take                    settle
+  unknown ─────────► active ───────────────► in flight ───────────────► binding ──► removed
+                     ▲    ▲                  │       │                     │     (bound, deleted)
+                     │    │ time             │ park  │ retry               │ retry
+               event │    backoff ◄──────────┼───────┴─────────────────────┘
+                     │    ▲                  ▼
+                     └────┴─────── parked, gated
+
+* A parked pod is woken by an event that a plugin which rejected it registered, if the plugin's
+  hint says so; after five minutes in any case. If it still has time to back off, it does that first.
+* Events that come while a pod is in flight are kept and shown to it when it is parked, because its
+  plugins may have looked before the event.
+* A gate (a pre_enqueue plugin) keeps a pod from becoming active; it is asked at each move there.
+* When nothing is active, a pod that only backs off from a rejection is taken early. One that backs
+  off from an error is not.
+
+A pure state machine: the time is an argument, nothing here waits. A pod that was added is in exactly
+one place until it is removed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from scheduler_runtime.pending.entry import Entry, Heap, Place
+
+FLUSH_SECONDS = 300.0
+FLUSH_INTERVAL = 30.0
+
+
+class Event(Protocol):
+    """Something that happened in the cluster."""
+
+    @property
+    def resource(self) -> str: ...
+
+    @property
+    def action(self) -> Any: ...
+
+
+class Gate(Protocol):
+    """Why a pod may not become active yet."""
+
+    @property
+    def plugin(self) -> str: ...
+
+
+class Registered(Protocol):
+    """What a plugin wants to hear of."""
+
+    def covers(self, resource: str, action: Any) -> bool: ...
+
+
+class Profile(Protocol):
+    """The part of a profile's framework that the queue asks."""
+
+    def pre_enqueue(self, pod: Any) -> Gate | None: ...
+
+    def sort_key(self, entry: Any) -> Any: ...
+
+    def events(self) -> Mapping[str, Iterable[Registered]]: ...
+
+    def hint(self, plugin: str, event: Any, pod: Any) -> bool: ...
+
+
+class Pending:
+    """The pods of several profiles, in one order."""
+
+    def __init__(self, profiles: Mapping[str, Profile], *, first_backoff: float = 1.0, longest_backoff: float = 10.0):
+        self._profiles = profiles
+        self._first_backoff = first_backoff
+        self._longest_backoff = longest_backoff
+        self._entries: dict[str, Entry] = {}
+        self._active = Heap(Place.ACTIVE)
+        self._backoff = Heap(Place.BACKOFF)
+        self._error_backoff = Heap(Place.BACKOFF)
+        self._parked: dict[tuple[str, str], dict[str, Entry]] = {}
+        self._in_flight: dict[str, int] = {}
+        self._kept: deque[tuple[int, str, Event]] = deque()
+        self._kept_from = 0
+        self._flushed_at = float("-inf")
+        self._interested: dict[tuple[str, Any], list[tuple[str, str]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._entries
+
+    def entries(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def counts(self) -> Mapping[Place, int]:
+        """Return how many pods are in each place."""
+        return Counter(entry.place for entry in self._entries.values())
+
+    # Pods come, change and go
+
+    def add(self, pod: Any, profile: str, now: float) -> None:
+        """Take in a pod that has no node yet."""
+        entry = self._entries[pod.uid] = Entry(pod, profile, now)
+        self._activate(entry)
+
+    def update(self, pod: Any, events: Collection[Event], now: float) -> None:
+        """Take over a new version of a pod that is here; ``events`` say what is new about it."""
+        entry = self._entries[pod.uid]
+        entry.pod = pod
+        match entry.place:
+            case Place.ACTIVE:
+                self._activate(entry)
+            case Place.IN_FLIGHT:
+                self._keep(pod.uid, events)
+            case Place.PARKED | Place.GATED if any(self._is_woken(entry, event) for event in events):
+                self._requeue(entry, now)
+
+    def remove(self, uid: str) -> None:
+        """Forget a pod that is bound or gone; one that is not here is no error."""
+        entry = self._entries.pop(uid, None)
+        if entry:
+            self._leave(entry)
+            entry.ticket += 1
+
+    # Attempts
+
+    def take(self, now: float) -> Entry | None:
+        """Take the next pod to place, if there is one; it is in flight until settled, parked or retried."""
+        self._tick(now)
+        entry = self._active.pop() or self._backoff.pop()
+        if entry:
+            entry.place = Place.IN_FLIGHT
+            entry.attempts += 1
+            self._in_flight[entry.uid] = self._kept_from + len(self._kept)
+        return entry
+
+    def wake_at(self) -> float | None:
+        """Return when time alone makes a pod active; None when only an event can."""
+        keys = [key for heap in (self._backoff, self._error_backoff) if (key := heap.first_key()) is not None]
+        if self._parked:
+            keys.append(self._flushed_at + FLUSH_INTERVAL)
+        return min(keys, default=None)
+
+    def settle(self, uid: str) -> None:
+        """Note that the pod has a node and is being bound; no event can change that any more."""
+        entry = self._entries.get(uid)
+        if entry:
+            self._leave(entry)
+            entry.place = Place.BINDING
+
+    def park(self, uid: str, plugins: Collection[str], now: float) -> None:
+        """Put away a pod that ``plugins`` rejected, unless what happened meanwhile helps it already."""
+        entry = self._entries.get(uid)
+        if not entry:
+            return
+        if not plugins:
+            self.retry(uid, now)
+            return
+        missed = list(self._missed(uid))
+        self._leave(entry)
+        entry.plugins, entry.added_at = frozenset(plugins), now
+        entry.rejections += 1
+        entry.errors = 0
+        if any(self._is_woken(entry, event) for event in missed):
+            self._requeue(entry, now)
+        else:
+            self._put_away(entry, Place.PARKED)
+
+    def retry(self, uid: str, now: float) -> None:
+        """Let a pod whose attempt ended in an error back off and come again."""
+        entry = self._entries.get(uid)
+        if not entry:
+            return
+        self._leave(entry)
+        entry.plugins, entry.added_at = frozenset(), now
+        entry.errors += 1
+        self._error_backoff.push(entry, self._backs_off_until(entry))
+
+    # What happens in the cluster
+
+    def happened(self, event: Event, now: float) -> None:
+        """Wake the parked pods that ``event`` may help, and keep it for those in flight."""
+        if self._in_flight:
+            self._keep("", [event])
+        for profile, plugin in self._who_wants(event):
+            for entry in list(self._parked.get((profile, plugin), {}).values()):
+                if self._profiles[profile].hint(plugin, event, entry.pod):
+                    self._requeue(entry, now)
+
+    def activate(self, uids: Iterable[str], now: float) -> None:
+        """Make waiting pods active at once, because a plugin knows that they have a chance."""
+        for uid in uids:
+            entry = self._entries.get(uid)
+            if entry and entry.place in (Place.PARKED, Place.BACKOFF):
+                self._leave(entry)
+                self._activate(entry)
+
+    # Moves
+
+    def _activate(self, entry: Entry) -> None:
+        gate = self._profiles[entry.profile].pre_enqueue(entry.pod)
+        if gate:
+            entry.plugins = frozenset((gate.plugin,))
+            self._put_away(entry, Place.GATED)
+        else:
+            self._active.push(entry, self._profiles[entry.profile].sort_key(entry))
+
+    def _requeue(self, entry: Entry, now: float) -> None:
+        self._leave(entry)
+        until = self._backs_off_until(entry)
+        if entry.place is not Place.GATED and until > now:
+            self._backoff.push(entry, until)
+        else:
+            self._activate(entry)
+
+    def _put_away(self, entry: Entry, place: Place) -> None:
+        entry.place = place
+        entry.ticket += 1
+        for plugin in entry.plugins:
+            self._parked.setdefault((entry.profile, plugin), {})[entry.uid] = entry
+
+    def _leave(self, entry: Entry) -> None:
+        """Take a pod out of every index, whichever it is in. Heaps notice by themselves."""
+        for plugin in entry.plugins:
+            index = self._parked.get((entry.profile, plugin))
+            if index and index.pop(entry.uid, None) and not index:
+                del self._parked[entry.profile, plugin]
+        if self._in_flight.pop(entry.uid, None) is not None:
+            self._drop_kept()
+
+    def _backs_off_until(self, entry: Entry) -> float:
+        times = entry.errors or entry.rejections
+        seconds = self._first_backoff * 2.0 ** min(times - 1, 32) if times else 0.0
+        return entry.added_at + min(seconds, self._longest_backoff)
+
+    def _tick(self, now: float) -> None:
+        for heap in (self._backoff, self._error_backoff):
+            for entry in heap.pop_until(lambda until: bool(until <= now)):
+                self._activate(entry)
+        if now - self._flushed_at < FLUSH_INTERVAL:
+            return
+        self._flushed_at = now
+        waiting = {uid: entry for index in self._parked.values() for uid, entry in index.items()}
+        for entry in waiting.values():
+            if now - entry.added_at > FLUSH_SECONDS:
+                self._requeue(entry, now)
+
+    # Events
+
+    def _who_wants(self, event: Event) -> list[tuple[str, str]]:
+        """Return the plugins that registered ``event``, or never said what they wait for."""
+        what = (event.resource, event.action)
+        if what not in self._interested:
+            self._interested[what] = [
+                (name, plugin)
+                for name, profile in self._profiles.items()
+                for plugin, registered in profile.events().items()
+                if not registered or any(one.covers(*what) for one in registered)
+            ]
+        return self._interested[what]
+
+    def _is_woken(self, entry: Entry, event: Event) -> bool:
+        profile = self._profiles[entry.profile]
+        wanted = (plugin for name, plugin in self._who_wants(event) if name == entry.profile)
+        return any(plugin in entry.plugins and profile.hint(plugin, event, entry.pod) for plugin in wanted)
+
+    def _keep(self, uid: str, events: Iterable[Event]) -> None:
+        """Keep events for the pods in flight; ``uid`` is empty for what concerns all of them."""
+        for event in events:
+            self._kept.append((self._kept_from + len(self._kept), uid, event))
+
+    def _missed(self, uid: str) -> Iterator[Event]:
+        """Give what happened since the pod was taken; nothing for one that is settled."""
+        since = self._in_flight.get(uid)
+        if since is not None:
+            yield from (event for number, whose, event in self._kept if number >= since and whose in ("", uid))
+
+    def _drop_kept(self) -> None:
+        """Drop the events that no pod in flight has still to see. The first in flight is the oldest."""
+        oldest = next(iter(self._in_flight.values()), self._kept_from + len(self._kept))
+        while self._kept and self._kept[0][0] < oldest:
+            self._kept.popleft()
+            self._kept_from += 1

@@ -1,0 +1,311 @@
+"""Where a pod waits, what wakes it, and when; the time is a number that the test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.catalog import Action, ClusterEvent
+from scheduler_runtime.pending import Entry, Pending, Place
+
+FITS = ClusterEvent("Node", Action.ADD)
+LABELS = ClusterEvent("Node", Action.UPDATE_NODE_LABEL)
+GATES = ClusterEvent("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+
+
+@dataclass(frozen=True)
+class Pod:
+    uid: str
+    priority: int = 0
+    gated: bool = False
+
+
+@dataclass(frozen=True)
+class Happened:
+    resource: str
+    action: Action
+
+
+@dataclass(frozen=True)
+class Gate:
+    plugin: str
+
+
+NODE_ADDED = Happened("Node", Action.ADD)
+NODE_LABELLED = Happened("Node", Action.UPDATE_NODE_LABEL)
+GATES_GONE = Happened("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+
+
+@dataclass
+class Profile:
+    """Plugins Fit and Affinity reject, Gates keeps back, Mute never said what it waits for."""
+
+    hints_no: frozenset[str] = frozenset()
+    hinted: list[tuple[str, str]] = field(default_factory=list)
+
+    def pre_enqueue(self, pod: Pod) -> Gate | None:
+        return Gate("Gates") if pod.gated else None
+
+    def sort_key(self, entry: Entry) -> Any:
+        return (-entry.pod.priority, entry.added_at)
+
+    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
+        return {"Fit": (FITS,), "Affinity": (FITS, LABELS), "Gates": (GATES,), "Mute": ()}
+
+    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+        self.hinted.append((plugin, pod.uid))
+        return plugin not in self.hints_no
+
+
+@pytest.fixture
+def profile() -> Profile:
+    return Profile()
+
+
+@pytest.fixture
+def pending(profile: Profile) -> Pending:
+    return Pending({"default": profile})
+
+
+def add(pending: Pending, *pods: Pod, now: float = 0.0) -> None:
+    for pod in pods:
+        pending.add(pod, "default", now)
+
+
+def taken(pending: Pending, now: float) -> list[str]:
+    """Everything that can be taken now, in order. It stays in flight."""
+    uids = []
+    while entry := pending.take(now):
+        uids.append(entry.uid)
+    return uids
+
+
+def place(pending: Pending, uid: str) -> Place:
+    return next(entry.place for entry in pending.entries() if entry.uid == uid)
+
+
+def parked(pending: Pending, *plugins: str, now: float = 0.0) -> str:
+    """A pod that was tried once and rejected by ``plugins``."""
+    add(pending, Pod("p"), now=now)
+    assert taken(pending, now) == ["p"]
+    pending.park("p", plugins, now)
+    return "p"
+
+
+def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: Pending) -> None:
+    add(pending, Pod("low"), Pod("high", 5), now=0)
+    add(pending, Pod("later", 5), Pod("twin", 5), now=1)
+    assert taken(pending, 2) == ["high", "later", "twin", "low"]
+
+
+def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else(pending: Pending) -> None:
+    uid = parked(pending, "Fit")
+    pending.happened(NODE_LABELLED, 20)
+    assert place(pending, uid) is Place.PARKED
+    pending.happened(NODE_ADDED, 20)
+    assert taken(pending, 20) == [uid]
+
+
+def test_any_of_the_plugins_that_rejected_it_can_wake_a_pod(pending: Pending) -> None:
+    uid = parked(pending, "Fit", "Affinity")
+    pending.happened(NODE_LABELLED, 20)
+    assert taken(pending, 20) == [uid]
+
+
+def test_a_hint_that_says_no_leaves_the_pod_parked(pending: Pending, profile: Profile) -> None:
+    uid = parked(pending, "Fit", "Affinity")
+    profile.hints_no = frozenset({"Fit"})
+    pending.happened(NODE_ADDED, 20)
+    assert profile.hinted == [("Fit", uid), ("Affinity", uid)]
+    assert taken(pending, 20) == [uid]
+    pending.park(uid, ["Fit"], 20)
+    pending.happened(NODE_ADDED, 40)
+    assert place(pending, uid) is Place.PARKED
+
+
+def test_a_plugin_that_never_said_what_it_waits_for_is_woken_by_everything(pending: Pending) -> None:
+    uid = parked(pending, "Mute")
+    pending.happened(NODE_LABELLED, 20)
+    assert taken(pending, 20) == [uid]
+
+
+def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: Pending) -> None:
+    uid = parked(pending, "Fit")
+    pending.happened(NODE_ADDED, 0.1)
+    assert place(pending, uid) is Place.BACKOFF
+    add(pending, Pod("other"), now=0.2)
+    assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("rejections", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)])
+def test_backoff_doubles_up_to_its_limit(pending: Pending, rejections: int, seconds: float) -> None:
+    add(pending, Pod("p"))
+    for _ in range(rejections):
+        pending.activate(["p"], 0)
+        assert taken(pending, 0) == ["p"]
+        pending.park("p", ["Fit"], 0)
+    pending.happened(NODE_ADDED, 0)
+    assert pending.wake_at() == seconds
+
+
+def test_an_error_backs_off_without_being_taken_early(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.retry("p", 0)
+    assert taken(pending, 0.9) == []
+    assert pending.wake_at() == 1.0
+    assert taken(pending, 1.0) == ["p"]
+    pending.retry("p", 1.0)
+    assert pending.wake_at() == 3.0
+
+
+def test_a_rejection_ends_the_row_of_errors(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    for now in (0, 10, 20):
+        assert taken(pending, now) == ["p"]
+        pending.retry("p", now)
+    assert taken(pending, 30) == ["p"]
+    pending.park("p", ["Fit"], 30)
+    pending.happened(NODE_ADDED, 30)
+    assert pending.wake_at() == 31
+
+
+def test_a_rejection_by_no_plugin_is_an_error(pending: Pending) -> None:
+    parked(pending, now=0)
+    assert taken(pending, 1) == ["p"]
+
+
+def test_an_event_while_in_flight_is_not_missed(pending: Pending) -> None:
+    add(pending, Pod("p"), Pod("q"))
+    assert pending.take(0) is not None
+    pending.happened(NODE_ADDED, 0)
+    assert pending.take(0) is not None
+    pending.park("p", ["Fit"], 0)
+    pending.park("q", ["Fit"], 0)
+    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "q") is Place.PARKED
+
+
+def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: Pending) -> None:
+    add(pending, Pod("p"), Pod("q"))
+    pending.take(0)
+    pending.happened(NODE_ADDED, 0)
+    pending.take(0)
+    pending.happened(NODE_LABELLED, 0)
+    assert len(pending._kept) == 2
+    pending.settle("p")
+    assert len(pending._kept) == 1
+    pending.remove("q")
+    assert len(pending._kept) == 0
+    pending.happened(NODE_ADDED, 0)
+    assert len(pending._kept) == 0
+
+
+def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: Pending) -> None:
+    add(pending, Pod("p"), Pod("q"))
+    assert taken(pending, 0) == ["p", "q"]
+    pending.update(Pod("p", 7), [NODE_LABELLED], 0)
+    for uid in ("p", "q"):
+        pending.park(uid, ["Affinity"], 0)
+    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "q") is Place.PARKED
+    assert next(pending.entries()).pod.priority == 7
+
+
+def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending: Pending) -> None:
+    uid = parked(pending, "Affinity")
+    pending.update(Pod("p"), [GATES_GONE], 20)
+    assert place(pending, uid) is Place.PARKED
+    pending.update(Pod("p"), [NODE_LABELLED], 20)
+    assert taken(pending, 20) == [uid]
+
+
+def test_a_gated_pod_waits_until_its_gates_are_gone(pending: Pending) -> None:
+    add(pending, Pod("p", gated=True))
+    assert taken(pending, 0) == []
+    pending.happened(NODE_ADDED, 1)
+    assert place(pending, "p") is Place.GATED
+    pending.update(Pod("p"), [GATES_GONE], 2)
+    assert taken(pending, 2) == ["p"]
+
+
+def test_a_gate_is_asked_again_at_each_return(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.update(Pod("p", gated=True), [], 0)
+    pending.retry("p", 0)
+    assert taken(pending, 5) == []
+    assert place(pending, "p") is Place.GATED
+
+
+def test_nothing_stays_parked_longer_than_five_minutes_and_a_half(pending: Pending) -> None:
+    uid = parked(pending, "Fit")
+    times = range(0, 600, 5)
+    woken = next(now for now in times if taken(pending, now) == [uid])
+    assert 300 < woken <= 335
+
+
+def test_activate_brings_back_what_is_parked_or_backs_off(pending: Pending) -> None:
+    uid = parked(pending, "Fit")
+    pending.activate([uid, "unknown"], 0)
+    assert taken(pending, 0) == [uid]
+    pending.retry(uid, 0)
+    pending.activate([uid], 0)
+    assert taken(pending, 0) == [uid]
+
+
+@pytest.mark.parametrize("where", ["active", "in flight", "parked", "backoff", "binding"])
+def test_a_removed_pod_is_gone_from_wherever_it_was(pending: Pending, where: str) -> None:
+    add(pending, Pod("p"))
+    if where != "active":
+        assert taken(pending, 0) == ["p"]
+    if where == "parked":
+        pending.park("p", ["Fit"], 0)
+    if where == "backoff":
+        pending.retry("p", 0)
+    if where == "binding":
+        pending.settle("p")
+    pending.remove("p")
+    pending.remove("p")
+    assert "p" not in pending
+    pending.park("p", ["Fit"], 0)
+    pending.retry("p", 0)
+    pending.settle("p")
+    pending.happened(NODE_ADDED, 20)
+    assert (taken(pending, 20), len(pending), pending.wake_at()) == ([], 0, None)
+
+
+def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.settle("p")
+    pending.update(Pod("p", 9), [], 0)
+    assert place(pending, "p") is Place.BINDING
+    pending.retry("p", 1)
+    entry = pending.take(2)
+    assert entry is not None
+    assert (entry.pod.priority, entry.attempts) == (9, 2)
+
+
+def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -> None:
+    other = Profile(hints_no=frozenset({"Fit"}))
+    pending = Pending({"default": profile, "other": other})
+    pending.add(Pod("a"), "default", 0)
+    pending.add(Pod("b", 3), "other", 0)
+    assert taken(pending, 0) == ["b", "a"]
+    for uid in ("a", "b"):
+        pending.park(uid, ["Fit"], 0)
+    pending.happened(NODE_ADDED, 20)
+    assert taken(pending, 20) == ["a"]
+    assert other.hinted == [("Fit", "b")]
+
+
+def test_counts_by_place(pending: Pending) -> None:
+    add(pending, Pod("a"), Pod("b"), Pod("c", gated=True), Pod("d", 9))
+    entry = pending.take(0)
+    assert entry is not None
+    pending.park(entry.uid, ["Fit"], 0)
+    assert pending.counts() == {Place.ACTIVE: 2, Place.GATED: 1, Place.PARKED: 1}
