@@ -20,7 +20,7 @@ help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedules (CLUSTER=process|kind|current, ONCE=1 to exit when they are bound)
-	@$(RUN)/python examples/demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
+	@$(RUN)/python -m examples.demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
 
 test: $(READY) ## Every test this machine can run; says what it skipped and what that needs
 	@$(RUN)/pytest

@@ -1,0 +1,53 @@
+"""README, followed to the letter: a clean copy of the tree, an empty home directory."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from devcluster.build import cache
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def clean_copy(destination: Path) -> Path:
+    """What a clone of the present tree would hold: tracked files, with today's changes."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).exists():
+            (destination / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, destination / name)
+    return destination
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_make_demo_binds_pods_with_the_profiles_own_scheduler(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    tree = clean_copy(tmp_path / "berth")
+    environment = {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "DEVCLUSTER_CACHE": str(cache.root()),
+        "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache/pip")),
+        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path.home() / ".cache/uv")),
+    } | {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "DEVCLUSTER_"))}
+
+    ran = subprocess.run(
+        ["make", "demo", "ONCE=1"], cwd=tree, env=environment, capture_output=True, text=True, timeout=540, check=False
+    )
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "6 pods bound by bin-packing" in ran.stdout
+    assert "runs as ServiceAccount berth-bin-packing" in " ".join(ran.stdout.split())
+    assert (tree / ".venv/bin/berth").exists()
+    assert (tree / ".venv/bin/devcluster").exists()
+    assert not [path for path in home.rglob("*") if path.is_file()]

@@ -1,0 +1,109 @@
+"""What a user lives through, told once and run wherever a ``world`` is: on process nodes and on kind."""
+
+import pytest
+
+from examples.demo.installation import NAMESPACE
+from tests.support.world import World, overcommitted
+
+GENERATED = [
+    ("serviceaccount", NAMESPACE),
+    ("clusterrole", ""),
+    ("clusterrolebinding", ""),
+    ("role", NAMESPACE),
+    ("rolebinding", NAMESPACE),
+    ("configmap", NAMESPACE),
+    ("lease", NAMESPACE),
+    ("deployment", NAMESPACE),
+    ("service", NAMESPACE),
+    ("poddisruptionbudget", NAMESPACE),
+]
+
+
+def running_profile(world: World, name: str) -> str:
+    """A profile whose scheduler is at work; the name of the objects made for it."""
+    world.apply(world.profile(name))
+    world.eventually(lambda: world.condition(name, "Ready").get("status") == "True", 60)
+    world.eventually(lambda: world.holder(f"berth-{name}"), 30)
+    return f"berth-{name}"
+
+
+def test_a_profiles_own_scheduler_binds_its_pods(world: World) -> None:
+    berth = running_profile(world, "story")
+    world.apply(world.deployment("told", "story", 5, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("told")) == 5, 30)
+
+    leader = world.get("pod", world.holder(berth), NAMESPACE)
+    assert leader is not None
+    assert leader["spec"]["serviceAccountName"] == berth
+    uids = {pod["metadata"]["uid"] for pod in world.pods("told")}
+
+    def bindings() -> set[str]:
+        events = world.kubectl.items("events", "--namespace=default", "--field-selector=reason=Scheduled")
+        return {e["involvedObject"]["uid"] for e in events if e["reportingComponent"] == "story"}
+
+    world.eventually(lambda: uids <= bindings(), 15)
+    assert not overcommitted(world.kubectl.items("nodes"), world.kubectl.items("pods", "--all-namespaces"))
+
+
+@pytest.mark.parametrize(("kind", "namespace"), GENERATED, ids=[kind for kind, _ in GENERATED])
+def test_a_deleted_object_is_back_within_five_seconds(world: World, kind: str, namespace: str) -> None:
+    berth = running_profile(world, "story")
+    before = world.eventually(lambda: world.get(kind, berth, namespace), 10)
+
+    where = [f"--namespace={namespace}"] if namespace else []
+    world.kubectl("delete", kind, berth, "--wait=false", *where)
+
+    def is_another_one() -> bool:
+        now = world.get(kind, berth, namespace)
+        return now is not None and now["metadata"]["uid"] != before["metadata"]["uid"]
+
+    world.eventually(is_another_one, 5)
+
+
+def test_an_unknown_plugin_stalls_the_profile_and_names_the_nearest(world: World) -> None:
+    world.apply(world.profile("mistaken", plugins={"score": {"enabled": [{"name": "NodeResourceFit", "weight": 2}]}}))
+
+    stalled = world.eventually(lambda: world.condition("mistaken", "Stalled"), 15)
+
+    assert (stalled["status"], stalled["reason"]) == ("True", "PluginUnknown")
+    assert "NodeResourceFit" in stalled["message"]
+    assert "NodeResourcesFit" in stalled["message"]
+    assert world.condition("mistaken", "Ready")["status"] == "False"
+    world.kubectl("delete", "schedulerprofile", "mistaken")
+
+
+def test_scheduling_goes_on_when_the_leading_scheduler_is_killed(world: World) -> None:
+    berth = running_profile(world, "story")
+    killed = world.holder(berth)
+    leader = world.get("pod", killed, NAMESPACE)
+    assert leader is not None
+
+    world.kill(world, leader)
+
+    world.apply(world.deployment("after-a-kill", "story", 3, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("after-a-kill")) == 3, 40)
+
+
+def test_profiles_are_served_when_the_leading_operator_is_killed(world: World) -> None:
+    leader = world.get("pod", world.eventually(lambda: world.holder("berth-operator"), 30), NAMESPACE)
+    assert leader is not None
+
+    world.kill(world, leader)
+
+    world.apply(world.profile("late"))
+    world.eventually(lambda: world.condition("late", "Ready").get("status") == "True", 90)
+    world.kubectl("delete", "schedulerprofile", "late")
+
+
+def test_deleting_a_profile_leaves_nothing(world: World) -> None:
+    berth = running_profile(world, "short-lived")
+
+    world.kubectl("delete", "schedulerprofile", "short-lived")
+
+    def remains() -> list[str]:
+        found = [kind for kind, namespace in GENERATED if world.get(kind, berth, namespace)]
+        pods = world.kubectl.items("pods", f"--namespace={NAMESPACE}", "--selector=berth.dev/profile=short-lived")
+        return found + [pod["metadata"]["name"] for pod in pods]
+
+    # The garbage collector notices a kind up to 40 s after its CRD was made; a quick world is a second's matter.
+    world.eventually(lambda: not remains(), 60)

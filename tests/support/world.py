@@ -1,0 +1,138 @@
+"""A cluster in which the operator is installed: what the stories act on and look at."""
+
+import json
+import os
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import yaml
+
+from examples.demo.installation import NAMESPACE
+from examples.demo.kubectl import Kubectl
+from tests.support.eventually import eventually
+
+T = TypeVar("T")
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One installed operator and the cluster around it. ``kill`` ends the program of a pod at once, unasked."""
+
+    kubectl: Kubectl
+    pod_image: str
+    kill: Callable[["World", Object], None]
+    tolerations: list[Object] = field(default_factory=list)
+
+    # What can be done.
+
+    def apply(self, *objects: Object) -> None:
+        self.kubectl("apply", "--server-side", "--filename=-", text=yaml.safe_dump_all(objects))
+
+    def profile(self, name: str, **spec: Any) -> Object:
+        """A SchedulerProfile with quick leader election, so that the stories are short."""
+        election = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+        scheduler = {"replicas": 2, "leaderElection": election, **spec.pop("scheduler", {})}
+        return {
+            "apiVersion": "berth.dev/v1alpha1",
+            "kind": "SchedulerProfile",
+            "metadata": {"name": name},
+            "spec": {"scheduler": scheduler, **spec},
+        }
+
+    def deployment(self, name: str, scheduler: str, replicas: int, requests: Mapping[str, str]) -> Object:
+        """Pods that only wait, for the scheduler of that name."""
+        labels = {"app": name}
+        container = {
+            "name": "pause",
+            "image": self.pod_image,
+            "command": ["sleep", "infinity"],
+            "resources": {"requests": dict(requests)},
+        }
+        pod = {
+            "schedulerName": scheduler,
+            "terminationGracePeriodSeconds": 0,
+            "tolerations": self.tolerations,
+            "containers": [container],
+        }
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        }
+
+    # What can be seen.
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
+        where = [f"--namespace={namespace}"] if namespace else []
+        text = self.kubectl("get", kind, name, *where, "--ignore-not-found", "--output=json")
+        return json.loads(text) if text else None
+
+    def pods(self, app: str) -> list[Object]:
+        return self.kubectl.items("pods", "--namespace=default", f"--selector=app={app}")
+
+    def bound(self, app: str) -> list[Object]:
+        return [pod for pod in self.pods(app) if pod["spec"].get("nodeName")]
+
+    def condition(self, profile: str, kind: str) -> Object:
+        """The profile's condition of that type; ``{}`` when it has none, or one about an older generation."""
+        found = self.get("schedulerprofile", profile)
+        assert found is not None, f"profile {profile} is gone"
+        conditions = found.get("status", {}).get("conditions", [])
+        current = [c for c in conditions if c["observedGeneration"] == found["metadata"]["generation"]]
+        return next((c for c in current if c["type"] == kind), {})
+
+    def holder(self, lease: str) -> str:
+        """The name of the pod that holds the Lease, or ``""``."""
+        found = self.get("lease", lease, NAMESPACE) or {}
+        return str(found.get("spec", {}).get("holderIdentity") or "").partition("_")[0]
+
+    def eventually(self, check: Callable[[], T | None], timeout: float) -> T:
+        return eventually(check, timeout, explain=self.describe)
+
+    def describe(self) -> str:
+        """Objects, events and logs, for whoever has to find out why a story failed."""
+        looks = [
+            ("get", "schedulerprofiles", "--output=yaml"),
+            ("get", "pods,leases,deployments", "--all-namespaces", "--output=wide"),
+            ("get", "events", "--all-namespaces", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
+        ]
+        return "\n\n".join(f"$ kubectl {' '.join(look)}\n{self.kubectl(*look)[-6000:]}" for look in looks)
+
+
+def kill_process(world: World, pod: Object) -> None:
+    """End a pod's program on a process node, where it is a process of this machine."""
+    container = pod["status"]["containerStatuses"][0]["containerID"]
+    os.kill(int(container.removeprefix("process://")), signal.SIGKILL)
+
+
+def kill_container(world: World, pod: Object) -> None:
+    """End a pod in containers at once, with no time to say goodbye."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    world.kubectl("delete", "pod", name, f"--namespace={namespace}", "--grace-period=0", "--force")
+
+
+def overcommitted(nodes: list[Object], pods: list[Object]) -> list[str]:
+    """The nodes that were given more than they have, computed from the API alone."""
+    cpu: dict[str, int] = defaultdict(int)
+    count: dict[str, int] = defaultdict(int)
+    for pod in pods:
+        if node := pod["spec"].get("nodeName"):
+            count[node] += 1
+            cpu[node] += sum(
+                millicores(c.get("resources", {}).get("requests", {}).get("cpu", "0"))
+                for c in pod["spec"]["containers"]
+            )
+    room = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
+    return [
+        node for node in count if cpu[node] > millicores(room[node]["cpu"]) or count[node] > int(room[node]["pods"])
+    ]
+
+
+def millicores(quantity: str) -> int:
+    return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
