@@ -1,0 +1,30 @@
+"""The objects that people write, as the API server has them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Authored:
+    """A SchedulerProfile or a PluginConfig. Its spec is as it was written: whoever reads it validates it."""
+
+    kind: str
+    name: str
+    uid: str
+    generation: int
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+    @classmethod
+    def from_object(cls, raw: Mapping[str, Any]) -> "Authored":
+        """Read the object that the API server sent."""
+        metadata = raw["metadata"]
+        return cls(
+            kind=raw["kind"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            generation=metadata["generation"],
+            spec=raw.get("spec") or {},
+            status=raw.get("status") or {},
+        )

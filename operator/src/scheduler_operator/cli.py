@@ -1,0 +1,93 @@
+"""The ``berth`` command: what can be known of profiles without a cluster."""
+
+import sys
+from importlib.metadata import version
+from typing import Any
+
+import click
+import yaml
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import API_VERSION
+from scheduler_operator.render import Problems, Rendered, render
+from scheduler_runtime.catalog import Version
+
+REFUSED = 2
+
+
+class VersionParameter(click.ParamType[Version]):
+    """A Kubernetes version."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:
+        try:
+            return Version.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group()
+@click.version_option(version("berth-operator"), prog_name="berth")
+def main() -> None:
+    """Schedulers for Kubernetes, as objects."""
+
+
+@main.command("render")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--kubernetes", type=VersionParameter(), default="1.36", show_default=True, help="Version to render for.")
+@click.option("--namespace", default="berth-system", show_default=True, help="Where the scheduler would run.")
+def render_command(file: Any, kubernetes: Version, namespace: str) -> None:
+    """Print the KubeSchedulerConfiguration of the SchedulerProfile in FILE.
+
+    FILE may hold the PluginConfigs that the profile refers to as well; - is standard input.
+    """
+    profiles, plugin_configs = _read(file.read(), file.name)
+    for profile in profiles:
+        match render(profile, plugin_configs, namespace, kubernetes):
+            case Rendered() as rendered:
+                click.echo(rendered.text, nl=False)
+            case Problems() as found:
+                for problem in found.problems:
+                    click.echo(f"{file.name}: {profile.name}: {problem}", err=True)
+                sys.exit(REFUSED)
+
+
+@main.command("crds")
+def crds_command() -> None:
+    """Print the CustomResourceDefinitions of this version."""
+    from scheduler_operator import crds
+
+    click.echo("---\n".join(crds.texts().values()), nl=False)
+
+
+def _read(text: str, name: str) -> tuple[list[Authored], dict[str, Authored]]:
+    """The profiles and the PluginConfigs in ``text``. Ends the command when there is no profile to read."""
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise click.ClickException(f"{name}: is not YAML: {error}") from error
+    authored = [
+        _authored(document, f"{name}, document {number}")
+        for number, document in enumerate(documents, start=1)
+        if document is not None
+    ]
+    profiles = [each for each in authored if each.kind == "SchedulerProfile"]
+    if not profiles:
+        raise click.ClickException(f"{name}: has no SchedulerProfile; this command reads profiles")
+    return profiles, {each.name: each for each in authored if each.kind == "PluginConfig"}
+
+
+def _authored(document: Any, where: str) -> Authored:
+    found = document if isinstance(document, dict) else {}
+    api_version, kind = found.get("apiVersion"), found.get("kind")
+    if api_version != API_VERSION or kind not in ("SchedulerProfile", "PluginConfig"):
+        raise click.ClickException(
+            f"{where}: is {api_version} {kind}; this command reads {API_VERSION} SchedulerProfile and PluginConfig"
+        )
+    metadata, spec = found.get("metadata"), found.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise click.ClickException(f"{where}: metadata.name is missing")
+    if not isinstance(spec, dict):
+        raise click.ClickException(f"{where}: spec is missing; write spec: {{}} for a profile that is all defaults")
+    return Authored(kind, metadata["name"], uid="", generation=0, spec=spec, status={})

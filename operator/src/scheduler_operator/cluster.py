@@ -1,0 +1,196 @@
+"""The cluster as the operator sees it: read what people wrote, apply what should be, prune what should not."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler_operator import drift, kinds
+from scheduler_operator.api import APPLY, JSON_PATCH, Api, ApiError
+from scheduler_operator.authored import Authored
+from scheduler_operator.drift import FIELD_MANAGER
+from scheduler_operator.kinds import Kind, kind_of
+from scheduler_operator.models import API_VERSION
+from scheduler_operator.names import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for
+from scheduler_operator.status import Status, dated
+from scheduler_runtime.catalog import Version
+
+Object = dict[str, Any]
+Identity = tuple[str, str]
+"""Kind and name: all namespaced objects are in one namespace."""
+
+_FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
+_IMMUTABLE = {
+    "ClusterRoleBinding": ("roleRef",),
+    "RoleBinding": ("roleRef",),
+    "Deployment": ("spec", "selector"),
+    "Service": ("spec", "clusterIP"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Fields of a generated object that somebody else had written, and that are ours again."""
+
+    kind: str
+    name: str
+    manager: str
+    fields: tuple[str, ...]
+
+
+class NameTakenError(Exception):
+    """An object that has to be made exists already and belongs to somebody else."""
+
+
+class Cluster:
+    """Everything the operator asks of the API server. Every method raises ApiError."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+
+    async def version(self) -> Version:
+        """The API server's Kubernetes version."""
+        return Version.parse((await self._api.request("GET", "/version"))["gitVersion"])
+
+    async def absent_kinds(self) -> list[str]:
+        """The CRDs that are not there, of the two that people write."""
+        try:
+            answer = await self._api.request("GET", f"/apis/{API_VERSION}")
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            answer = {"resources": []}
+        served = {resource["name"] for resource in answer["resources"]}
+        return [f"{k.plural}.{k.group}" for k in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if k.plural not in served]
+
+    async def profile(self, name: str) -> Authored | None:
+        """The profile called ``name``; None when there is none."""
+        found = await self._get(kinds.PROFILE, name)
+        return Authored.from_object(found) if found else None
+
+    async def plugin_config(self, name: str) -> Authored | None:
+        """The PluginConfig called ``name``; None when there is none."""
+        found = await self._get(kinds.PLUGIN_CONFIG, name)
+        return Authored.from_object(found) if found else None
+
+    async def profiles(self) -> list[Authored]:
+        """Every profile."""
+        return [Authored.from_object(each) for each in await self._list(kinds.PROFILE)]
+
+    async def plugin_configs(self) -> dict[str, Authored]:
+        """Every PluginConfig, by name."""
+        found = [Authored.from_object(each) for each in await self._list(kinds.PLUGIN_CONFIG)]
+        return {each.name: each for each in found}
+
+    async def apply(self, profile: Authored, wanted: Sequence[Object]) -> tuple[dict[Identity, Object], list[Repair]]:
+        """Make what exists for ``profile`` equal to ``wanted``: what is there now, and what had to be repaired.
+
+        Raises NameTakenError, before anything is changed.
+        """
+        live = await self._generated(profile.name)
+        await self._refuse_strangers(profile, [each for each in wanted if _identity(each) not in live])
+        applied, repairs = {}, []
+        for each in wanted:
+            before = live.get(_identity(each))
+            applied[_identity(each)] = await self._apply(each, before)
+            if before is not None and kind_of(each) is not kinds.LEASE:
+                repairs += _repairs(before)
+        await asyncio.gather(*(self._delete(gone) for key, gone in live.items() if key not in applied))
+        return applied, repairs
+
+    async def report(self, authored: Authored, status: Status) -> None:
+        """Write ``status`` unless it is what stands there already."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status = dated(status, authored.status, now)
+        if status == authored.status:
+            return
+        kind = kinds.PROFILE if authored.kind == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
+        manifest = {
+            "apiVersion": API_VERSION,
+            "kind": authored.kind,
+            "metadata": {"name": authored.name, "uid": authored.uid},
+            "status": status,
+        }
+        path = f"{kind.path(self._namespace, authored.name)}/status"
+        await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+
+    async def post(self, event: Object) -> None:
+        """Create an Event."""
+        await self._api.request("POST", kinds.EVENT.collection(event["metadata"]["namespace"]), event)
+
+    async def _get(self, kind: Kind, name: str) -> Object | None:
+        try:
+            found: Object = await self._api.request("GET", kind.path(self._namespace, name))
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
+        return found
+
+    async def _list(self, kind: Kind, query: Mapping[str, str] | None = None) -> list[Object]:
+        answer = await self._api.request("GET", kind.collection(self._namespace), query=query)
+        return [{"apiVersion": kind.api_version, "kind": kind.name, **each} for each in answer["items"]]
+
+    async def _generated(self, profile: str) -> dict[Identity, Object]:
+        query = {"labelSelector": generated_for(profile)}
+        lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.GENERATED))
+        return {_identity(each): each for found in lists for each in found}
+
+    async def _refuse_strangers(self, profile: Authored, missing: Sequence[Object]) -> None:
+        found = await asyncio.gather(*(self._get(kind_of(each), each["metadata"]["name"]) for each in missing))
+        taken = [each for each in found if each and not _belongs_to(each, profile)]
+        if taken:
+            names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in taken)
+            raise NameTakenError(
+                f"{names} exists already and was not made for this profile; delete it, or give the profile another name"
+            )
+
+    async def _apply(self, wanted: Object, live: Object | None) -> Object:
+        kind = kind_of(wanted)
+        path = kind.path(self._namespace, wanted["metadata"]["name"])
+        if live is not None and _differs_for_ever(wanted, live):
+            await self._delete(live)
+        elif live is not None and kind is not kinds.LEASE and (patch := drift.adoption(live)):
+            await self._api.request(
+                "PATCH", path, patch, query={"fieldManager": FIELD_MANAGER}, content_type=JSON_PATCH
+            )
+        applied: Object = await self._api.request("PATCH", path, wanted, query=_FORCED, content_type=APPLY)
+        return applied
+
+    async def _delete(self, gone: Object) -> None:
+        path = kind_of(gone).path(self._namespace, gone["metadata"]["name"])
+        options = {"preconditions": {"uid": gone["metadata"]["uid"]}, "propagationPolicy": "Background"}
+        try:
+            await self._api.request("DELETE", path, options)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+
+
+def _identity(manifest: Object) -> Identity:
+    return manifest["kind"], manifest["metadata"]["name"]
+
+
+def _repairs(live: Object) -> list[Repair]:
+    kind, name = _identity(live)
+    return [Repair(kind, name, stranger.manager, stranger.fields) for stranger in drift.strangers(live)]
+
+
+def _belongs_to(live: Object, profile: Authored) -> bool:
+    metadata = live["metadata"]
+    labels = metadata.get("labels", {})
+    if labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name:
+        return True
+    return any(owner["uid"] == profile.uid for owner in metadata.get("ownerReferences", ()))
+
+
+def _differs_for_ever(wanted: Object, live: Object) -> bool:
+    """Whether a field differs that the API server never changes, so that only a new object helps."""
+    path = _IMMUTABLE.get(wanted["kind"], ())
+    mine: Any = wanted
+    theirs: Any = live
+    for step in path:
+        mine, theirs = mine[step], theirs.get(step)
+    return bool(path) and mine != theirs

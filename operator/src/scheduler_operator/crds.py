@@ -1,0 +1,194 @@
+"""CustomResourceDefinitions from the pydantic models: ``python -m scheduler_operator.crds`` writes ``crds/``.
+
+pydantic speaks JSON Schema. A CRD wants a *structural* OpenAPI v3 schema, which knows no references, no null
+type, no numeric exclusive bounds and no closed objects (unknown fields are refused or dropped by the API server
+itself). :func:`structural` turns the one into the other. What JSON Schema cannot say at all, list types and CEL
+rules, stands in the models as extra keywords and passes through.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
+from scheduler_operator.models.fields import NAME_LENGTH, cel
+
+Schema = dict[str, Any]
+
+DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+
+def structural(model: type[BaseModel]) -> Schema:
+    """The structural schema of ``model``; raises TypeError for what such a schema cannot say."""
+    schema = model.model_json_schema(by_alias=True)
+    return _structural(schema, schema.get("$defs", {}))
+
+
+def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    node = _resolved(schema, definitions)
+    if node.get("x-kubernetes-int-or-string"):
+        return {keyword: value for keyword, value in node.items() if keyword not in ("title", "default")}
+    result: Schema = {}
+    for keyword, value in node.items():
+        match keyword, value:
+            case ("properties", _):
+                result[keyword] = {name: _structural(child, definitions) for name, child in value.items()}
+            case ("items", _) | ("additionalProperties", dict()):
+                result[keyword] = _structural(value, definitions)
+            case ("const", _):
+                result["enum"] = [value]
+            case ("exclusiveMinimum" | "exclusiveMaximum", _):
+                result |= {keyword.replace("exclusiveM", "m"): value, keyword: True}
+            case ("title" | "$defs" | "propertyNames" | "additionalProperties", _) | ("default", None):
+                pass
+            case _:
+                result[keyword] = value
+    if not isinstance(result.get("type"), str):
+        raise TypeError(f"a structural schema needs one type here: {dict(schema)}")
+    return result
+
+
+def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    """The schema with what it refers to in its place, and ``X | None`` as plain X: absent is how null is written.
+
+    Keywords beside the reference win, so that a field's description stands above that of its model.
+    """
+    node = dict(schema)
+    while "$ref" in node or {"type": "null"} in node.get("anyOf", ()):
+        if "$ref" in node:
+            referred = definitions[node.pop("$ref").rpartition("/")[2]]
+        else:
+            options = [option for option in node.pop("anyOf") if option != {"type": "null"}]
+            referred = options[0] if len(options) == 1 else {"anyOf": options}
+        node = {**referred, **node}
+    return node
+
+
+def profile_crd() -> Schema:
+    """The CustomResourceDefinition of SchedulerProfile."""
+    schema = _object_schema(
+        "SchedulerProfile",
+        "A scheduler: pods choose it by spec.schedulerName, which is the name of this object.",
+        ProfileSpec,
+        ProfileStatus,
+    )
+    schema["properties"]["metadata"] = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}},
+    }
+    schema["x-kubernetes-validations"] = [
+        cel(
+            "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
+            "default-scheduler belongs to the cluster's own scheduler: "
+            "set spec.replacesDefaultScheduler: true to take its place",
+            fieldPath=".spec.replacesDefaultScheduler",
+        )
+    ]
+    scale = {
+        "specReplicasPath": ".spec.scheduler.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+    columns = [
+        _column("Engine", ".spec.engine"),
+        _column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
+        _column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
+        _column("Replicas", ".status.readyReplicas", type="integer", description="Scheduler processes that are ready"),
+        _column("Age", ".metadata.creationTimestamp", type="date"),
+        _column("Message", ".status.conditions[?(@.type=='Ready')].message", priority=1),
+        _column("Hash", ".status.configHash", priority=1),
+    ]
+    return _definition("SchedulerProfile", ["sp"], schema, columns, {"status": {}, "scale": scale})
+
+
+def plugin_config_crd() -> Schema:
+    """The CustomResourceDefinition of PluginConfig."""
+    schema = _object_schema(
+        "PluginConfig",
+        "Arguments of a plugin, for several profiles to share.",
+        PluginConfigSpec,
+        PluginConfigStatus,
+    )
+    columns = [
+        _column("Plugin", ".spec.plugin"),
+        _column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
+        _column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
+        _column("Age", ".metadata.creationTimestamp", type="date"),
+        _column("Used by", ".status.usedBy", priority=1),
+    ]
+    return _definition("PluginConfig", ["plc"], schema, columns, {"status": {}})
+
+
+def _object_schema(kind: str, description: str, spec: type[BaseModel], status: type[BaseModel]) -> Schema:
+    return {
+        "type": "object",
+        "description": description,
+        "required": ["spec"],  # without it a rule on self.spec has no spec
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
+            "kind": {"type": "string", "description": kind},
+            "spec": structural(spec),
+            "status": structural(status),
+        },
+    }
+
+
+def _column(name: str, path: str, **more: Any) -> Schema:
+    return {"name": name, "type": "string", "jsonPath": path, **more}
+
+
+def _definition(
+    kind: str, short_names: list[str], schema: Schema, columns: list[Schema], subresources: Schema
+) -> Schema:
+    plural = f"{kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Cluster",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": short_names,
+                "categories": ["berth"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": subresources,
+                    "additionalPrinterColumns": columns,
+                }
+            ],
+        },
+    }
+
+
+def texts() -> dict[str, str]:
+    """The files of ``crds/``: name and content."""
+    return {f"{crd['metadata']['name']}.yaml": text(crd) for crd in (profile_crd(), plugin_config_crd())}
+
+
+def text(crd: Schema) -> str:
+    """A definition as YAML."""
+    return yaml.safe_dump(crd, sort_keys=False, allow_unicode=True, width=120)
+
+
+def main(directory: str = "crds") -> None:
+    """Write the definitions into ``directory``."""
+    for name, content in texts().items():
+        Path(directory, name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,147 @@
+"""The scheduler's processes and what belongs to them."""
+
+from typing import Any
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import Scheduler
+from scheduler_operator.names import HASH_ANNOTATION, Object, generated_name, metadata, pod_labels
+from scheduler_operator.release import Release
+from scheduler_operator.render import Rendered
+
+PORT = 10259
+CONFIG_DIRECTORY = "/etc/berth"
+CONFIG_KEY = "config.yaml"
+DEFAULT_REPLICAS = 2
+DEFAULT_LOG_LEVEL = 2
+DEFAULT_REQUESTS = {"cpu": "100m", "memory": "256Mi"}
+
+RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+RESTRICTED_CONTAINER = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+"""Pod Security's level ``restricted``: a scheduler needs nothing of its node."""
+
+
+def config_map(profile: Authored, rendered: Rendered, namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(profile, namespace),
+        "data": {CONFIG_KEY: rendered.text},
+    }
+
+
+def lease(profile: Authored, namespace: str) -> Object:
+    """Only its metadata: who holds it is the schedulers' business."""
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata(profile, namespace)}
+
+
+def service(profile: Authored, namespace: str) -> Object:
+    """For those who collect metrics, without an address of its own."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(profile, namespace),
+        "spec": {
+            "clusterIP": "None",
+            "selector": pod_labels(profile.name),
+            "ports": [{"name": "http-metrics", "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+        },
+    }
+
+
+def pod_disruption_budget(profile: Authored, namespace: str) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(profile, namespace),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": pod_labels(profile.name)}},
+    }
+
+
+def replicas(scheduler: Scheduler) -> int:
+    """How many processes a profile asks for."""
+    return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
+
+
+def deployment(profile: Authored, rendered: Rendered, release: Release) -> Object:
+    scheduler = rendered.scheduler
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(profile, release.namespace),
+        "spec": {
+            "replicas": replicas(scheduler),
+            "selector": {"matchLabels": pod_labels(profile.name)},
+            "template": {
+                "metadata": {
+                    "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
+                    "annotations": {**(scheduler.pod_annotations or {}), HASH_ANNOTATION: rendered.hash},
+                },
+                "spec": pod_spec(profile.name, rendered, release),
+            },
+        },
+    }
+
+
+def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
+    scheduler = rendered.scheduler
+    written = scheduler.model_dump(
+        by_alias=True,
+        exclude_none=True,
+        include={"node_selector", "tolerations", "affinity", "topology_spread_constraints", "priority_class_name"},
+    )
+    return {
+        **written,
+        "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
+        "serviceAccountName": generated_name(name),
+        "securityContext": RESTRICTED_POD,
+        "containers": [container(rendered, release)],
+        "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}],
+    }
+
+
+def container(rendered: Rendered, release: Release) -> Object:
+    scheduler = rendered.scheduler
+    log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
+    return {
+        "name": "scheduler",
+        "image": scheduler.image or release.scheduler_image,
+        "imagePullPolicy": release.image_pull_policy,
+        "command": ["berth-scheduler"],
+        "args": [
+            *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
+            *("--kubernetes-version", str(rendered.version)),
+            *("--secure-port", str(PORT)),
+            *("--bind-address", "$(POD_IP)"),
+            *("-v", str(log_level)),
+        ],
+        "env": [
+            _from_field("POD_IP", "status.podIP"),
+            _from_field("POD_NAME", "metadata.name"),
+            _from_field("POD_NAMESPACE", "metadata.namespace"),
+        ],
+        "ports": [{"name": "http-metrics", "containerPort": PORT, "protocol": "TCP"}],
+        "livenessProbe": _probe("/livez", failureThreshold=8),
+        "readinessProbe": _probe("/readyz", failureThreshold=3),
+        "resources": _resources(scheduler),
+        "securityContext": RESTRICTED_CONTAINER,
+        "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
+    }
+
+
+def _from_field(name: str, path: str) -> Object:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _probe(path: str, **more: Any) -> Object:
+    return {"httpGet": {"path": path, "port": PORT, "scheme": "HTTP"}, "periodSeconds": 5, "timeoutSeconds": 5, **more}
+
+
+def _resources(scheduler: Scheduler) -> Object:
+    resources = scheduler.resources
+    if resources is None:
+        return {"requests": DEFAULT_REQUESTS}
+    return {"requests": DEFAULT_REQUESTS, **resources.model_dump(by_alias=True, exclude_none=True)}

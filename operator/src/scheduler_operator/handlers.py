@@ -1,0 +1,117 @@
+"""The seam to kopf: what happened in the cluster becomes a key in the queue. Nothing here decides anything.
+
+kopf is an event source and no more. Only ``on.event`` handlers are used: they write nothing to the objects, no
+annotations and no finalizers, and they keep no state.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import kopf
+
+from scheduler_operator import kinds
+from scheduler_operator.credentials import Credentials
+from scheduler_operator.names import GENERATED, PROFILE_LABEL
+from scheduler_operator.reconcile import Key
+
+REGISTRY = kopf.OperatorRegistry()
+
+SHORTEST_LOGIN = timedelta(seconds=30)
+BEFORE_EXPIRY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Seam:
+    """What the handlers reach: where to put what they saw, and how kopf logs in."""
+
+    look_at: Callable[[Key], None]
+    credentials: Credentials
+
+
+@kopf.on.login(registry=REGISTRY)
+async def log_in(memo: Seam, **_: Any) -> kopf.ConnectionInfo:
+    """Whatever the reason for asking, an expired token among them: read the credentials again."""
+    memo.credentials.refused()
+    configuration, token = memo.credentials.configuration, memo.credentials.token
+    expires = memo.credentials.expires
+    return kopf.ConnectionInfo(
+        server=configuration.host,
+        ca_path=configuration.ssl_ca_cert,
+        insecure=not configuration.verify_ssl,
+        token=token or None,
+        certificate_path=configuration.cert_file,
+        private_key_path=configuration.key_file,
+        proxy_url=configuration.proxy,
+        expiration=max(expires - BEFORE_EXPIRY, datetime.now(UTC) + SHORTEST_LOGIN) if expires else None,
+    )
+
+
+@kopf.on.event(kinds.PROFILE.group, kinds.PROFILE.version, kinds.PROFILE.plural, registry=REGISTRY)
+async def profile_seen(name: str, memo: Seam, **_: Any) -> None:
+    memo.look_at(Key(kinds.PROFILE.name, name))
+
+
+@kopf.on.event(kinds.PLUGIN_CONFIG.group, kinds.PLUGIN_CONFIG.version, kinds.PLUGIN_CONFIG.plural, registry=REGISTRY)
+async def plugin_config_seen(name: str, memo: Seam, **_: Any) -> None:
+    memo.look_at(Key(kinds.PLUGIN_CONFIG.name, name))
+
+
+async def generated_seen(meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:
+    memo.look_at(Key(kinds.PROFILE.name, owner(meta)))
+
+
+async def lease_seen(type: str | None, meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:  # noqa: A002
+    if type == "DELETED":  # its holder renews it every few seconds, which is nothing to look at
+        memo.look_at(Key(kinds.PROFILE.name, owner(meta)))
+
+
+for _kind in kinds.GENERATED:
+    _seen = lease_seen if _kind is kinds.LEASE else generated_seen
+    kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_seen)
+
+
+def owner(metadata: Mapping[str, Any]) -> str:
+    """The profile that a generated object was made for; its label is what let us see the object."""
+    owners = (each for each in metadata.get("ownerReferences", ()) if each["kind"] == kinds.PROFILE.name)
+    return next((str(each["name"]) for each in owners), str(metadata["labels"].get(PROFILE_LABEL, "")))
+
+
+async def watch(seam: Seam, namespace: str, on_ready: Callable[[], None]) -> None:
+    """Run kopf until it ends. By itself it ends only on what it cannot handle, an odd watch event for example."""
+    ready = asyncio.Event()
+    task = asyncio.create_task(_tell(ready, on_ready), name="kopf is ready")
+    try:
+        await kopf.operator(
+            registry=REGISTRY,
+            settings=settings(),
+            memo=seam,
+            standalone=True,
+            namespaces=[namespace],
+            ready_flag=ready,
+        )
+    finally:
+        task.cancel()
+
+
+async def _tell(ready: asyncio.Event, on_ready: Callable[[], None]) -> None:
+    await ready.wait()
+    on_ready()
+
+
+def settings() -> kopf.OperatorSettings:
+    """List and watch what is needed, and nothing else: no other namespace, no other object, no discovery."""
+    chosen = kopf.OperatorSettings()
+    chosen.posting.enabled = False
+    chosen.scanning.disabled = True
+    chosen.networking.request_timeout = 30
+    chosen.networking.connect_timeout = 5
+    chosen.watching.client_timeout = 600
+    chosen.process.ultimate_exiting_timeout = None
+    for kind in kinds.GENERATED:
+        chosen.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it would tell of every event
+    return chosen

@@ -1,0 +1,61 @@
+"""What the fields of both kinds are made of: the base model, limited strings, and CEL rules.
+
+A constraint is written once, here or at its field: pydantic enforces it when the operator or the
+command line reads an object, and ``scheduler_operator.crds`` carries it into the CRD, so that the
+API server enforces it too. What only the API server can say is a :func:`cel` rule.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+DURATION = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
+QUANTITY = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$"
+
+NAME_LENGTH = 52
+"""Services and Leases are named ``berth-<profile>``, and a DNS label has 63 characters."""
+
+
+class Model(BaseModel):
+    """camelCase on the wire, snake_case in Python; a field that does not exist is refused."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="forbid", frozen=True
+    )
+
+
+def cel(rule: str, message: str, **more: str) -> dict[str, Any]:
+    """One ``x-kubernetes-validations`` entry."""
+    return {"rule": rule, "message": message, **more}
+
+
+def rules(*entries: dict[str, Any]) -> dict[str, Any]:
+    """The schema extra of a model or a field whose rules these are."""
+    return {"x-kubernetes-validations": list(entries)}
+
+
+def list_map(*keys: str) -> dict[str, Any]:
+    """The schema extra of a list whose entries are told apart by ``keys``: duplicates are refused."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
+ATOMIC: dict[str, Any] = {"x-kubernetes-list-type": "atomic"}
+
+PluginName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=317)]
+LabelValue = Annotated[str, StringConstraints(max_length=63)]
+GoDuration = Annotated[
+    str, StringConstraints(max_length=32, pattern=DURATION), Field(json_schema_extra={"format": "duration"})
+]
+Quantity = Annotated[
+    int | str,
+    WithJsonSchema(
+        {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}], "pattern": QUANTITY}
+    ),
+]
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+AnyObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
+"""An object whose fields somebody else defines and checks: a plugin, or the API server."""

@@ -1,0 +1,55 @@
+"""Names, labels and owner references of generated objects: how they are found again."""
+
+from typing import Any
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import API_VERSION
+
+Object = dict[str, Any]
+
+PROFILE_LABEL = "berth.dev/profile"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "berth"
+APP_LABEL = "app.kubernetes.io/name"
+APP = "berth-scheduler"
+HASH_ANNOTATION = "berth.dev/config-hash"
+GENERATED = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+"""The label selector of everything that is generated."""
+
+
+def generated_name(profile: str) -> str:
+    """The name that all objects of a profile share."""
+    return f"berth-{profile}"
+
+
+def generated_for(profile: str) -> str:
+    """The label selector of the objects of one profile."""
+    return f"{GENERATED},{PROFILE_LABEL}={profile}"
+
+
+def pod_labels(profile: str) -> dict[str, str]:
+    """The labels by which a Deployment and a Service find the pods of a profile's scheduler."""
+    return {APP_LABEL: APP, PROFILE_LABEL: profile}
+
+
+def metadata(profile: Authored, namespace: str | None) -> Object:
+    """Metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
+
+    The owner reference does not block the owner's deletion: that would need rights on its finalizers. There
+    are no version labels: the API server refuses any change of a role that grants more than the operator has.
+    """
+    placed = {"namespace": namespace} if namespace else {}
+    return {
+        "name": generated_name(profile.name),
+        **placed,
+        "labels": {MANAGED_BY_LABEL: MANAGED_BY, **pod_labels(profile.name)},
+        "ownerReferences": [
+            {
+                "apiVersion": API_VERSION,
+                "kind": "SchedulerProfile",
+                "name": profile.name,
+                "uid": profile.uid,
+                "controller": True,
+            }
+        ],
+    }

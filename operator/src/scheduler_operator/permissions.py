@@ -1,0 +1,62 @@
+"""The least RBAC rules that allow what the enabled plugins declare. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler_runtime.catalog import Rule
+
+PolicyRule = dict[str, Any]
+
+_Names = frozenset[str]
+_EVERY_NAME: _Names = frozenset()
+
+
+def cluster_wide(rules: Iterable[Rule]) -> list[PolicyRule]:
+    """What a ClusterRole has to grant."""
+    return merged(rule for rule in rules if not rule.namespace)
+
+
+def inside(namespace: str, rules: Iterable[Rule]) -> list[PolicyRule]:
+    """What a Role in ``namespace`` has to grant."""
+    return merged(rule for rule in rules if rule.namespace == namespace)
+
+
+def merged(rules: Iterable[Rule]) -> list[PolicyRule]:
+    """The same permissions in the fewest rules, always in the same order.
+
+    A verb granted for every object of a resource is not granted again for some of them by name.
+    """
+    verbs: dict[tuple[str, str, _Names], set[str]] = defaultdict(set)
+    for rule in rules:
+        for group in rule.api_groups:
+            for resource in rule.resources:
+                verbs[group, resource, frozenset(rule.resource_names)].update(rule.verbs)
+    resources: dict[tuple[str, _Names, tuple[str, ...]], set[str]] = defaultdict(set)
+    for (group, resource, names), granted in verbs.items():
+        beyond = granted - verbs.get((group, resource, _EVERY_NAME), set()) if names else granted
+        if beyond:
+            resources[group, names, tuple(sorted(beyond))].add(resource)
+    return [
+        _policy_rule(group, sorted(resources[group, names, granted]), sorted(names), granted)
+        for group, names, granted in sorted(resources, key=lambda key: (key[0], sorted(resources[key]), sorted(key[1])))
+    ]
+
+
+def _policy_rule(group: str, resources: list[str], names: list[str], verbs: tuple[str, ...]) -> PolicyRule:
+    rule: PolicyRule = {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
+    if names:
+        rule["resourceNames"] = names
+    return rule
+
+
+def own_rules(namespace: str, name: str) -> list[Rule]:
+    """What every scheduler needs of the objects that are made for it: its Lease and its ConfigMap, both ``name``.
+
+    The Lease exists before the scheduler does, so nothing is created: a right to create cannot be limited
+    to a name, and would let a scheduler take the name of another's Lease.
+    """
+    return [
+        Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace),
+        Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace),
+    ]

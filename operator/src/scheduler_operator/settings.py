@@ -1,0 +1,61 @@
+"""The command line of ``berth-operator``."""
+
+import argparse
+import os
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from scheduler_operator.release import Release
+
+LEASE = "berth-operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How this process was started."""
+
+    release: Release
+    kubeconfig: str
+    identity: str
+    bind_address: str
+    port: int
+    workers: int
+    resync_seconds: float
+    verbosity: int
+
+    @property
+    def user_agent(self) -> str:
+        return f"berth-operator/{version('berth-operator')}"
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the command line. Ends the process, with a usage message, when it is wrong."""
+    parser = argparse.ArgumentParser("berth-operator", description="Turn SchedulerProfiles into running schedulers.")
+    add = parser.add_argument
+    add("--namespace", default=environment.get("POD_NAMESPACE", "berth-system"), help="where generated objects go")
+    add("--scheduler-image", required=True, help="image of the schedulers whose profile names none")
+    add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
+    add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
+    add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="where to serve probes and metrics")  # noqa: S104
+    add("--port", type=int, default=8080)
+    add("--workers", type=int, default=4, help="how many profiles to work on at a time")
+    add("--resync-seconds", type=float, default=300.0, help="how often to look at every profile unasked")
+    add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and more is for debugging")
+    add("--version", action="version", version=f"berth {version('berth-operator')}")
+    given = parser.parse_args(arguments)
+    release = Release(
+        namespace=given.namespace, scheduler_image=given.scheduler_image, image_pull_policy=given.image_pull_policy
+    )
+    return Settings(
+        release=release,
+        kubeconfig=given.kubeconfig,
+        identity=f"{environment.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}",
+        bind_address=given.bind_address,
+        port=given.port,
+        workers=given.workers,
+        resync_seconds=given.resync_seconds,
+        verbosity=given.verbosity,
+    )

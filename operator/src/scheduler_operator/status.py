@@ -1,0 +1,163 @@
+"""What to tell the author of a profile. Pure: from the outcome of a reconcile to ``status``.
+
+``Ready`` is always there. ``Reconciling`` and ``Stalled`` are there only while true: the first says that it
+will come right by itself, the second that somebody has to change something.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models.status import Reason
+from scheduler_operator.names import generated_name, pod_labels
+from scheduler_operator.render import Problems, Rendered
+
+Status = dict[str, Any]
+Condition = dict[str, Any]
+
+LONGEST_MESSAGE = 4096
+_IN_FORCE = ("effectivePlugins", "configMap", "configHash", "replicas", "readyReplicas", "selector")
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """How a profile's Deployment is doing."""
+
+    wanted: int
+    existing: int
+    current: int
+    """How many of them have the newest configuration."""
+    ready: int
+    failure: str = ""
+    """Why pods cannot be created."""
+    stuck: str = ""
+    """Why the newest ones have not become ready for a long time."""
+
+    @classmethod
+    def from_deployment(cls, live: Mapping[str, Any]) -> Self:
+        """Read a Deployment as the API server has it."""
+        status = live.get("status", {})
+        conditions = {each["type"]: each for each in status.get("conditions", [])}
+        failure, progress = conditions.get("ReplicaFailure", {}), conditions.get("Progressing", {})
+        seen = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+        return cls(
+            wanted=live["spec"]["replicas"],
+            existing=status.get("replicas", 0),
+            current=status.get("updatedReplicas", 0) if seen else 0,
+            ready=status.get("readyReplicas", 0),
+            failure=failure.get("message", "") if failure.get("status") == "True" else "",
+            stuck=progress.get("message", "") if progress.get("status") == "False" else "",
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether exactly the wanted processes exist, all of them current and ready."""
+        return self.wanted == self.existing == self.current == self.ready
+
+
+def rejected(profile: Authored, problems: Problems) -> Status:
+    """Only its author can mend the profile. What runs already keeps running as it was."""
+    message = str(problems)
+    if profile.status.get("configHash"):
+        message += " (until then the last good configuration stays in force)"
+    return {**_in_force(profile), **_conditions(profile, "False", problems.reason, message, also="Stalled")}
+
+
+def interrupted(profile: Authored, error: str) -> Status:
+    """Something that passes by itself kept the profile from being applied."""
+    return {
+        **_in_force(profile),
+        **_conditions(profile, "Unknown", "RollingOut", f"trying again: {error}", also="Reconciling"),
+    }
+
+
+def paused(profile: Authored) -> Status:
+    """Nobody looks after the profile."""
+    message = "spec.paused is true: what runs keeps running, and changes wait until it is false again"
+    return {**_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
+
+
+def accepted(profile: Authored, rendered: Rendered, processes: Processes | None) -> Status:
+    """The profile is applied; ``processes`` is None when somebody else runs the document."""
+    status: Status = {
+        "effectivePlugins": effective_plugins(rendered),
+        "configMap": generated_name(profile.name),
+        "configHash": rendered.hash,
+    }
+    if processes is None:
+        message = f"ConfigMap {generated_name(profile.name)} holds the document under config.yaml"
+        return {**status, **_conditions(profile, "True", "Rendered", message)}
+    selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
+    status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
+    return {**status, **_running(profile, processes)}
+
+
+def _in_force(profile: Authored) -> Status:
+    """What the status says about the configuration that was applied last."""
+    return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
+
+
+def _running(profile: Authored, processes: Processes) -> Status:
+    ready = f"{processes.ready} of {processes.wanted} scheduler processes are ready"
+    if processes.wanted == 0:
+        message = "spec.scheduler.replicas is 0: nobody schedules the pods of this profile"
+        return _conditions(profile, "False", "NoMemberAvailable", message)
+    if processes.is_settled:
+        return _conditions(profile, "True", "Scheduling", ready)
+    if processes.stuck:
+        return _conditions(profile, "False", "NoMemberAvailable", f"{ready}: {processes.stuck}", also="Stalled")
+    if processes.failure:
+        message = f"{ready}: {processes.failure}"
+        return _conditions(profile, "False", "NoMemberAvailable", message, also="Reconciling")
+    message = f"{ready}, {processes.current} with the newest configuration"
+    return _conditions(profile, "False", "RollingOut", message, also="Reconciling")
+
+
+def effective_plugins(rendered: Rendered) -> Status:
+    """Every extension point that has plugins, with weights where they count."""
+    return {
+        point: [
+            {"name": plugin.name, "weight": plugin.weight} if plugin.weight else {"name": plugin.name}
+            for plugin in plugins
+        ]
+        for point, plugins in rendered.effective.points.items()
+        if plugins
+    }
+
+
+def plugin_config_status(plugin_config: Authored, problems: Problems | None, used_by: Iterable[str]) -> Status:
+    """What became of a PluginConfig."""
+    users = {"usedBy": sorted(used_by)}
+    if problems is not None:
+        return {**users, **_conditions(plugin_config, "False", problems.reason, str(problems), also="Stalled")}
+    return {**users, **_conditions(plugin_config, "True", "Valid", "the arguments are valid")}
+
+
+def _conditions(
+    authored: Authored,
+    ready: Literal["True", "False", "Unknown"],
+    reason: Reason | Literal["Valid"],
+    message: str,
+    also: Literal["Reconciling", "Stalled"] | None = None,
+) -> Status:
+    common = {
+        "observedGeneration": authored.generation,
+        "reason": reason,
+        "message": message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…",
+    }
+    conditions = [{"type": "Ready", "status": ready, **common}]
+    if also is not None:
+        conditions.append({"type": also, "status": "True", **common})
+    return {"observedGeneration": authored.generation, "conditions": conditions}
+
+
+def dated(status: Status, before: Mapping[str, Any], now: str) -> Status:
+    """``status`` with the times at which its conditions last changed; ``before`` is the status until now."""
+    known = {each["type"]: each for each in before.get("conditions", [])}
+    return {**status, "conditions": [_dated(each, known.get(each["type"]), now) for each in status["conditions"]]}
+
+
+def _dated(condition: Condition, before: Mapping[str, Any] | None, now: str) -> Condition:
+    unchanged = before is not None and before["status"] == condition["status"]
+    return {**condition, "lastTransitionTime": before["lastTransitionTime"] if before and unchanged else now}

@@ -1,0 +1,142 @@
+"""Which keys wait for work: a queue that holds each key once, and lets a failed one rest.
+
+         add             take               done
+    ──────────► ready ──────────► running ───────────► gone, or ready again if it was added meanwhile
+                  ▲                  │ failed
+                  └──── resting ◄────┘
+                add, or the rest is over
+
+A key rests longer after each failure in a row, without holding up any other key.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+FIRST_REST_SECONDS = 0.25
+LONGEST_REST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How busy a queue is, and what it has seen since it was made."""
+
+    waiting: int
+    running: int
+    resting: int
+    added: int
+    failed: int
+
+
+class Queue(Generic[Key]):
+    """The states above. It reads no clock: ``now`` is an argument, in seconds."""
+
+    def __init__(self) -> None:
+        self._ready: dict[Key, None] = {}
+        self._running: set[Key] = set()
+        self._again: set[Key] = set()
+        self._resting: dict[Key, float] = {}
+        self._failures: dict[Key, int] = {}
+        self._added = 0
+        self._failed = 0
+
+    def add(self, key: Key) -> None:
+        """Ask for work on ``key``: once, however often this is called before the work begins."""
+        self._added += 1
+        self._resting.pop(key, None)
+        if key in self._running:
+            self._again.add(key)
+        else:
+            self._ready[key] = None
+
+    def take(self, now: float) -> Key | None:
+        """The key that has waited longest, which then runs until ``done`` or ``failed``."""
+        for key in [key for key, end in self._resting.items() if end <= now]:
+            del self._resting[key]
+            self._ready[key] = None
+        if not self._ready:
+            return None
+        key = next(iter(self._ready))
+        del self._ready[key]
+        self._running.add(key)
+        return key
+
+    def done(self, key: Key) -> None:
+        """The work on ``key`` ended well."""
+        self._failures.pop(key, None)
+        self._end(key)
+
+    def failed(self, key: Key, now: float) -> None:
+        """The work on ``key`` has to be done again, after a rest."""
+        self._failed += 1
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self._end(key)
+        if key not in self._ready:
+            self._resting[key] = now + min(FIRST_REST_SECONDS * 2 ** min(failures, 32), LONGEST_REST_SECONDS)
+
+    def next_end_of_rest(self) -> float | None:
+        """When the next key will have rested enough."""
+        return min(self._resting.values(), default=None)
+
+    def statistics(self) -> Statistics:
+        """How busy the queue is."""
+        return Statistics(len(self._ready), len(self._running), len(self._resting), self._added, self._failed)
+
+    def _end(self, key: Key) -> None:
+        self._running.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self._ready[key] = None
+
+
+class Work(Generic[Key]):
+    """A queue and the workers that empty it, in one event loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._queue: Queue[Key] = Queue()
+        self._changed = asyncio.Event()
+
+    def add(self, key: Key) -> None:
+        """Ask for work on ``key``."""
+        self._queue.add(key)
+        self._changed.set()
+
+    def statistics(self) -> Statistics:
+        """How busy the queue is."""
+        return self._queue.statistics()
+
+    async def run(self, act: Callable[[Key], Awaitable[bool]], workers: int) -> None:
+        """Call ``act`` for each key, in as many tasks as ``workers``, until cancelled.
+
+        ``act`` returns whether the work is done; what is not done is tried again after a rest. It contains its
+        own errors: one that escapes ends all workers.
+        """
+        async with asyncio.TaskGroup() as group:
+            for number in range(workers):
+                group.create_task(self._worker(act), name=f"worker {number}")
+
+    async def _worker(self, act: Callable[[Key], Awaitable[bool]]) -> None:
+        while True:
+            key = await self._next()
+            if await act(key):
+                self._queue.done(key)
+            else:
+                self._queue.failed(key, self._clock())
+            self._changed.set()
+
+    async def _next(self) -> Key:
+        while (key := self._queue.take(self._clock())) is None:
+            end = self._queue.next_end_of_rest()
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(None if end is None else max(end - self._clock(), 0.0)):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+        return key
