@@ -21,10 +21,20 @@ class Process:
     def of(cls, pid: int) -> Process | None:
         """The process that has this pid now, unless it has ended and only waits to be reaped."""
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            state, process = cls._look(pid)
         except (FileNotFoundError, ProcessLookupError):
             return None
-        return None if fields[0] in "ZX" else cls(pid, int(fields[19]))
+        return None if state in "ZX" else process
+
+    @classmethod
+    def of_child(cls, pid: int) -> Process:
+        """A child of this process that was not reaped yet, whether or not it has ended."""
+        return cls._look(pid)[1]
+
+    @classmethod
+    def _look(cls, pid: int) -> tuple[str, Process]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0], cls(pid, int(fields[19]))
 
     @property
     def is_alive(self) -> bool:

@@ -28,6 +28,19 @@ from devcluster.spec import DEFAULT_KUBERNETES
 GIVEN = ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS")
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Trouble with the cache's files, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise DevclusterError(
+            f"the binaries in {cache.root()} cannot be used ({error}): put that right, "
+            "or set DEVCLUSTER_CACHE to another directory"
+        ) from error
+
+
+@_explained()
 def binaries(*names: str, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress = silent) -> dict[str, Path]:
     """The path of each binary in ``names``, building those that are not here yet.
 
@@ -37,17 +50,12 @@ def binaries(*names: str, kubernetes: str = DEFAULT_KUBERNETES, progress: Progre
     minor = products.resolve(kubernetes)
     wanting = missing(*names, kubernetes=kubernetes)
     if wanting:
-        try:
-            with _lock(progress) as lock:
-                _build(missing(*wanting, kubernetes=kubernetes), minor, lock, progress)
-        except OSError as error:
-            raise DevclusterError(
-                f"binaries cannot be built in {cache.root()} ({error}): "
-                "put that right, or set DEVCLUSTER_CACHE to another directory"
-            ) from error
+        with _lock(progress) as lock:
+            _build(missing(*wanting, kubernetes=kubernetes), minor, lock, progress)
     return {name: path for name in names if (path := _find(name, minor)) is not None}
 
 
+@_explained()
 def missing(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> tuple[str, ...]:
     """Those of ``names`` that ``binaries`` would have to build."""
     minor = products.resolve(kubernetes)

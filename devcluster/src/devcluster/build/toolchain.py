@@ -6,6 +6,7 @@ workspaces and target platforms set for other work must not change what is built
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -38,7 +39,7 @@ def choose(needed: str) -> Toolchain:
     """The Go to use for a module that needs at least Go ``needed``. Installs nothing."""
     found = shutil.which("go")
     if found is not None:
-        version = _version(found)
+        version = _version(found, Path(found).stat().st_mtime_ns)
         if _numbers(version) >= _numbers(needed):
             return Toolchain(version, Path(found))
     installed = _packaged_directory() / "go" / "bin" / "go"
@@ -84,7 +85,8 @@ def _plain() -> dict[str, str]:
     return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
-def _version(go: str) -> str:
+@functools.cache
+def _version(go: str, _changed: int) -> str:
     answer = subprocess.run(
         [go, "env", "GOVERSION"], capture_output=True, text=True, check=False, env=_plain(), cwd="/"
     )

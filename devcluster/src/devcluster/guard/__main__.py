@@ -61,10 +61,8 @@ class Components:
             self._commands[name] = (list(argv), dict(env or {}))
         if name not in self._commands:
             raise Refused(f"{name} has never run here")
-        pid = _spawn(*self._commands[name], self._directory, self._directory / f"{name}.log")
-        process = Process.of(pid)
-        if process is None:
-            raise Refused(f"{name} ended at once: see {self._directory / name}.log")
+        argv, env = self._commands[name]
+        process = Process.of_child(_spawn(argv, env, self._directory, self._directory / f"{name}.log"))
         self._running[name] = process
         self._record()
         return process
@@ -146,8 +144,10 @@ def _obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
 def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Path) -> int:
     """Start a program that dies when this thread does. By fork and exec: nothing else runs here."""
     guard = os.getpid()
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     pid = os.fork()
     if pid:
+        os.close(output)
         return pid
     try:
         libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -159,7 +159,6 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], directory: Path, log: Pa
         os.setsid()
         os.chdir(directory)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.execve(argv[0], list(argv), dict(env))  # noqa: S606 - a shell is the last thing wanted
