@@ -21,7 +21,7 @@ _ENDING_SECONDS = 1
 
 async def run_node(config: Config) -> None:
     """Be the node until cancelled; then end every process within about a second."""
-    processes = Processes()
+    processes = Processes(sole_parent=True)
     async with Api(config.server, config.ca_file, config.token_file) as api:
         host = Host(config=config, api=api, objects=Objects(api), processes=processes)
         try:

@@ -35,7 +35,7 @@ class ApiError(Exception):
 class Api:
     """A client that authenticates with whatever token the token file holds at the moment."""
 
-    def __init__(self, server: str, ca_file: Path, token_file: Path) -> None:
+    def __init__(self, server: str, ca_file: Path | None, token_file: Path) -> None:
         self._server = server.rstrip("/")
         self._token_file = token_file
         connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ca_file), limit=0)

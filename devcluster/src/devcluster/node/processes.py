@@ -74,10 +74,16 @@ class Process:
 
 
 class Processes:
-    """Every process the agent has started and that has not ended."""
+    """Every process the agent has started and that has not ended.
 
-    def __init__(self) -> None:
-        init.adopt_orphans()
+    With ``sole_parent`` it also ends what is left when somebody kills an init: any child of this process that is not
+    one of these. So there must not be other children then.
+    """
+
+    def __init__(self, *, sole_parent: bool) -> None:
+        self._sole_parent = sole_parent
+        if sole_parent:
+            init.adopt_orphans()
         self._running: dict[int, Process] = {}
 
     def start(self, program: Program, output: Path) -> Process:
@@ -109,9 +115,10 @@ class Processes:
 
     def _forget(self, process: Process) -> None:
         del self._running[process.pid]
-        for orphan in init.children() - self._running.keys():  # of an init that somebody killed
-            os.kill(orphan, signal.SIGKILL)
-            os.waitpid(orphan, 0)
+        if self._sole_parent:
+            for orphan in init.children() - self._running.keys():
+                os.kill(orphan, signal.SIGKILL)
+                os.waitpid(orphan, 0)
 
 
 def _executable(program: Program) -> str:

@@ -1,0 +1,171 @@
+"""List and watch against a server that misbehaves on demand: nothing ends it, nothing is missed."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from devcluster.node.api import Api
+from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, Seen, watch
+
+Step = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def pod(name: str, version: int) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": name, "resourceVersion": str(version)}}
+
+
+def listing(version: int, *names: str) -> Step:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert "watch" not in request.query
+        items = [pod(name, version) for name in names]
+        return web.json_response({"metadata": {"resourceVersion": str(version)}, "items": items})
+
+    return answer
+
+
+def events(since: int, *lines: dict[str, Any] | bytes) -> Step:
+    """A watch, expected to resume from ``since``, that sends ``lines`` and closes."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        assert request.query["resourceVersion"] == str(since)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for line in lines:
+            await response.write(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")
+        return response
+
+    return answer
+
+
+def event(kind: str, name: str, version: int) -> dict[str, Any]:
+    return {"type": kind, "object": pod(name, version)}
+
+
+def refusal(status: int, message: str, **headers: str) -> Step:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"message": message, "code": status}, status=status, headers=headers)
+
+    return answer
+
+
+GONE = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
+
+
+def told(seen: Seen) -> str:
+    match seen:
+        case Listed(items):
+            return "listed " + " ".join(item["metadata"]["name"] for item in items)
+        case Changed(item):
+            return f"changed {item['metadata']['name']}"
+        case Deleted(item):
+            return f"deleted {item['metadata']['name']}"
+        case Interrupted():
+            return "interrupted"
+
+
+async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[str], list[str]]:
+    """The first ``count`` things that a watch tells of a server that answers with ``steps``; the tokens it used."""
+    left, tokens = list(steps), []
+
+    def replace_token(number: int) -> None:
+        token_file.write_text(f"token-{number}")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        tokens.append(request.headers["Authorization"])
+        replace_token(len(tokens))
+        return await left.pop(0)(request)
+
+    app = web.Application()
+    app.router.add_get("/pods", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    found: list[str] = []
+    try:
+        async with Api(f"http://127.0.0.1:{runner.addresses[0][1]}", None, token_file) as api:
+            async for seen in watch(api, "/pods"):
+                found.append(told(seen))
+                if len(found) == count:
+                    break
+    finally:
+        await runner.cleanup()
+    return found, tokens
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param(
+            [listing(1, "a"), events(1, event("ADDED", "b", 2)), events(2, event("DELETED", "b", 3))],
+            ["listed a", "changed b", "deleted b"],
+            id="resumes-where-it-was",
+        ),
+        pytest.param(
+            [
+                listing(1, "a"),
+                events(1, {"type": "BOOKMARK", "object": pod("", 7)}),
+                events(7, event("MODIFIED", "a", 8)),
+            ],
+            ["listed a", "changed a"],
+            id="resumes-from-a-bookmark",
+        ),
+        pytest.param(
+            [listing(1, "a"), events(1, event("ADDED", "b", 2), b'{"type": "MOD'), events(2, event("ADDED", "c", 3))],
+            ["listed a", "changed b", "interrupted", "changed c"],
+            id="a-line-cut-in-the-middle",
+        ),
+        pytest.param(
+            [listing(1, "a"), events(1, b"gibberish\n"), events(1, event("ADDED", "c", 3))],
+            ["listed a", "interrupted", "changed c"],
+            id="not-json",
+        ),
+        pytest.param(
+            [listing(1, "a", "b"), events(1, GONE), listing(9, "b")],
+            ["listed a b", "interrupted", "listed b"],
+            id="gone-within-the-stream",
+        ),
+        pytest.param(
+            [listing(1, "a", "b"), refusal(410, "gone"), listing(9, "b")],
+            ["listed a b", "interrupted", "listed b"],
+            id="gone-at-once",
+        ),
+        pytest.param(
+            [refusal(500, "etcd is away"), refusal(401, "Unauthorized"), listing(1, "a")],
+            ["interrupted", "interrupted", "listed a"],
+            id="no-list-at-first",
+        ),
+        pytest.param(
+            [
+                listing(1, "a"),
+                refusal(429, "too many requests", **{"Retry-After": "1"}),
+                events(1, event("ADDED", "b", 2)),
+            ],
+            ["listed a", "interrupted", "changed b"],
+            id="told-to-wait",
+        ),
+    ],
+)
+def test_a_watch_goes_on(steps: list[Step], expected: list[str], tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("token-0")
+    found, tokens = asyncio.run(follow(steps, len(expected), token))
+    assert found == expected
+    assert tokens == [f"Bearer token-{number}" for number in range(len(tokens))], "each request reads the token file"
+
+
+def test_a_server_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    async def first() -> list[str]:
+        async with Api("http://127.0.0.1:9", None, token) as api:
+            async for seen in watch(api, "/pods"):
+                return [told(seen)]
+        raise AssertionError("a watch does not end")
+
+    token = tmp_path / "token"
+    token.write_text("t")
+    assert asyncio.run(first()) == ["interrupted"]
