@@ -8,12 +8,13 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler_runtime.catalog import Action, ClusterEvent
 from scheduler_runtime.pending import Entry, Pending, Place
 
 PLUGINS = ("A", "B", "Gate")
+PICK = st.integers(0, 99)
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Opened:
 @dataclass(frozen=True)
 class Shut:
     plugin: str
+
+
+def picked(uids: Iterable[str], pick: int) -> str:
+    """One of ``uids``, chosen by a number that knows nothing of how many there are."""
+    choices = list(uids)
+    return choices[pick % len(choices)]
 
 
 class World:
@@ -60,35 +67,34 @@ class World:
 class PendingMachine(RuleBasedStateMachine):
     """Attempts look at the world when they begin and answer later, as they do when a permit waits."""
 
-    pods = Bundle("pods")
-    attempts = Bundle("attempts")
-
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
         self.pending = Pending({"p": self.world})
         self.alive: dict[str, Pod] = {}
-        self.in_flight: set[str] = set()
+        self.in_flight: dict[str, set[str]] = {}
+        """The doors that were closed to each pod when its attempt began."""
         self.now = 0.0
         self.made = 0
 
-    @rule(target=pods, needs=st.frozensets(st.sampled_from(PLUGINS)))
-    def create(self, needs: frozenset[str]) -> Pod:
+    @rule(needs=st.sets(st.sampled_from(PLUGINS), min_size=1))
+    def create(self, needs: set[str]) -> None:
         self.made += 1
-        pod = self.alive[f"{self.made}"] = Pod(f"{self.made}", needs)
+        pod = self.alive[f"{self.made}"] = Pod(f"{self.made}", frozenset(needs))
         self.pending.add(pod, "p", self.now)
-        return pod
 
-    @rule(pod=consumes(pods))
-    def delete(self, pod: Pod) -> None:
-        self.alive.pop(pod.uid, None)
-        self.in_flight.discard(pod.uid)
-        self.pending.remove(pod.uid)
+    @precondition(lambda self: self.alive)
+    @rule(pick=PICK)
+    def delete(self, pick: int) -> None:
+        uid = picked(self.alive, pick)
+        del self.alive[uid]
+        self.in_flight.pop(uid, None)
+        self.pending.remove(uid)
 
-    @rule(pod=pods)
-    def change(self, pod: Pod) -> None:
-        if pod.uid in self.pending:
-            self.pending.update(pod, [Opened("nothing")], self.now)
+    @precondition(lambda self: self.alive)
+    @rule(pick=PICK)
+    def change(self, pick: int) -> None:
+        self.pending.update(self.alive[picked(self.alive, pick)], [Opened("nothing")], self.now)
 
     @rule(plugin=st.sampled_from(PLUGINS))
     def open_door(self, plugin: str) -> None:
@@ -103,50 +109,44 @@ class PendingMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(target=attempts)
-    def begin(self) -> Any:
+    @rule()
+    def begin(self) -> None:
         entry = self.pending.take(self.now)
-        if entry is None:
-            return multiple()
-        assert entry.uid in self.alive
-        assert entry.uid not in self.in_flight
-        self.in_flight.add(entry.uid)
-        return entry.uid, frozenset(self.world.closed_to(self.alive[entry.uid]))
+        if entry is not None:
+            assert entry.uid not in self.in_flight
+            self.in_flight[entry.uid] = self.world.closed_to(self.alive[entry.uid])
 
-    @rule(attempt=consumes(attempts), bind_fails=st.booleans())
-    def end(self, attempt: tuple[str, frozenset[str]], bind_fails: bool) -> None:
-        uid, closed = attempt
-        if uid not in self.in_flight:
-            return
-        self.in_flight.discard(uid)
-        if closed:
+    @precondition(lambda self: self.in_flight)
+    @rule(pick=PICK, outcome=st.sampled_from(["answer", "answer", "answer", "error", "bind fails"]))
+    def end(self, pick: int, outcome: str) -> None:
+        uid = picked(self.in_flight, pick)
+        closed = self.in_flight.pop(uid)
+        if outcome == "error":
+            self.pending.retry(uid, self.now)
+        elif closed:
             self.pending.park(uid, closed, self.now)
-        elif bind_fails:
-            self.pending.settle(uid)
-            self.pending.retry(uid, self.now)
         else:
-            self.bound(uid)
-
-    @rule(attempt=consumes(attempts))
-    def fail(self, attempt: tuple[str, frozenset[str]]) -> None:
-        uid, _ = attempt
-        if uid in self.in_flight:
-            self.in_flight.discard(uid)
-            self.pending.retry(uid, self.now)
-
-    def bound(self, uid: str) -> None:
-        self.pending.settle(uid)
-        self.pending.remove(uid)
-        del self.alive[uid]
+            self.pending.settle(uid)
+            if outcome == "bind fails":
+                self.pending.retry(uid, self.now)
+            else:
+                self.pending.remove(uid)
+                del self.alive[uid]
 
     @invariant()
     def every_pod_is_in_one_place(self) -> None:
         places = {entry.uid: entry.place for entry in self.pending.entries()}
         assert places.keys() == self.alive.keys()
-        assert {uid for uid, place in places.items() if place is Place.IN_FLIGHT} == self.in_flight
+        assert {uid for uid, place in places.items() if place is Place.IN_FLIGHT} == self.in_flight.keys()
         away = {uid for uid, place in places.items() if place in (Place.PARKED, Place.GATED)}
         assert {uid for index in self.pending._parked.values() for uid in index} == away
         assert len(self.pending._kept) == 0 or self.in_flight
+
+    @invariant()
+    def nothing_is_parked_behind_an_open_door(self) -> None:
+        for entry in self.pending.entries():
+            if entry.place in (Place.PARKED, Place.GATED):
+                assert not entry.plugins & self.world.open
 
     def teardown(self) -> None:
         """Without any further event, what can be placed is placed as soon as its backoff is over."""

@@ -41,7 +41,7 @@ GATES_GONE = Happened("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 @dataclass
 class Profile:
-    """Plugins Fit and Affinity reject, Gates keeps back, Mute never said what it waits for."""
+    """Plugins Fit and Affinity reject, Gates keeps back, Mute registered nothing."""
 
     hints_no: frozenset[str] = frozenset()
     hinted: list[tuple[str, str]] = field(default_factory=list)
@@ -126,10 +126,12 @@ def test_a_hint_that_says_no_leaves_the_pod_parked(pending: Pending, profile: Pr
     assert place(pending, uid) is Place.PARKED
 
 
-def test_a_plugin_that_never_said_what_it_waits_for_is_woken_by_everything(pending: Pending) -> None:
+def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: Pending) -> None:
     uid = parked(pending, "Mute")
     pending.happened(NODE_LABELLED, 20)
-    assert taken(pending, 20) == [uid]
+    pending.happened(NODE_ADDED, 290)
+    assert taken(pending, 290) == []
+    assert taken(pending, 331) == [uid]
 
 
 def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: Pending) -> None:

@@ -250,14 +250,14 @@ class Pending:
     # Events
 
     def _who_wants(self, event: Event) -> list[tuple[str, str]]:
-        """Return the plugins that registered ``event``, or never said what they wait for."""
+        """Return the plugins that registered ``event``. One that registered nothing waits for time alone."""
         what = (event.resource, event.action)
         if what not in self._interested:
             self._interested[what] = [
                 (name, plugin)
                 for name, profile in self._profiles.items()
                 for plugin, registered in profile.events().items()
-                if not registered or any(one.covers(*what) for one in registered)
+                if any(one.covers(*what) for one in registered)
             ]
         return self._interested[what]
 
