@@ -115,8 +115,8 @@ class Processes:
 
     def _forget(self, process: Process) -> None:
         del self._running[process.pid]
-        if self._sole_parent:
-            for orphan in init.children() - self._running.keys():
+        while self._sole_parent and (orphans := init.children() - self._running.keys()):
+            for orphan in orphans:  # its own children become ours with its end
                 os.kill(orphan, signal.SIGKILL)
                 os.waitpid(orphan, 0)
 
