@@ -27,7 +27,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="TaintToleration",
-        hooks=("filter", "pre_score", "score", "normalize_score", "hint", "signature"),
+        hooks=("filter", "score", "normalize_score", "hint", "signature"),
         events=(_NODE_OR_TAINT, _TOLERATION),
     ),
     Declaration(
@@ -38,7 +38,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="NodeResourcesFit",
-        hooks=("pre_filter", "filter", "pre_score", "score", "hint", "signature"),
+        hooks=("pre_filter", "filter", "score", "hint", "signature"),
         args=IN_TREE_ARGS["NodeResourcesFit"],
         events=(
             ClusterEvent("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),

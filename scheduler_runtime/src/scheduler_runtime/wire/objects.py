@@ -139,6 +139,9 @@ class Volume(Wire, frozen=True, gc=False):
     gce_persistent_disk: Present | None = None
     aws_elastic_block_store: Present | None = None
     azure_disk: Present | None = None
+    azure_file: Present | None = None
+    vsphere_volume: Present | None = None
+    portworx_volume: Present | None = None
     cinder: Present | None = None
     iscsi: Present | None = None
     rbd: Present | None = None

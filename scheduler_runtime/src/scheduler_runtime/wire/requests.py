@@ -28,9 +28,8 @@ class Requests(msgspec.Struct, frozen=True, gc=False):
     scored_cpu: int
     """What its cpu counts for on the node it is on, with a default for each container that names none."""
     scored_memory: int
-    pending_cpu: int
-    """As ``scored_cpu``, for a pod yet to be placed: upstream leaves pod-level requests out when it scores one."""
-    pending_memory: int
+    pending: Amounts
+    """What a pod yet to be placed counts for in NodeResourcesFit's score: upstream leaves pod level out there."""
 
 
 def requests_of(pod: Pod) -> Requests:
@@ -48,8 +47,7 @@ def requests_of(pod: Pod) -> Requests:
         amounts=counted(amounts),
         scored_cpu=within_int64(scored.get("cpu", 0)),
         scored_memory=within_int64(whole_units(scored.get("memory", 0))),
-        pending_cpu=within_int64(pending.get("cpu", 0)),
-        pending_memory=within_int64(whole_units(pending.get("memory", 0))),
+        pending=counted(pending),
     )
 
 

@@ -1,0 +1,459 @@
+"""The plugin contract: what a plugin is given, what it may answer, and what each answer causes.
+
+A plugin decides over all nodes at once. Every array it sees or returns has one row per node, in the table's order;
+the framework owns which rows are still in play, and ignores what is said about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, MutableMapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+from typing import Any, ClassVar, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .catalog import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from .catalog.declaration import UNPOINTED_HOOKS
+from .table import Ints, LabelColumn, Mask, NodeTable
+from .wire import Node, Pod, QuantityError, Requests, Taint, Toleration
+
+__all__ = [
+    "ALLOW",
+    "CLEAR",
+    "MAX_SCORE",
+    "PARALLEL",
+    "QUEUE",
+    "SERIAL",
+    "SKIP",
+    "Action",
+    "Answer",
+    "Binds",
+    "ClusterEvent",
+    "Cycle",
+    "Declaration",
+    "Event",
+    "Handle",
+    "Ints",
+    "LabelColumn",
+    "Mask",
+    "Node",
+    "NodePlugin",
+    "NodeTable",
+    "Nomination",
+    "Plugin",
+    "PluginArgs",
+    "Pod",
+    "QuantityError",
+    "QueueEntry",
+    "Reject",
+    "Requests",
+    "Restrict",
+    "Rule",
+    "Scores",
+    "Taint",
+    "Toleration",
+    "Verdicts",
+    "Wait",
+    "WaitingPod",
+    "Watch",
+    "declaration_of",
+    "highest_is_best",
+    "hooks_of",
+    "lowest_is_best",
+]
+
+MAX_SCORE: Final = 100
+"""The best normalised score. The worst is 0."""
+
+Scores = NDArray[Any]
+"""One number per node, in the table's order."""
+Cycle = MutableMapping[str, Any]
+"""What the plugins of one attempt share, by keys of their choice."""
+
+
+class Answer(Enum):
+    """Answers that carry nothing else."""
+
+    SKIP = "skip"
+    CLEAR = "clear"
+    ALLOW = "allow"
+    QUEUE = "queue"
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+
+
+SKIP: Final = Answer.SKIP
+"""Nothing to do here: the plugin's hooks that build on this one do not run, or the next plugin is asked."""
+CLEAR: Final = Answer.CLEAR
+"""Take back the node nominated earlier."""
+ALLOW: Final = Answer.ALLOW
+"""The pod may be bound."""
+QUEUE: Final = Answer.QUEUE
+"""The event may have made the pod schedulable."""
+SERIAL: Final = Answer.SERIAL
+"""Run ``pre_bind`` after those of the plugins before."""
+PARALLEL: Final = Answer.PARALLEL
+"""Run ``pre_bind`` beside those of its neighbours that say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Why a pod cannot be on some nodes.
+
+    ``rows`` are the nodes it speaks of, True for all. ``resolvable`` says where evicting pods could help, for all
+    rows or by mask. ``pending`` says that the plugin waits for something it started itself.
+    """
+
+    rows: Mask | Literal[True]
+    reason: str
+    resolvable: Mask | bool = True
+    pending: bool = False
+
+    @classmethod
+    def pod(cls, reason: str, *, resolvable: bool = False, pending: bool = False) -> Reject:
+        """Reject the pod as a whole, in a hook that does not look at nodes one by one."""
+        return cls(True, reason, resolvable, pending)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrict:
+    """An answer of ``pre_filter``: the state for the later hooks, and the only nodes that come into question."""
+
+    state: Any
+    node_names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An answer of ``permit``: hold the pod until the plugin allows it, at most this long (15 minutes at most)."""
+
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """An answer of ``post_filter``: the node on which room is being made, and the work that makes it."""
+
+    node: str | Literal[Answer.CLEAR]
+    work: Coroutine[Any, Any, None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What the filters said about every node, for ``post_filter``."""
+
+    unresolvable: Mask
+    """The nodes on which evicting pods would not help."""
+    plugins: frozenset[str]
+    """The plugins that rejected some node."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A pod in the queue, for ``sort_key``."""
+
+    pod: Pod
+    added_at: float
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in the cluster. ``old`` is None when it was added, ``new`` when it was deleted."""
+
+    resource: str
+    action: Action
+    old: Any = None
+    new: Any = None
+
+
+class Binds(Protocol):
+    """Sends bindings to the API server."""
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """Bind the pod of this name and uid. Raises when the API server did not."""
+        ...
+
+
+class WaitingPod(Protocol):
+    """A pod that some plugin's ``permit`` holds."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod."""
+        ...
+
+    def allow(self, plugin: str) -> None:
+        """Let ``plugin`` hold it no longer. It goes on when no plugin holds it."""
+        ...
+
+    def reject(self, plugin: str, reason: str) -> None:
+        """Send it back to the queue."""
+        ...
+
+
+class Handle(Protocol):
+    """What the scheduler lends to a plugin. One per profile and plugin, for as long as the profile runs."""
+
+    @property
+    def client(self) -> Binds:
+        """The connection to the API server."""
+        ...
+
+    @property
+    def random(self) -> Random:
+        """Chance that a seed makes repeatable."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The Kubernetes version whose behaviour is asked for, such as ``v1.36.4``."""
+        ...
+
+    def get(self, watch: Watch) -> Any:
+        """The one object that a declared ``watch`` names; None when it does not exist."""
+        ...
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        """The objects of a declared ``watch``."""
+        ...
+
+    def what_if(
+        self, node_name: str, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()
+    ) -> AbstractContextManager[NodeTable]:
+        """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
+        ...
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        """The pods that a ``permit`` holds."""
+        ...
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try these parked pods again now."""
+        ...
+
+    def record(self, pod: Pod, reason: str, message: str, *, warning: bool = False) -> None:
+        """Write an event about ``pod``."""
+        ...
+
+
+class Plugin:
+    """A plugin: some of the hooks below, and what it declares about itself.
+
+    One instance serves one profile. Hooks up to ``permit`` run inside the decision, one pod at a time, and must
+    neither wait nor do I/O. Whatever a hook raises ends this pod's attempt, naming plugin and hook; the pod is
+    tried again later and other pods are not concerned.
+
+    A class may leave out any hook. In-tree plugins have their declaration in the catalog; any other class says the
+    same with the attributes ``Args``, ``rules``, ``watches`` and ``events``.
+    """
+
+    declaration: ClassVar[Declaration | None] = None
+    """The declaration, where it is kept apart from the class."""
+    name: ClassVar[str] = ""
+    """What documents call the plugin; the name of the class when empty."""
+    Args: ClassVar[type[PluginArgs] | None] = None
+    """The model of its arguments."""
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """Permissions beyond those that follow from ``watches``."""
+    watches: ClassVar[tuple[Watch, ...]] = ()
+    """Objects beyond pods and nodes that it reads through the handle."""
+    events: ClassVar[tuple[ClusterEvent, ...]] = ()
+    """Changes after which a pod it rejected is worth another attempt. Without any, only time brings the pod back."""
+    row_local: ClassVar[bool] = False
+    """Whether what it says about a node depends on that node and the pod alone, so that it may be kept."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Fields of pods or nodes beyond the standard ones that it looks at, such as ``metadata.annotations``."""
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.args = args
+        self.handle = handle
+
+    def pre_enqueue(self, pod: Pod) -> Reject | None:
+        """Run before ``pod`` enters the queue. A Reject keeps it out until an event that this plugin registered."""
+        raise NotImplementedError
+
+    def sort_key(self, entry: QueueEntry) -> Any:
+        """Where ``entry`` stands in the queue: the smallest key is next. Computed at each push. One per process."""
+        raise NotImplementedError
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        """Run once per attempt, before any filter. What it returns is handed to ``filter`` as ``state``.
+
+        SKIP leaves out this plugin's ``filter``. ``Restrict`` narrows the nodes. A Reject fails the attempt: at once
+        when it is not resolvable, otherwise after the other plugins' ``pre_filter`` ran.
+        """
+        raise NotImplementedError
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterable[Reject]:
+        """Yield why ``pod`` cannot be on nodes. Rows that an earlier plugin rejected are ignored.
+
+        Several reasons for one row all count; a row is unresolvable if any of them is. ``state`` is what
+        ``pre_filter`` returned, None when it is not enabled.
+        """
+        raise NotImplementedError
+
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterable[Reject]:
+        """As ``filter`` for one row, where preemption asks about a node at a time. Left out, ``filter`` is used."""
+        raise NotImplementedError
+
+    def add_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
+        """The filter state as it would be with ``other`` on the node in ``row``. Given a copy to change."""
+        raise NotImplementedError
+
+    def remove_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
+        """The filter state as it would be without ``other`` on the node in ``row``. Given a copy to change."""
+        raise NotImplementedError
+
+    def post_filter(
+        self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
+    ) -> Nomination | Iterable[str] | None:
+        """Run when no node is feasible. A Nomination ends it; reasons join the message and the next plugin is asked."""
+        raise NotImplementedError
+
+    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        """Run once, before scoring, when more than one node is feasible. What it returns is the state of ``score``.
+
+        SKIP leaves out this plugin's ``score``. Without this hook ``score`` gets the filter's state.
+        """
+        raise NotImplementedError
+
+    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
+        """How good each node is, as any numbers; as whole numbers from 0 to 100 without ``normalize_score``."""
+        raise NotImplementedError
+
+    def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+        """Turn what ``score`` returned into whole numbers from 0 to 100, higher for better."""
+        raise NotImplementedError
+
+    def reserve(self, pod: Pod, node: str, state: Any) -> Reject | None:
+        """Take what ``pod`` needs on ``node`` beyond the table's resources. A Reject undoes the placement."""
+        raise NotImplementedError
+
+    def unreserve(self, pod: Pod, node: str, state: Any) -> None:
+        """Give back what ``reserve`` took, also when it took nothing. Runs in reverse order, perhaps twice."""
+        raise NotImplementedError
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        """The last word before binding: let it, undo the placement, or hold the pod in the background."""
+        raise NotImplementedError
+
+    def pre_bind_flight(self, pod: Pod, node: str, state: Any) -> Answer:
+        """Whether ``pre_bind`` has anything to do for ``pod`` (SKIP) and may run beside others (SERIAL, PARALLEL)."""
+        raise NotImplementedError
+
+    async def pre_bind(self, pod: Pod, node: str, state: Any) -> None:
+        """Do in the background what must be done before binding. Raising undoes the placement."""
+        raise NotImplementedError
+
+    async def bind(self, pod: Pod, node: str, state: Any) -> Literal[Answer.SKIP] | None:
+        """Bind ``pod`` to ``node``. SKIP passes on to the next plugin. Raising undoes the placement."""
+        raise NotImplementedError
+
+    def post_bind(self, pod: Pod, node: str, state: Any) -> None:
+        """Run after ``pod`` was bound. Nothing can be undone any more."""
+        raise NotImplementedError
+
+    def hint(self, event: Event, pod: Pod) -> Answer:
+        """Whether ``event`` may make ``pod`` schedulable, which this plugin rejected: QUEUE or SKIP.
+
+        Left out, every registered event may. Raising counts as QUEUE.
+        """
+        raise NotImplementedError
+
+    def signature(self, pod: Pod) -> Hashable | None:
+        """All of ``pod`` that this plugin looks at. Pods with equal ones may share verdicts; None means never."""
+        raise NotImplementedError
+
+
+def hooks_of(plugin: type[Plugin]) -> frozenset[str]:
+    """The hooks that a class implements."""
+    return frozenset(
+        hook for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS) if getattr(plugin, hook) is not getattr(Plugin, hook)
+    )
+
+
+class NodePlugin(Plugin):
+    """The form to begin with: a plugin that looks at one node at a time.
+
+    Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters.
+    """
+
+    def filter_node(self, pod: Pod, node: Node) -> str | None:
+        """Why ``pod`` cannot be on ``node``; None when it can."""
+        raise NotImplementedError
+
+    def score_node(self, pod: Pod, node: Node) -> float:
+        """How good ``node`` is for ``pod``; the highest becomes 100, the lowest 0."""
+        raise NotImplementedError
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.filter_node is not NodePlugin.filter_node:
+            cls.filter = _filter_by_node  # type: ignore[method-assign, assignment]
+        if cls.score_node is not NodePlugin.score_node:
+            cls.score = _score_by_node  # type: ignore[method-assign, assignment]
+            cls.normalize_score = highest_is_best  # type: ignore[method-assign, assignment]
+
+
+def _filter_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
+    rejected: dict[str, Mask] = {}
+    for row in np.flatnonzero(nodes.feasible):
+        reason = plugin.filter_node(pod, nodes.node(int(row)))
+        if reason is not None:
+            rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
+    for reason, rows in rejected.items():
+        yield Reject(rows, reason)
+
+
+def _score_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Scores:
+    scores = np.zeros(len(nodes), np.float64)
+    for row in np.flatnonzero(nodes.feasible):
+        scores[row] = plugin.score_node(pod, nodes.node(int(row)))
+    return scores
+
+
+def highest_is_best(_plugin: Plugin, _pod: Pod, nodes: NodeTable, scores: Scores, _state: Any) -> Ints:
+    """A ``normalize_score``: the highest score becomes 100, the lowest 0; all equal, all 100."""
+    return _spread(scores, nodes.feasible, best=np.max)
+
+
+def lowest_is_best(_plugin: Plugin, _pod: Pod, nodes: NodeTable, scores: Scores, _state: Any) -> Ints:
+    """A ``normalize_score``: the lowest score becomes 100, the highest 0; all equal, all 100."""
+    return _spread(scores, nodes.feasible, best=np.min)
+
+
+def _spread(scores: Scores, feasible: Mask, best: Callable[[Scores], Any]) -> Ints:
+    inside = scores[feasible]
+    low, high = inside.min(), inside.max()
+    normalised = np.full(len(scores), MAX_SCORE, np.int64)
+    if high > low:
+        worst = low if best is np.max else high
+        share = np.abs(inside - worst) / (high - low)
+        normalised[feasible] = (share * MAX_SCORE).astype(np.int64)
+    return normalised
+
+
+def declaration_of(plugin: type[Plugin]) -> Declaration:
+    """What a class declares: its own declaration, or one made from its attributes and hooks."""
+    if plugin.declaration is not None:
+        return plugin.declaration
+    return Declaration(
+        name=plugin.name or plugin.__name__,
+        hooks=tuple(sorted(hooks_of(plugin))),
+        args=plugin.Args,
+        rules=(*plugin.rules, *_rules_of_watches(plugin.watches)),
+        watches=plugin.watches,
+        events=plugin.events,
+    )
+
+
+def _rules_of_watches(watches: Iterable[Watch]) -> Iterator[Rule]:
+    for watch in watches:
+        group = watch.api_version.rpartition("/")[0]
+        names = (watch.name,) if watch.name else ()
+        yield Rule((group,), (f"{watch.kind.lower()}s",), ("get", "list", "watch"), names, watch.namespace)

@@ -1,0 +1,80 @@
+"""Calling a plugin: whatever goes wrong inside becomes a PluginError that names plugin and hook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..api import MAX_SCORE, Ints, Mask, Reject, Scores
+from .outcomes import PluginError
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One hook of one plugin, bound and ready."""
+
+    plugin: str
+    name: str
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it. Raises PluginError for whatever it raises."""
+        try:
+            return self.run(*args)
+        except Exception as error:
+            raise self.error(error) from error
+
+    def error(self, problem: object) -> PluginError:
+        """That it failed, and how."""
+        return PluginError(self.plugin, self.name, problem)
+
+
+def rejections(hook: Hook, *args: Any) -> list[Reject]:
+    """What a filter yields, all of it. Raises PluginError."""
+    try:
+        found = list(hook.run(*args))
+    except Exception as error:
+        raise hook.error(error) from error
+    for reject in found:
+        if not isinstance(reject, Reject):
+            raise hook.error(f"it yielded {reject!r}, not a Reject")
+    return found
+
+
+def checked_rows(hook: Hook, rows: object, size: int) -> Mask:
+    """``rows`` as a mask of ``size`` rows. Raises PluginError when it is none."""
+    if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and rows.shape == (size,):
+        return rows
+    if rows is True:
+        return np.ones(size, np.bool_)
+    raise hook.error(f"it rejected {_shape_of(rows)}; wanted is True, or a bool for each of {size} nodes")
+
+
+def checked_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
+    """``scores`` if it has a finite number for every feasible row. Raises PluginError otherwise."""
+    if not isinstance(scores, np.ndarray) or scores.shape != feasible.shape or scores.dtype.kind not in "iuf":
+        raise hook.error(f"it scored {_shape_of(scores)}; wanted is a number for each of {len(feasible)} nodes")
+    if scores.dtype.kind == "f" and not np.isfinite(scores[feasible]).all():
+        raise hook.error("its score of a feasible node is not a finite number")
+    return scores
+
+
+def checked_normalised(hook: Hook, scores: Scores, feasible: Mask) -> Ints:
+    """``scores`` if every feasible row has a whole number from 0 to 100. Raises PluginError otherwise."""
+    if scores.dtype.kind == "f":
+        raise hook.error(f"it returned {scores.dtype} after normalising; wanted are whole numbers")
+    low, high = scores.min(), scores.max()
+    if low < 0 or high > MAX_SCORE:
+        inside = scores[feasible]
+        low, high = inside.min(), inside.max()
+    if low < 0 or high > MAX_SCORE:
+        worst = low if low < 0 else high
+        raise hook.error(f"it scored {worst} after normalising; scores go from 0 to {MAX_SCORE}")
+    return scores
+
+
+def _shape_of(value: object) -> str:
+    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__

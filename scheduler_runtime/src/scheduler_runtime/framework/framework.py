@@ -1,0 +1,325 @@
+"""One profile at work: decide about a pod, then run the plugins around its binding."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from random import Random
+from types import MappingProxyType
+from typing import Any
+
+from ..api import (
+    ALLOW,
+    PARALLEL,
+    SERIAL,
+    SKIP,
+    Answer,
+    ClusterEvent,
+    Event,
+    NodeTable,
+    Nomination,
+    Plugin,
+    Pod,
+    QueueEntry,
+    Reject,
+    Wait,
+)
+from ..catalog import Version
+from ..config import EffectiveProfile
+from ..plugins import IN_TREE
+from ..wire import QuantityError
+from .calls import Hook
+from .filtering import Diagnosis, pre_filter, run_filters
+from .missing import JUDGED_BY, needed_but_missing
+from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .registration import register
+from .scoring import Scorer, best_row, pre_score, total_scores
+from .services import Services, Surroundings
+from .waiting import MAX_WAIT_SECONDS, Waiting
+
+logger = logging.getLogger(__name__)
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+class Framework:
+    """The plugins of one profile, called in the profile's order.
+
+    ``schedule`` is synchronous and does no I/O. What it returns as placed must end in ``post_bind`` or in
+    ``unreserve``; until then the pod is assumed on its node.
+    """
+
+    def __init__(
+        self,
+        profile: EffectiveProfile,
+        services: Services,
+        version: Version,
+        seed: int | None = None,
+        classes: Mapping[str, type[Plugin]] = IN_TREE,
+    ) -> None:
+        """Make the plugins of ``profile`` from ``classes``. Raises RegistrationError when one cannot be used."""
+        self.profile = profile
+        self.version = version
+        self._around = Surroundings(services, str(version), Random(seed))  # noqa: S311 - ties, not secrets
+        self._plugins = register(profile, classes, self._around)
+        self._missing = _missing(profile, self._plugins)
+        self._pre_enqueue = self._hooks("preEnqueue", "pre_enqueue")
+        self._sort_key = self._queue_sort()
+        self._pre_filter = self._hooks("preFilter", "pre_filter")
+        self._filter = self._hooks("filter", "filter")
+        self._post_filter = self._hooks("postFilter", "post_filter")
+        self._pre_score = self._hooks("preScore", "pre_score")
+        self._score = self._scorers()
+        self._reserve = self._hooks("reserve", "reserve")
+        self._unreserve = tuple(reversed(self._hooks("reserve", "unreserve")))
+        self._permit = self._hooks("permit", "permit")
+        self._flight = {hook.plugin: hook for hook in self._hooks("preBind", "pre_bind_flight")}
+        self._pre_bind = self._hooks("preBind", "pre_bind")
+        self._bind = self._hooks("bind", "bind")
+        self._post_bind = self._hooks("postBind", "post_bind")
+        if not self._bind:
+            raise RegistrationError(f"profile {profile.scheduler_name}: none of its bind plugins is in this build")
+
+    # Around the queue.
+
+    def pre_enqueue(self, pod: Pod) -> Gate | None:
+        """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
+        for hook in self._pre_enqueue:
+            reject = hook(pod)
+            if reject is not None:
+                return Gate(hook.plugin, _rejection(hook, reject).reason)
+        return None
+
+    def sort_key(self, entry: QueueEntry) -> Any:
+        """Where ``entry`` stands in the queue: the smallest key is next. Raises PluginError."""
+        return self._sort_key(entry)
+
+    def events(self) -> Mapping[str, tuple[ClusterEvent, ...]]:
+        """For each plugin, the events after which a pod it rejected is worth another attempt."""
+        return MappingProxyType({name: each.declaration.events for name, each in self._plugins.items()})
+
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
+        """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. A plugin that fails says yes."""
+        registered = self._plugins.get(plugin)
+        if registered is None or "hint" not in registered.hooks:
+            return True
+        try:
+            return registered.plugin.hint(event, pod) is not SKIP
+        except Exception:  # A pod must not be left behind because a hint failed.
+            logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
+            return True
+
+    # The decision.
+
+    def schedule(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
+        """Choose a node and assume ``pod`` there, or say why there is none.
+
+        Raises PluginError, with everything as it was.
+        """
+        self._around.table = cluster.table
+        try:
+            return self._decide(pod, cluster)
+        finally:
+            self._around.table = None
+
+    def _decide(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
+        size = len(cluster.table)
+        unfit = self._unfit(pod, size)
+        if unfit is not None:
+            return unfit
+        cycle: dict[str, Any] = {}
+        diagnosis = Diagnosis(size)
+        nodes = NodeTable(cluster.table, diagnosis.feasible)
+        states, skipped = pre_filter(self._pre_filter, pod, nodes, cycle, diagnosis)
+        if not diagnosis.rejection:
+            remaining = (hook for hook in self._filter if hook.plugin not in skipped) if skipped else self._filter
+            run_filters(remaining, pod, nodes, states, diagnosis)
+        if not diagnosis.feasible.any():
+            return self._unschedulable(pod, nodes, diagnosis, cycle)
+        row = self._best(pod, nodes, cycle, states)
+        return self._place(pod, cluster.table.names[row], states, cluster)
+
+    def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
+        """Pods about which the plugins need not be asked, and could not answer."""
+        if not size:
+            return Unschedulable(pod, NO_NODES, frozenset())
+        missing = needed_but_missing(pod, self._missing)
+        if missing:
+            message = f"pod needs {', '.join(missing)}, which this build of berth does not have"
+            return Unschedulable(pod, message, frozenset(missing))
+        try:
+            _ = pod.requests
+        except QuantityError as error:
+            return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
+        return None
+
+    def _unschedulable(self, pod: Pod, nodes: NodeTable, diagnosis: Diagnosis, cycle: dict[str, Any]) -> Unschedulable:
+        verdicts = diagnosis.verdicts
+        reasons: list[str] = []
+        nomination: Nomination | None = None
+        for hook in self._post_filter:
+            answer = hook(pod, nodes, verdicts, cycle)
+            if isinstance(answer, Nomination):
+                nomination, reasons = answer, []
+                break
+            reasons.extend(answer or ())
+        return Unschedulable(pod, diagnosis.message(reasons), verdicts.plugins, nomination)
+
+    def _best(self, pod: Pod, nodes: NodeTable, cycle: dict[str, Any], states: Mapping[str, Any]) -> int:
+        feasible = nodes.feasible
+        first = int(feasible.argmax())
+        if not feasible[first + 1 :].any():
+            return first  # The only one: its score does not matter.
+        scoring, skipped = pre_score(self._pre_score, pod, nodes, cycle, states)
+        return best_row(total_scores(self._score, pod, nodes, scoring, skipped), feasible, self._around.random)
+
+    def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
+        cluster.assume(pod, node)
+        placed = Placed(pod, node, states)
+        try:
+            rejected = self._reserve_and_permit(placed)
+        except PluginError:
+            self.unreserve(placed)
+            cluster.forget(pod)
+            raise
+        if isinstance(rejected, Placed):
+            return rejected
+        self.unreserve(placed)
+        cluster.forget(pod)
+        return rejected
+
+    def _reserve_and_permit(self, placed: Placed) -> Placed | Unschedulable:
+        for hook in self._reserve:
+            reject = hook(placed.pod, placed.node, placed.states.get(hook.plugin))
+            if reject is not None:
+                return _rejected_by(hook.plugin, _rejection(hook, reject).reason, placed.pod)
+        waits: dict[str, float] = {}
+        for hook in self._permit:
+            match hook(placed.pod, placed.node, placed.states.get(hook.plugin)):
+                case answer if answer is ALLOW:
+                    continue
+                case Wait(seconds):
+                    waits[hook.plugin] = min(seconds, MAX_WAIT_SECONDS)
+                case answer:
+                    return _rejected_by(hook.plugin, _rejection(hook, answer).reason, placed.pod)
+        if not waits:
+            return placed
+        self._around.waiting[placed.pod.uid] = Waiting(placed.pod, waits)
+        return Placed(placed.pod, placed.node, placed.states, MappingProxyType(waits))
+
+    # In the background.
+
+    async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
+        """Wait until every plugin allows the pod; the answer is why one did not."""
+        waiting = self._around.waiting.get(placed.pod.uid)
+        if waiting is None:
+            return None
+        try:
+            rejected = await waiting.wait()
+        finally:
+            del self._around.waiting[placed.pod.uid]
+        return None if rejected is None else _rejected_by(*rejected, placed.pod)
+
+    async def pre_bind(self, placed: Placed) -> None:
+        """Prepare the binding: plugins that agreed to it run beside each other. Raises BindError."""
+        together: list[Hook] = []
+        for hook in self._pre_bind:
+            flight = self._flight_of(hook, placed)
+            if flight is SKIP:
+                continue
+            if flight is SERIAL:
+                await self._pre_bind_all(together, placed)
+                together = []
+                await self._pre_bind_one(hook, placed)
+            else:
+                together.append(hook)
+        await self._pre_bind_all(together, placed)
+
+    def _flight_of(self, hook: Hook, placed: Placed) -> Answer:
+        flight = self._flight.get(hook.plugin)
+        if flight is None:
+            return SERIAL
+        try:
+            answer: Answer = flight(placed.pod, placed.node, placed.states.get(hook.plugin))
+        except PluginError as error:
+            raise BindError(hook.plugin, f"running PreBindPreFlight {hook.plugin!r}: {error}") from error
+        if answer not in (SKIP, SERIAL, PARALLEL):
+            raise BindError(hook.plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
+        return answer
+
+    async def _pre_bind_all(self, hooks: Iterable[Hook], placed: Placed) -> None:
+        outcomes = await asyncio.gather(*(self._pre_bind_one(hook, placed) for hook in hooks), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _pre_bind_one(self, hook: Hook, placed: Placed) -> None:
+        try:
+            await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
+        except Exception as error:
+            raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {error}') from error
+
+    async def bind(self, placed: Placed) -> None:
+        """Let the first plugin that does not pass bind the pod. Raises BindError."""
+        for hook in self._bind:
+            try:
+                answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
+            except Exception as error:
+                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {error}') from error
+            if answer is not SKIP:
+                return
+        raise BindError("", "every bind plugin passed the pod on")
+
+    def post_bind(self, placed: Placed) -> None:
+        """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
+        self._tell(self._post_bind, placed)
+
+    def unreserve(self, placed: Placed) -> None:
+        """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
+        self._around.waiting.pop(placed.pod.uid, None)
+        self._tell(self._unreserve, placed)
+
+    def _tell(self, hooks: Iterable[Hook], placed: Placed) -> None:
+        for hook in hooks:
+            try:
+                hook(placed.pod, placed.node, placed.states.get(hook.plugin))
+            except PluginError:
+                logger.exception("plugin failed", extra={"plugin": hook.plugin, "pod": placed.pod.key})
+
+    # How it is put together.
+
+    def _hooks(self, point: str, name: str) -> tuple[Hook, ...]:
+        enabled = (self._plugins.get(plugin.name) for plugin in self.profile.points.get(point, ()))
+        return tuple(
+            Hook(each.name, name, getattr(each.plugin, name)) for each in enabled if each and name in each.hooks
+        )
+
+    def _queue_sort(self) -> Hook:
+        hooks = self._hooks("queueSort", "sort_key")
+        if len(hooks) != 1:
+            raise RegistrationError(f"profile {self.profile.scheduler_name}: its queueSort plugin is not in this build")
+        return hooks[0]
+
+    def _scorers(self) -> tuple[Scorer, ...]:
+        normalizers = {hook.plugin: hook for hook in self._hooks("score", "normalize_score")}
+        weights = {plugin.name: plugin.weight for plugin in self.profile.points.get("score", ())}
+        return tuple(
+            Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self._hooks("score", "score")
+        )
+
+
+def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:
+    enabled = [plugin.name for plugin in profile.points.get("filter", ())]
+    return {name: JUDGED_BY[name] for name in enabled if name in JUDGED_BY and name not in present}
+
+
+def _rejection(hook: Hook, answer: object) -> Reject:
+    if not isinstance(answer, Reject):
+        raise hook.error(f"it answered {answer!r}, which is not one of its answers")
+    return answer
+
+
+def _rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:
+    """Upstream words a rejection after the choice of a node as if that node had been the only one."""
+    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}))

@@ -1,0 +1,80 @@
+"""How an attempt to place a pod can end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..api import Nomination, Pod
+from ..table import Table
+
+
+class Assumes(Protocol):
+    """The cache, as far as a decision needs it."""
+
+    @property
+    def table(self) -> Table:
+        """The nodes and what is on them."""
+        ...
+
+    def assume(self, pod: Pod, node_name: str) -> None:
+        """Count ``pod`` on the node from now on, before the API server has heard of it."""
+        ...
+
+    def forget(self, pod: Pod) -> None:
+        """Take back an assumed pod."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node was found and ``pod`` is assumed on it. It still has to be permitted and bound."""
+
+    pod: Pod
+    node: str
+    states: Mapping[str, Any] = field(default_factory=dict)
+    """What each plugin's ``pre_filter`` returned, for its later hooks."""
+    waits: Mapping[str, float] = field(default_factory=dict)
+    """The plugins whose permit holds the pod, with the seconds each may hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    """No node now. ``message`` is what the pod's event and condition say, word for word as upstream says it."""
+
+    pod: Pod
+    message: str
+    plugins: frozenset[str]
+    """The plugins that rejected it. Without any, only time brings the pod back."""
+    nomination: Nomination | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A plugin keeps the pod out of the queue."""
+
+    plugin: str
+    reason: str
+
+
+class PluginError(Exception):
+    """A plugin raised, or answered what the contract does not know."""
+
+    def __init__(self, plugin: str, hook: str, problem: object) -> None:
+        super().__init__(f"plugin {plugin} failed in {hook}: {problem}")
+        self.plugin = plugin
+        self.hook = hook
+
+
+class BindError(Exception):
+    """A plugin could not prepare or make the binding."""
+
+    def __init__(self, plugin: str, message: str) -> None:
+        super().__init__(message)
+        self.plugin = plugin
+        self.message = message
+
+
+class RegistrationError(Exception):
+    """A plugin cannot be used as it is: its class and its declaration differ, or it needs what this process lacks."""

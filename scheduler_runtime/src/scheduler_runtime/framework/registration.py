@@ -1,0 +1,59 @@
+"""From a profile's names to plugins ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..api import Declaration, Plugin, declaration_of, hooks_of
+from ..config import EffectiveProfile
+from .outcomes import RegistrationError
+from .services import PluginHandle, Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A plugin of this profile and what it declares."""
+
+    name: str
+    plugin: Plugin
+    declaration: Declaration
+    hooks: frozenset[str]
+
+
+def register(
+    profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], around: Surroundings
+) -> dict[str, Registered]:
+    """Make the plugins of ``profile`` that ``classes`` has, in the profile's order.
+
+    Raises RegistrationError naming the plugin, and the hook at fault.
+    """
+    return {name: _registered(name, classes[name], profile, around) for name in profile.names if name in classes}
+
+
+def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around: Surroundings) -> Registered:
+    declaration = declaration_of(kind)
+    check(kind, declaration)
+    if declaration.name != name:
+        raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
+    if declaration.watches and around.services.objects is None:
+        kinds = ", ".join(watch.kind for watch in declaration.watches)
+        raise RegistrationError(f"plugin {name}: it watches {kinds}, which this process cannot offer")
+    handle = PluginHandle(name, declaration.watches, around)
+    try:
+        plugin = kind(profile.args.get(name), handle)
+    except Exception as error:
+        raise RegistrationError(f"plugin {name}: it cannot be made: {error}") from error
+    return Registered(name, plugin, declaration, hooks_of(kind))
+
+
+def check(kind: type[Plugin], declaration: Declaration) -> None:
+    """Refuse a class whose hooks are not the declared ones. Raises RegistrationError."""
+    implemented, declared = hooks_of(kind), frozenset(declaration.hooks)
+    for hook in sorted(implemented - declared):
+        raise RegistrationError(f"plugin {declaration.name}: {kind.__name__} has {hook}, which is not declared")
+    for hook in sorted(declared - implemented):
+        raise RegistrationError(f"plugin {declaration.name}: {hook} is declared, but {kind.__name__} has none")
+    for hook, base in (("normalize_score", "score"), ("filter_row", "filter"), ("pre_bind_flight", "pre_bind")):
+        if hook in implemented and base not in implemented:
+            raise RegistrationError(f"plugin {declaration.name}: {hook} without {base} never runs")

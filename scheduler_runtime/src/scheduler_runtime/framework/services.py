@@ -1,0 +1,119 @@
+"""What the process lends to the plugins of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..api import Binds, NodeTable, Pod, WaitingPod, Watch
+from ..table import Table
+from .waiting import Waiting
+
+
+class Objects(Protocol):
+    """The objects that plugins watch beyond pods and nodes."""
+
+    def get(self, watch: Watch) -> Any:
+        """The one object that ``watch`` names, or None."""
+        ...
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        """The objects of ``watch``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The process behind the plugins. Without ``objects`` a plugin that watches anything is refused."""
+
+    binds: Binds
+    record: Callable[[Pod, str, str, bool], None]
+    """Write an event: pod, reason, message, whether it is a warning."""
+    activate: Callable[[Iterable[Pod]], None]
+    """Try parked pods again now."""
+    objects: Objects | None = None
+
+
+class Surroundings:
+    """What the handles of one profile share."""
+
+    def __init__(self, services: Services, version: str, random: Random) -> None:
+        self.services = services
+        self.version = version
+        self.random = random
+        self.table: Table | None = None
+        self.waiting: dict[str, Waiting] = {}
+
+
+class PluginHandle:
+    """The handle of one plugin."""
+
+    def __init__(self, plugin: str, watches: tuple[Watch, ...], around: Surroundings) -> None:
+        self._plugin = plugin
+        self._watches = watches
+        self._around = around
+
+    @property
+    def client(self) -> Binds:
+        """The connection to the API server."""
+        return self._around.services.binds
+
+    @property
+    def random(self) -> Random:
+        """Chance that a seed makes repeatable."""
+        return self._around.random
+
+    @property
+    def version(self) -> str:
+        """The Kubernetes version whose behaviour is asked for."""
+        return self._around.version
+
+    def get(self, watch: Watch) -> Any:
+        """The one object that a declared ``watch`` names. Raises LookupError when it was not declared."""
+        return self._objects(watch).get(watch)
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        """The objects of a declared ``watch``. Raises LookupError when it was not declared."""
+        return self._objects(watch).list(watch)
+
+    def _objects(self, watch: Watch) -> Objects:
+        objects = self._around.services.objects
+        if objects is None or watch not in self._watches:
+            raise LookupError(f"{self._plugin} does not declare that it watches {watch.kind}; add it to its watches")
+        return objects
+
+    @contextmanager
+    def what_if(self, node_name: str, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()) -> Iterator[NodeTable]:
+        """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
+        table = self._around.table
+        if table is None:
+            raise RuntimeError(f"{self._plugin} asks what_if outside of a decision")
+        added, removed = list(add), list(remove)
+        try:
+            for pod in removed:
+                table.remove_pod(pod, node_name)
+            for pod in added:
+                table.add_pod(pod, node_name)
+            yield NodeTable(table, np.ones(len(table), np.bool_))
+        finally:
+            for pod in added:
+                table.remove_pod(pod, node_name)
+            for pod in removed:
+                table.add_pod(pod, node_name)
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        """The pods that a ``permit`` holds."""
+        return tuple(self._around.waiting.values())
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try these parked pods again now."""
+        self._around.services.activate(pods)
+
+    def record(self, pod: Pod, reason: str, message: str, *, warning: bool = False) -> None:
+        """Write an event about ``pod``."""
+        self._around.services.record(pod, reason, message, warning)

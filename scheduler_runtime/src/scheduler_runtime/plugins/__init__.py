@@ -1,0 +1,33 @@
+"""The plugins this build has. They see ``api``, ``table`` and their declaration, and not each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..api import Plugin
+from .binding import DefaultBinder
+from .node_identity import NodeName, NodeUnschedulable
+from .nodeaffinity import NodeAffinity
+from .noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from .queueing import PrioritySort, SchedulingGates
+from .tainttoleration import TaintToleration
+
+__all__ = ["IN_TREE"]
+
+IN_TREE: Mapping[str, type[Plugin]] = MappingProxyType(
+    {
+        plugin.__name__: plugin
+        for plugin in (
+            SchedulingGates,
+            PrioritySort,
+            NodeUnschedulable,
+            NodeName,
+            TaintToleration,
+            NodeAffinity,
+            NodeResourcesFit,
+            NodeResourcesBalancedAllocation,
+            DefaultBinder,
+        )
+    }
+)

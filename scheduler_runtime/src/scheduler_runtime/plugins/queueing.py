@@ -1,0 +1,30 @@
+"""Which pods enter the queue, and in which order they leave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api import QUEUE, SKIP, Answer, Event, Plugin, Pod, QueueEntry, Reject
+from ..catalog import in_tree
+
+
+class SchedulingGates(Plugin):
+    """Keep a pod out of the queue while it has scheduling gates."""
+
+    declaration = in_tree()["SchedulingGates"]
+
+    def pre_enqueue(self, pod: Pod) -> Reject | None:
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return Reject.pod(f"waiting for scheduling gates: [{gates}]") if gates else None
+
+    def hint(self, event: Event, pod: Pod) -> Answer:
+        return QUEUE if event.new is not None and event.new.uid == pod.uid else SKIP
+
+
+class PrioritySort(Plugin):
+    """Take the pod of the highest priority first; among equals the one that has been in the queue longest."""
+
+    declaration = in_tree()["PrioritySort"]
+
+    def sort_key(self, entry: QueueEntry) -> Any:
+        return (-entry.pod.spec.priority, entry.added_at)

@@ -1,0 +1,245 @@
+"""All nodes as columns: written by the cache as it hears of changes, read by the plugins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from ..wire import Node, Pod, QuantityError, Requests, Taint
+from ..wire.requests import Amounts, counted, thousandths_of
+from .columns import Column, Ints, LabelColumn, Mask
+
+_FIRST_CAPACITY = 64
+_NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
+
+
+class Table:
+    """The nodes, a row each, and the pods on them.
+
+    Rows are in no order that means anything: removing a node moves the last row into its place.
+    Whoever keeps something per row compares ``layout``, which changes whenever rows are added or moved.
+    A pod on a node that is not there is kept aside and counts as soon as the node appears.
+    A quantity that cannot be read counts as nothing: such a node offers nothing, such a pod takes nothing.
+    """
+
+    def __init__(self) -> None:
+        self.layout = 0
+        self.names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._nodes: list[Node] = []
+        self._pods: list[dict[str, Pod]] = []
+        self._aside: dict[str, dict[str, Pod]] = {}
+        self._capacity = _FIRST_CAPACITY
+        self._allocatable: dict[str, Column] = {}
+        self._requested: dict[str, Column] = {}
+        self._scored = {"cpu": self._new(np.int64), "memory": self._new(np.int64)}
+        self._pod_counts = self._new(np.int64)
+        self._max_pods = self._new(np.int64)
+        self._unschedulable = self._new(np.bool_)
+        self._taint_ids = self._new(np.int64)
+        self._zeros = self._new(np.int64)
+        self._taint_sets: dict[tuple[Taint, ...], int] = {}
+        self._labels: dict[str, LabelColumn] = {}
+        self._label_uses: Counter[str] = Counter()
+        self._absent = LabelColumn((), 0, 0)
+
+    # What is read.
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def row(self, name: str) -> int | None:
+        """The row of the node called ``name``, until the layout changes."""
+        return self._rows.get(name)
+
+    def node(self, row: int) -> Node:
+        """The node in a row."""
+        return self._nodes[row]
+
+    def pods(self, row: int) -> Collection[Pod]:
+        """The pods on the node in a row."""
+        return self._pods[row].values()
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """Every resource that some node offers or some pod has asked for."""
+        return frozenset(self._allocatable) | frozenset(self._requested)
+
+    def allocatable(self, resource: str) -> Ints:
+        """How much each node offers: cpu in thousandths, everything else in whole units."""
+        return self._allocatable.get(resource, self._zeros).shown
+
+    def requested(self, resource: str) -> Ints:
+        """How much of it the pods on each node have asked for."""
+        return self._requested.get(resource, self._zeros).shown
+
+    def scored(self, resource: str) -> Ints:
+        """As :meth:`requested`, but counting 100m and 200Mi for each container that names no cpu or memory."""
+        column = self._scored.get(resource)
+        return self.requested(resource) if column is None else column.shown
+
+    @property
+    def pod_counts(self) -> Ints:
+        """How many pods each node has."""
+        return self._pod_counts.shown
+
+    @property
+    def max_pods(self) -> Ints:
+        """How many pods each node takes."""
+        return self._max_pods.shown
+
+    @property
+    def unschedulable(self) -> Mask:
+        """The nodes that are cordoned."""
+        return self._unschedulable.shown
+
+    @property
+    def taint_sets(self) -> Sequence[tuple[Taint, ...]]:
+        """The different lists of taints that nodes have, or had."""
+        return tuple(self._taint_sets)
+
+    @property
+    def taint_set_ids(self) -> Ints:
+        """Which of :attr:`taint_sets` each node has."""
+        return self._taint_ids.shown
+
+    def label(self, key: str) -> LabelColumn:
+        """The label ``key`` of every node."""
+        column = self._labels.get(key)
+        if column is not None:
+            return column
+        if not self._label_uses[key]:
+            return self._absent  # Keys that only pods speak of take no room.
+        column = LabelColumn((node.labels.get(key) for node in self._nodes), len(self), self._capacity)
+        self._labels[key] = column
+        return column
+
+    # What is written.
+
+    def set_node(self, node: Node) -> None:
+        """Add ``node``, or put it in the place of the one with its name."""
+        row = self._rows.get(node.name)
+        if row is None:
+            row = self._add_row(node)
+        else:
+            self._label_uses.subtract(self._nodes[row].labels)
+            self._nodes[row] = node
+        self._label_uses.update(node.labels)
+        self._write_node(row, node)
+        for pod in self._aside.pop(node.name, {}).values():
+            self.add_pod(pod, node.name)
+
+    def remove_node(self, name: str) -> None:
+        """Forget the node called ``name``; its pods are kept aside. Raises KeyError when there is none."""
+        row = self._rows[name]
+        if self._pods[row]:
+            self._aside[name] = self._pods[row]
+        self._label_uses.subtract(self._nodes[row].labels)
+        last = len(self) - 1
+        for column in self._columns():
+            column.all[row] = column.all[last]
+            column.all[last] = 0
+        for label in self._labels.values():
+            label.move(last, row)
+        self.names[row] = self.names[last]
+        self._nodes[row] = self._nodes[last]
+        self._pods[row] = self._pods[last]
+        del self.names[last], self._nodes[last], self._pods[last], self._rows[name]
+        if row < last:
+            self._rows[self.names[row]] = row
+        self._resize()
+
+    def add_pod(self, pod: Pod, node_name: str) -> None:
+        """Count ``pod`` on the node. Raises ValueError when it is counted there already."""
+        row = self._rows.get(node_name)
+        pods = self._aside.setdefault(node_name, {}) if row is None else self._pods[row]
+        if pod.uid in pods:
+            raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {node_name} already")
+        pods[pod.uid] = pod
+        if row is not None:
+            self._count(row, pod, 1)
+
+    def remove_pod(self, pod: Pod, node_name: str) -> None:
+        """Take back what :meth:`add_pod` counted for the pod of this uid. Raises KeyError when it did not."""
+        row = self._rows.get(node_name)
+        if row is not None:
+            self._count(row, self._pods[row].pop(pod.uid), -1)
+            return
+        pods = self._aside[node_name]
+        del pods[pod.uid]
+        if not pods:
+            del self._aside[node_name]
+
+    # How it is written.
+
+    def _new(self, dtype: type) -> Column:
+        return Column(dtype, len(self.names), self._capacity)
+
+    def _columns(self) -> Iterator[Column]:
+        yield from self._allocatable.values()
+        yield from self._requested.values()
+        yield from self._scored.values()
+        yield from (self._pod_counts, self._max_pods, self._unschedulable, self._taint_ids, self._zeros)
+
+    def _add_row(self, node: Node) -> int:
+        row = self._rows[node.name] = len(self)
+        self.names.append(node.name)
+        self._nodes.append(node)
+        self._pods.append({})
+        self._resize()
+        return row
+
+    def _resize(self) -> None:
+        self.layout += 1
+        if len(self) > self._capacity:
+            self._capacity *= 2
+        for column in self._columns():
+            column.resize(len(self), self._capacity)
+        for label in (*self._labels.values(), self._absent):
+            label.resize(len(self), self._capacity)
+
+    def _write_node(self, row: int, node: Node) -> None:
+        offered = offered_by(node)
+        for resource in offered.keys() - self._allocatable.keys() - {"pods"}:
+            self._allocatable[resource] = self._new(np.int64)
+        for resource, column in self._allocatable.items():
+            column.all[row] = offered.get(resource, 0)
+        self._max_pods.all[row] = offered.get("pods", 0)
+        self._unschedulable.all[row] = node.spec.unschedulable
+        self._write_taints(row, node.spec.taints)
+        for key, label in list(self._labels.items()):
+            label.set(row, node.labels.get(key))
+            if label.is_stale:
+                del self._labels[key]  # Built anew when it is asked for.
+
+    def _write_taints(self, row: int, taints: tuple[Taint, ...]) -> None:
+        if len(self._taint_sets) > 2 * len(self) + 64:
+            self._taint_sets = {}
+            for other, node in enumerate(self._nodes):
+                self._taint_ids.all[other] = self._taint_sets.setdefault(node.spec.taints, len(self._taint_sets))
+        self._taint_ids.all[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
+
+    def _count(self, row: int, pod: Pod, sign: int) -> None:
+        try:
+            requests = pod.requests
+        except QuantityError:
+            requests = _NOTHING
+        for resource, amount in requests.amounts.items():
+            column = self._requested.get(resource)
+            if column is None:
+                column = self._requested[resource] = self._new(np.int64)
+            column.all[row] += sign * amount
+        self._scored["cpu"].all[row] += sign * requests.scored_cpu
+        self._scored["memory"].all[row] += sign * requests.scored_memory
+        self._pod_counts.all[row] += sign
+
+
+def offered_by(node: Node) -> Amounts:
+    """What ``node`` offers, ``pods`` included; nothing at all when its allocatable cannot be read."""
+    try:
+        written = thousandths_of(node.status.allocatable, "status.allocatable")
+    except QuantityError:
+        return {}
+    return {"pods": written.get("pods", 0) // 1000, **counted(written)}
