@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 import threading
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 TIMEOUT_SECONDS = 10.0
@@ -21,13 +21,21 @@ class RefusedError(Exception):
 
 
 class Api:
-    """An API server, as its administrator. Each thread has a connection of its own."""
+    """An API server, as its administrator. Each thread has a connection of its own; leaving closes them all."""
 
     def __init__(self, server: str, ca: bytes, token: str) -> None:
         self._address = urlsplit(server)
         self._tls = ssl.create_default_context(cadata=ca.decode())
         self._headers = {"Authorization": f"Bearer {token}"}
         self._threads = threading.local()
+        self._connections: list[http.client.HTTPSConnection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in self._connections:
+            connection.close()
 
     def get(self, path: str) -> Any:
         """The object at ``path``. Raises RefusedError, or OSError when there is no server."""
@@ -73,4 +81,5 @@ class Api:
                 self._address.hostname or "", self._address.port, context=self._tls, timeout=TIMEOUT_SECONDS
             )
             self._threads.connection = connection
+            self._connections.append(connection)
         return connection

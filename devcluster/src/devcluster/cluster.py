@@ -83,11 +83,8 @@ class Cluster:
         """Start a component that was stopped, as it was; the API server answers when this returns."""
         process = self._guard.start(component)
         if component == "kube-apiserver":
-            wait("the API server", self.api().is_ready, {component: process}, self.directory)
-
-    def api(self) -> Api:
-        """The API server, as administrator."""
-        return Api(self.server, self.ca, self.token)
+            with Api(self.server, self.ca, self.token) as api:
+                wait("the API server", api.is_ready, {component: process}, self.directory)
 
     def save(self) -> None:
         """Let ``load`` find the cluster."""

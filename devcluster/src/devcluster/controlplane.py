@@ -35,23 +35,28 @@ def start(
     """
     secrets = credentials.make(guard.directory / "credentials", components.USERS)
     _link(binaries, guard.directory / "bin")
-    for _ in range(ATTEMPTS - 1):
-        boot = _Boot(Site(spec, guard.directory, binaries, secrets, Ports(*ports(3))), guard)
-        try:
-            return boot.run()
-        except AddressTakenError:
-            boot.undo()
-    return _Boot(Site(spec, guard.directory, binaries, secrets, Ports(*ports(3))), guard).run()
+    attempt = 1
+    while True:
+        site = Site(spec, guard.directory, binaries, secrets, Ports(*ports(3)))
+        with Api(site.ports.server, secrets.ca.read_bytes(), secrets.tokens["admin"]) as api:
+            boot = _Boot(site, guard, api)
+            try:
+                return boot.run()
+            except AddressTakenError:
+                if attempt == ATTEMPTS:
+                    raise
+                boot.undo()
+                attempt += 1
 
 
 class _Boot:
     """One attempt to start everything."""
 
-    def __init__(self, site: Site, guard: Guard) -> None:
+    def __init__(self, site: Site, guard: Guard, api: Api) -> None:
         self._site = site
         self._guard = guard
+        self._api = api
         self._started: dict[str, Process] = {}
-        self._api = Api(site.ports.server, site.credentials.ca.read_bytes(), site.credentials.tokens["admin"])
 
     def run(self) -> Cluster:
         spec = self._site.spec

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from devcluster.cluster import Cluster
     from devcluster.spec import Spec
 
-    ClusterFactory = Callable[[Spec], Cluster]
+ClusterFactory = Callable[["Spec"], "Cluster"]
 
 
 @pytest.fixture(scope="session")
