@@ -28,7 +28,7 @@ class VersionParameter(click.ParamType[Version]):
 
 
 @click.group()
-@click.version_option(version("berth-operator"), prog_name="berth")
+@click.version_option(version("berth-operator"), prog_name="berth", message="%(prog)s %(version)s")
 def main() -> None:
     """Schedulers for Kubernetes, as objects."""
 

@@ -1,9 +1,10 @@
 """The cluster as the operator sees it: read what people wrote, apply what should be, prune what should not."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from scheduler_operator import drift, kinds
@@ -19,6 +20,9 @@ from scheduler_runtime.catalog import Version
 Object = dict[str, Any]
 Identity = tuple[str, str]
 """Kind and name: all namespaced objects are in one namespace."""
+
+ADOPTIONS = 3
+"""How often to try while somebody else writes to the same object."""
 
 _FORCED = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _IMMUTABLE = {
@@ -84,21 +88,23 @@ class Cluster:
         found = [Authored.from_object(each) for each in await self._list(kinds.PLUGIN_CONFIG)]
         return {each.name: each for each in found}
 
-    async def apply(self, profile: Authored, wanted: Sequence[Object]) -> tuple[dict[Identity, Object], list[Repair]]:
-        """Make what exists for ``profile`` equal to ``wanted``: what is there now, and what had to be repaired.
+    async def apply(
+        self, profile: Authored, wanted: Sequence[Object], tell: Callable[[Repair], Awaitable[None]]
+    ) -> dict[Identity, Object]:
+        """Make what exists for ``profile`` equal to ``wanted``, and return it as it is then.
 
-        Raises NameTakenError, before anything is changed.
+        Calls ``tell`` for each repair. Raises NameTakenError, before anything is changed.
         """
         live = await self._generated(profile.name)
         await self._refuse_strangers(profile, [each for each in wanted if _identity(each) not in live])
-        applied, repairs = {}, []
+        applied = {}
         for each in wanted:
             before = live.get(_identity(each))
             applied[_identity(each)] = await self._apply(each, before)
-            if before is not None and kind_of(each) is not kinds.LEASE:
-                repairs += _repairs(before)
+            for repair in _repairs(before):
+                await tell(repair)
         await asyncio.gather(*(self._delete(gone) for key, gone in live.items() if key not in applied))
-        return applied, repairs
+        return applied
 
     async def report(self, authored: Authored, status: Status) -> None:
         """Write ``status`` unless it is what stands there already."""
@@ -148,16 +154,29 @@ class Cluster:
             )
 
     async def _apply(self, wanted: Object, live: Object | None) -> Object:
-        kind = kind_of(wanted)
-        path = kind.path(self._namespace, wanted["metadata"]["name"])
+        path = kind_of(wanted).path(self._namespace, wanted["metadata"]["name"])
         if live is not None and _differs_for_ever(wanted, live):
             await self._delete(live)
-        elif live is not None and kind is not kinds.LEASE and (patch := drift.adoption(live)):
-            await self._api.request(
-                "PATCH", path, patch, query={"fieldManager": FIELD_MANAGER}, content_type=JSON_PATCH
-            )
+        elif live is not None:
+            await self._adopt(path, live)
         applied: Object = await self._api.request("PATCH", path, wanted, query=_FORCED, content_type=APPLY)
         return applied
+
+    async def _adopt(self, path: str, live: Object) -> None:
+        """Make fields that others added ours, so that the next apply removes those we do not want."""
+        query = {"fieldManager": FIELD_MANAGER}
+        for attempt in range(ADOPTIONS):
+            patch = [] if _is_shared(live) else drift.adoption(live)
+            if not patch:
+                return
+            try:
+                await self._api.request("PATCH", path, patch, query=query, content_type=JSON_PATCH)
+            except ApiError as error:  # whoever else writes to it, its status for example, was faster
+                if error.status != HTTPStatus.CONFLICT or attempt + 1 == ADOPTIONS:
+                    raise
+                live = await self._api.request("GET", path)
+            else:
+                return
 
     async def _delete(self, gone: Object) -> None:
         path = kind_of(gone).path(self._namespace, gone["metadata"]["name"])
@@ -173,7 +192,14 @@ def _identity(manifest: Object) -> Identity:
     return manifest["kind"], manifest["metadata"]["name"]
 
 
-def _repairs(live: Object) -> list[Repair]:
+def _is_shared(live: Object) -> bool:
+    """Whether others are meant to write to it: a Lease is theirs who hold it."""
+    return kind_of(live) is kinds.LEASE
+
+
+def _repairs(live: Object | None) -> list[Repair]:
+    if live is None or _is_shared(live):
+        return []
     kind, name = _identity(live)
     return [Repair(kind, name, stranger.manager, stranger.fields) for stranger in drift.strangers(live)]
 

@@ -3,7 +3,7 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,19 +30,18 @@ class Recorder:
         self._clock = clock
         self._told: dict[tuple[str, str, str], float] = {}
 
-    async def repaired(self, profile: Authored, repairs: Sequence[Repair]) -> None:
-        """Post an Event for each of the ``repairs``; one that cannot be posted is logged instead."""
+    async def repaired(self, profile: Authored, repair: Repair) -> None:
+        """Post an Event about ``repair``; one that cannot be posted is logged instead."""
         now = self._clock()
         self._told = {key: at for key, at in self._told.items() if now - at < QUIET_SECONDS}
-        for repair in repairs:
-            key = (repair.kind, repair.name, repair.manager)
-            if key in self._told:
-                continue
-            self._told[key] = now
-            try:
-                await self._cluster.post(self._event(profile, repair))
-            except ApiError as error:
-                logger.warning("cannot post the event %r: %s", note(repair), error)
+        key = (repair.kind, repair.name, repair.manager)
+        if key in self._told:
+            return
+        self._told[key] = now
+        try:
+            await self._cluster.post(self._event(profile, repair))
+        except ApiError as error:
+            logger.warning("cannot post the event %r: %s", note(repair), error)
 
     def _event(self, profile: Authored, repair: Repair) -> dict[str, Any]:
         return {

@@ -34,10 +34,13 @@ class Seam:
 
 @kopf.on.login(registry=REGISTRY)
 async def log_in(memo: Seam, **_: Any) -> kopf.ConnectionInfo:
-    """Whatever the reason for asking, an expired token among them: read the credentials again."""
-    memo.credentials.refused()
-    configuration, token = memo.credentials.configuration, memo.credentials.token
-    expires = memo.credentials.expires
+    return connection(memo.credentials)
+
+
+def connection(credentials: Credentials) -> kopf.ConnectionInfo:
+    """How kopf reaches the API server. It asks when it starts, and when its token is refused or expires."""
+    credentials.refused()
+    configuration, token, expires = credentials.configuration, credentials.token, credentials.expires
     return kopf.ConnectionInfo(
         server=configuration.host,
         ca_path=configuration.ssl_ca_cert,

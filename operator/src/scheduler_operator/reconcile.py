@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -123,7 +124,7 @@ def _unaware(name: str, profile: Authored | None, plugin_configs: PluginConfigs)
 async def _apply(profile: Authored, rendered: Rendered, operator: Operator) -> bool:
     wanted = desired_objects(profile, rendered, operator.release)
     try:
-        applied, repairs = await operator.cluster.apply(profile, wanted)
+        applied = await operator.cluster.apply(profile, wanted, partial(operator.recorder.repaired, profile))
     except NameTakenError as taken:
         problems = Problems("NameTaken", (Problem("", str(taken)),))
     except ApiError as error:
@@ -133,7 +134,6 @@ async def _apply(profile: Authored, rendered: Rendered, operator: Operator) -> b
             raise
         problems = refusal
     else:
-        await operator.recorder.repaired(profile, repairs)
         live = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
         processes = Processes.from_deployment(live) if live else None
         await operator.cluster.report(profile, status.accepted(profile, rendered, processes))

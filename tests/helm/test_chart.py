@@ -1,0 +1,131 @@
+"""The chart as text. That it installs an operator which works is tested on a real API server."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_operator import kinds
+from scheduler_operator.chart import FILE, catalog_rules
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "helm/berth"
+HELM = Path(sys.executable).parent / "helm"
+
+
+def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([HELM, *arguments], capture_output=True, text=True, check=False)
+
+
+def template(*values: str) -> dict[tuple[str, str], Any]:
+    """The objects of the chart by kind and name, with ``name=value`` pairs set."""
+    chosen = [argument for value in values for argument in ("--set", value)]
+    answer = helm("template", "berth", str(CHART), "--namespace", "berth-system", *chosen)
+    assert answer.returncode == 0, answer.stderr
+    objects = [each for each in yaml.safe_load_all(answer.stdout) if each]
+    return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+
+@pytest.fixture(scope="module")
+def chart() -> dict[tuple[str, str], Any]:
+    return template()
+
+
+def operator(objects: dict[tuple[str, str], Any]) -> Any:
+    return objects["Deployment", "berth-operator"]["spec"]["template"]["spec"]
+
+
+def rules(objects: dict[tuple[str, str], Any]) -> list[dict[str, Any]]:
+    """What the operator is granted, wherever."""
+    roles = [each for (kind, _), each in objects.items() if kind in ("Role", "ClusterRole")]
+    return [rule for role in roles for rule in role.get("rules", [])]
+
+
+def test_helm_finds_nothing_to_complain_about() -> None:
+    answer = helm("lint", "--strict", str(CHART))
+    assert answer.returncode == 0, answer.stdout
+
+
+def test_the_generated_rules_are_what_the_catalog_says() -> None:
+    assert (ROOT / FILE).read_text() == catalog_rules(), "run: .venv/bin/python -m scheduler_operator.chart"
+
+
+def test_everything_is_in_the_releases_namespace_or_in_none(chart: dict[tuple[str, str], Any]) -> None:
+    assert {each["metadata"].get("namespace") for each in chart.values()} == {"berth-system", None}
+
+
+def test_crds_are_not_the_charts_to_delete(chart: dict[tuple[str, str], Any]) -> None:
+    assert "CustomResourceDefinition" not in {kind for kind, _ in chart}
+
+
+def test_the_operator_can_neither_escalate_nor_bind_nor_do_everything(chart: dict[tuple[str, str], Any]) -> None:
+    words = {word for rule in rules(chart) for field in ("verbs", "resources", "apiGroups") for word in rule[field]}
+    assert words.isdisjoint({"escalate", "bind", "impersonate", "*", "secrets"})
+
+
+def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[str, str], Any]) -> None:
+    needed = {"get", "list", "watch", "create", "patch", "delete"}
+    for kind in kinds.GENERATED:
+        role = chart["Role" if kind.namespaced else "ClusterRole", "berth-operator"]
+        granted = [r for r in role["rules"] if kind.group in r["apiGroups"] and kind.plural in r["resources"]]
+        assert granted, kind
+        assert needed <= set(granted[0]["verbs"]), kind
+
+
+def test_the_aggregated_role_leaves_its_rules_to_the_controller(chart: dict[tuple[str, str], Any]) -> None:
+    role = chart["ClusterRole", "berth-plugin-permissions"]
+    assert "rules" not in role
+    (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
+    catalog = chart["ClusterRole", "berth-catalog-permissions"]
+    assert selector["matchLabels"].items() <= catalog["metadata"]["labels"].items()
+    assert catalog["rules"] == yaml.safe_load(catalog_rules())
+
+
+def test_the_operators_pods_satisfy_pod_securitys_level_restricted(chart: dict[tuple[str, str], Any]) -> None:
+    pod = operator(chart)
+    (container,) = pod["containers"]
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_schedulers_run_from_the_operators_image_unless_another_is_given() -> None:
+    (container,) = operator(template("image.repository=registry.example/berth", "image.tag=7"))["containers"]
+    assert container["image"] == "registry.example/berth:7"
+    assert container["args"][:2] == ["--scheduler-image", "registry.example/berth:7"]
+    (container,) = operator(template("scheduler.image=mine:1"))["containers"]
+    assert container["args"][:2] == ["--scheduler-image", "mine:1"]
+
+
+def test_values_reach_the_operators_pods() -> None:
+    pod = operator(template("nodeSelector.pool=infra", "tolerations[0].operator=Exists", "logLevel=4"))
+    assert pod["nodeSelector"] == {"pool": "infra"}
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["containers"][0]["args"][-2:] == ["-v", "4"]
+
+
+def test_one_replica_has_no_budget_for_disruptions() -> None:
+    assert ("PodDisruptionBudget", "berth-operator") not in template("replicas=1")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["replica=1", "replicas=many", "image.pullPolicy=Sometimes", "image.tags=1", "logLevel=11", "resources.cpu=1"],
+)
+def test_a_value_that_does_not_exist_or_does_not_fit_is_refused(value: str) -> None:
+    answer = helm("template", "berth", str(CHART), "--set", value)
+    assert answer.returncode != 0
+    assert "values don't meet the specifications of the schema" in answer.stderr
+
+
+def test_the_policies_speak_of_the_releases_own_accounts() -> None:
+    answer = helm("template", "berth", str(CHART), "--namespace", "schedulers")
+    policies = [
+        each for each in yaml.safe_load_all(answer.stdout) if each and each["kind"] == "ValidatingAdmissionPolicy"
+    ]
+    conditions = [condition["expression"] for each in policies for condition in each["spec"]["matchConditions"]]
+    assert len(conditions) == 2
+    assert all("system:serviceaccount:schedulers:berth-" in condition for condition in conditions)

@@ -1,0 +1,48 @@
+"""Profiles and what follows from them, for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.release import Release
+from scheduler_operator.render import Rendered, render
+from scheduler_runtime.catalog import Version
+
+NAMESPACE = "berth-system"
+RELEASE = Release(namespace=NAMESPACE, scheduler_image="berth:dev")
+V1_36 = Version(1, 36, 4)
+
+
+def profile(name: str = "bin-packing", *, status: dict[str, Any] | None = None, **spec: Any) -> Authored:
+    """A profile, with the fields of its spec as keyword arguments."""
+    return Authored("SchedulerProfile", name, uid=f"uid-of-{name}", generation=3, spec=spec, status=status or {})
+
+
+def plugin_config(name: str, plugin: str, *, status: dict[str, Any] | None = None, **args: Any) -> Authored:
+    """A PluginConfig, with the arguments of its plugin as keyword arguments."""
+    spec = {"plugin": plugin, "args": args}
+    return Authored("PluginConfig", name, uid=f"uid-of-{name}", generation=1, spec=spec, status=status or {})
+
+
+def rendered(written: Authored, *configs: Authored) -> Rendered:
+    """What ``written`` means; a test that gives a wrong profile fails here, and with its problems."""
+    outcome = render(written, {each.name: each for each in configs}, NAMESPACE, V1_36)
+    assert isinstance(outcome, Rendered), str(outcome)
+    return outcome
+
+
+def kubeconfig(directory: Path, server: str) -> str:
+    """A kubeconfig in ``directory`` whose token, ``first``, is in the file ``token`` beside it."""
+    (directory / "token").write_text("first")
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+        "clusters": [{"name": "it", "cluster": {"server": server}}],
+        "users": [{"name": "me", "user": {"tokenFile": str(directory / "token")}}],
+    }
+    file = directory / "kubeconfig"
+    file.write_text(json.dumps(document))
+    return str(file)

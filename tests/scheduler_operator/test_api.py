@@ -1,0 +1,125 @@
+"""Requests against a server that answers as an API server does, and as one that is in trouble."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_operator.api import APPLY, Api, ApiError
+from scheduler_operator.credentials import Credentials
+from tests.scheduler_operator.builders import kubeconfig
+
+FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "me" cannot list'}
+
+
+@dataclass
+class Server:
+    """Answers what it is told to, and remembers what it was asked."""
+
+    answers: list[tuple[int, str]] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    port: int = 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            state.asked.append(
+                {"method": self.command, "path": self.path, "headers": dict(self.headers), "body": body.decode()}
+            )
+            status, text = state.answers.pop(0)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_PATCH = answer  # noqa: N815 - as the base class calls them
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        state.port = http.server_address[1]
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        yield state
+        http.shutdown()
+        thread.join()
+
+
+def ask(port: int, directory: Path, *request: Any, **more: Any) -> Any:
+    """Send one request as a process of its own would."""
+
+    async def send() -> Any:
+        api = Api(Credentials(kubeconfig(directory, f"http://127.0.0.1:{port}")), "berth-operator/test")
+        try:
+            return await api.request(*request, **more)
+        finally:
+            await api.finish()
+
+    return asyncio.run(send())
+
+
+def test_a_request_carries_what_it_was_given(server: Server, tmp_path: Path) -> None:
+    server.answers = [(200, '{"kind": "Pod"}')]
+    query = {"fieldManager": "berth", "force": "true"}
+    answer = ask(server.port, tmp_path, "PATCH", "/api/v1/pods/x", {"a": 1}, query=query, content_type=APPLY)
+    assert answer == {"kind": "Pod"}
+    (asked,) = server.asked
+    assert (asked["method"], asked["path"]) == ("PATCH", "/api/v1/pods/x?fieldManager=berth&force=true")
+    assert json.loads(asked["body"]) == {"a": 1}
+    assert asked["headers"]["Content-Type"] == APPLY
+    assert asked["headers"]["Authorization"] == "Bearer first"
+    assert asked["headers"]["User-Agent"] == "berth-operator/test"
+
+
+def test_a_refusal_is_told_in_the_servers_words(server: Server, tmp_path: Path) -> None:
+    server.answers = [(403, json.dumps(FORBIDDEN))]
+    with pytest.raises(ApiError) as caught:
+        ask(server.port, tmp_path, "GET", "/api/v1/pods")
+    assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
+    assert str(caught.value) == f"GET /api/v1/pods: 403 Forbidden: {FORBIDDEN['message']}"
+
+
+def test_a_token_that_is_refused_is_read_again_and_the_request_repeated(server: Server, tmp_path: Path) -> None:
+    server.answers = [(401, "{}"), (200, "{}")]
+    ask(server.port, tmp_path, "GET", "/version")
+    assert [asked["headers"]["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer first"]
+
+
+def test_a_token_that_stays_refused_is_an_error(server: Server, tmp_path: Path) -> None:
+    server.answers = [(401, "{}"), (401, '{"reason": "Unauthorized", "message": "Unauthorized"}')]
+    with pytest.raises(ApiError, match="401 Unauthorized"):
+        ask(server.port, tmp_path, "GET", "/version")
+
+
+def test_an_answer_that_is_not_json_is_told_as_it_is(server: Server, tmp_path: Path) -> None:
+    server.answers = [(502, "the proxy is tired")]
+    with pytest.raises(ApiError, match="502 Bad Gateway: the proxy is tired"):
+        ask(server.port, tmp_path, "GET", "/version")
+
+
+def test_no_answer_is_an_error_without_a_status(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(ApiError, match="no answer from the API server") as caught:
+        ask(1, tmp_path, "GET", "/version")
+    assert caught.value.status == 0
+    assert not caught.value.is_missing
+
+
+def test_what_is_not_there_is_missing(server: Server, tmp_path: Path) -> None:
+    server.answers = [(404, '{"reason": "NotFound", "message": "not found"}')]
+    with pytest.raises(ApiError) as caught:
+        ask(server.port, tmp_path, "GET", "/api/v1/namespaces/x")
+    assert caught.value.is_missing

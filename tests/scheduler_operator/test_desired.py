@@ -1,0 +1,177 @@
+"""What should exist for a profile."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from scheduler_operator.desired import Object, desired_objects
+from tests.scheduler_operator.builders import RELEASE, profile, rendered
+
+KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
+
+
+def objects(**spec: Any) -> dict[str, Object]:
+    written = profile(**spec)
+    return {each["kind"]: each for each in desired_objects(written, rendered(written), RELEASE)}
+
+
+def pod(**spec: Any) -> Object:
+    template: Object = objects(**spec)["Deployment"]["spec"]["template"]
+    return template
+
+
+def container(**spec: Any) -> Object:
+    found: Object = pod(**spec)["spec"]["containers"][0]
+    return found
+
+
+def test_a_profile_has_everything_that_a_scheduler_needs() -> None:
+    assert set(objects()) == {
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        "Lease",
+        "ConfigMap",
+        "Service",
+        "Deployment",
+        "PodDisruptionBudget",
+    }
+
+
+def test_only_the_document_is_made_when_somebody_else_runs_it() -> None:
+    assert set(objects(engine="ConfigMap")) == {"ConfigMap"}
+
+
+def test_an_account_comes_before_its_roles_and_roles_before_their_bindings() -> None:
+    order = list(objects())
+    for earlier, later in [
+        ("ServiceAccount", "Deployment"),
+        ("ClusterRole", "ClusterRoleBinding"),
+        ("Role", "RoleBinding"),
+        ("RoleBinding", "Deployment"),
+        ("Lease", "Deployment"),
+        ("ConfigMap", "Deployment"),
+    ]:
+        assert order.index(earlier) < order.index(later)
+
+
+def test_everything_is_named_labelled_and_owned_alike() -> None:
+    for kind, each in objects().items():
+        metadata = each["metadata"]
+        assert metadata["name"] == "berth-bin-packing"
+        assert metadata.get("namespace") == (None if kind in KINDS_WITHOUT_NAMESPACE else "berth-system")
+        assert metadata["labels"]["app.kubernetes.io/managed-by"] == "berth"
+        assert metadata["labels"]["berth.dev/profile"] == "bin-packing"
+        (owner,) = metadata["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["uid"]) == ("SchedulerProfile", "bin-packing", "uid-of-bin-packing")
+        assert "blockOwnerDeletion" not in owner
+
+
+def test_a_single_process_has_no_budget_for_disruptions() -> None:
+    assert "PodDisruptionBudget" not in objects(scheduler={"replicas": 1})
+    assert objects(scheduler={"replicas": 1})["Deployment"]["spec"]["replicas"] == 1
+
+
+def test_the_lease_is_only_a_name_so_that_its_holder_is_the_schedulers_business() -> None:
+    assert set(objects()["Lease"]) == {"apiVersion", "kind", "metadata"}
+
+
+def test_the_schedulers_pods_do_not_wait_for_themselves() -> None:
+    assert pod()["spec"]["schedulerName"] == "default-scheduler"
+
+
+def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
+    found = container(scheduler={"kubernetesVersion": "1.35", "logLevel": 0})
+    assert found["command"] == ["berth-scheduler"]
+    assert found["args"] == [
+        *("--config", "/etc/berth/config.yaml"),
+        *("--kubernetes-version", "v1.35.0"),
+        *("--secure-port", "10259"),
+        *("--bind-address", "$(POD_IP)"),
+        *("-v", "0"),
+    ]
+    assert found["volumeMounts"] == [{"name": "config", "mountPath": "/etc/berth", "readOnly": True}]
+    assert {each["name"] for each in found["env"]} == {"POD_IP", "POD_NAME", "POD_NAMESPACE"}
+
+
+def test_the_image_is_the_profiles_own_where_it_names_one() -> None:
+    assert container()["image"] == "berth:dev"
+    assert container(scheduler={"image": "mine:2"})["image"] == "mine:2"
+
+
+def test_resources_are_requested_even_when_the_profile_says_nothing() -> None:
+    assert container()["resources"] == {"requests": {"cpu": "100m", "memory": "256Mi"}}
+    given = {"limits": {"memory": "1Gi"}}
+    assert container(scheduler={"resources": given})["resources"]["limits"] == {"memory": "1Gi"}
+    assert container(scheduler={"resources": {"requests": {"cpu": 2}}})["resources"] == {"requests": {"cpu": 2}}
+
+
+def test_what_the_profile_says_of_its_pods_stands_in_them() -> None:
+    toleration = {"key": "infra", "operator": "Exists"}
+    given = pod(
+        scheduler={
+            "nodeSelector": {"pool": "infra"},
+            "tolerations": [toleration],
+            "affinity": {"nodeAffinity": {}},
+            "priorityClassName": "important",
+            "podLabels": {"team": "a"},
+            "podAnnotations": {"note": "b"},
+        }
+    )
+    assert given["spec"]["nodeSelector"] == {"pool": "infra"}
+    assert given["spec"]["tolerations"] == [toleration]
+    assert given["spec"]["affinity"] == {"nodeAffinity": {}}
+    assert given["spec"]["priorityClassName"] == "important"
+    assert given["metadata"]["labels"]["team"] == "a"
+    assert given["metadata"]["annotations"]["note"] == "b"
+
+
+def test_the_labels_that_find_the_pods_cannot_be_taken_away() -> None:
+    labels = pod(scheduler={"podLabels": {"berth.dev/profile": "other"}})["metadata"]["labels"]
+    assert labels["berth.dev/profile"] == "bin-packing"
+
+
+def test_another_document_is_another_pod_template() -> None:
+    before = pod()["metadata"]["annotations"]["berth.dev/config-hash"]
+    after = pod(percentageOfNodesToScore=5)["metadata"]["annotations"]["berth.dev/config-hash"]
+    assert before != after
+
+
+def test_pods_satisfy_pod_securitys_level_restricted() -> None:
+    spec = pod()["spec"]
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container()["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container()["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert {next(iter(volume.keys() - {"name"})) for volume in spec["volumes"]} == {"configMap"}
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [found for inner in value.values() for found in strings(inner)]
+    if isinstance(value, list):
+        return [found for inner in value for found in strings(inner)]
+    return [str(value)]
+
+
+def test_no_rule_holds_a_wildcard() -> None:
+    roles = [objects()[kind]["rules"] for kind in ("ClusterRole", "Role")]
+    assert "*" not in strings(roles)
+
+
+@pytest.mark.parametrize("kind", ["ClusterRole", "Role"])
+def test_bindings_bind_the_profiles_role_to_the_profiles_account(kind: str) -> None:
+    binding = objects()[f"{kind}Binding"]
+    assert binding["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": kind,
+        "name": "berth-bin-packing",
+    }
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "berth-bin-packing", "namespace": "berth-system"}]
+
+
+def test_the_same_profile_gives_the_same_objects() -> None:
+    assert json.dumps(objects()) == json.dumps(objects())

@@ -1,0 +1,66 @@
+"""Who else wrote to an object, and what we make of it."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.drift import Stranger, adoption, strangers
+
+
+def entry(manager: str, fields: dict[str, Any], operation: str = "Update", subresource: str = "") -> dict[str, Any]:
+    found = {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields}
+    return {**found, "subresource": subresource} if subresource else found
+
+
+OURS = entry("berth", {"f:spec": {"f:replicas": {}}}, "Apply")
+RESTART: dict[str, Any] = {
+    "f:spec": {"f:template": {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}}
+}
+
+
+def live(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": "7", "managedFields": list(entries)}}
+
+
+def test_fields_are_named_as_a_person_would() -> None:
+    fields = {
+        "f:metadata": {"f:labels": {".": {}, "f:x": {}}},
+        "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}, "f:finalizers": {'v:"a"': {}}},
+    }
+    assert strangers(live(OURS, entry("kubectl", fields))) == [
+        Stranger("kubectl", ("metadata.labels.x", "spec.containers[name=main].image", 'spec.finalizers["a"]'))
+    ]
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        pytest.param(OURS, id="ourselves"),
+        pytest.param(entry("kube-controller-manager", {"f:status": {}}, subresource="status"), id="status"),
+        pytest.param(entry("kubectl-rollout", RESTART), id="a-requested-restart"),
+    ],
+)
+def test_some_may_write(harmless: dict[str, Any]) -> None:
+    assert strangers(live(OURS, harmless)) == []
+    assert adoption(live(OURS, harmless)) == []
+
+
+def test_scaling_is_noticed_and_needs_no_adoption() -> None:
+    scaled = entry("kubectl", {"f:spec": {"f:replicas": {}}}, subresource="scale")
+    assert strangers(live(OURS, scaled)) == [Stranger("kubectl", ("spec.replicas",))]
+    assert adoption(live(OURS, scaled)) == []
+
+
+def test_adopted_fields_are_ours_and_no_others() -> None:
+    foreign = entry("helm", {"f:spec": {"f:paused": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}, "Apply")
+    status = entry("kube-controller-manager", {"f:status": {}}, subresource="status")
+    version, managed = adoption(live(foreign, OURS, status))
+    assert version == {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}
+    assert managed["path"] == "/metadata/managedFields"
+    ours, kept = managed["value"]
+    assert ours["fieldsV1"] == {"f:spec": {"f:replicas": {}, "f:paused": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}
+    assert kept == status
+
+
+def test_nothing_is_adopted_before_we_have_applied() -> None:
+    assert adoption(live(entry("kubectl", {"f:spec": {"f:paused": {}}}))) == []

@@ -1,0 +1,45 @@
+"""Which refusals of the API server somebody has to do something about."""
+
+import pytest
+
+from scheduler_operator.api import ApiError
+from scheduler_operator.reconcile import refused
+
+ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
+user "system:serviceaccount:berth-system:berth-operator" (groups=["a"]) is attempting to grant RBAC permissions \
+not currently held:
+{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}
+{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}; resolution errors: [x]"""
+
+
+def error(status: int, message: str) -> ApiError:
+    return ApiError("PATCH /x", status, "Reason", message)
+
+
+def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() -> None:
+    found = refused(error(403, ESCALATION))
+    assert found is not None
+    assert found.reason == "PermissionMissing"
+    assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(found)
+    assert "resolution errors" not in str(found)
+    assert 'berth.dev/aggregate-to-operator: "true"' in str(found)
+
+
+def test_a_right_that_the_operator_lacks_is_named() -> None:
+    found = refused(error(403, "deployments.apps is forbidden: cannot patch"))
+    assert found is not None
+    assert found.reason == "PermissionMissing"
+    assert "cannot patch" in str(found)
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_what_the_api_server_finds_invalid_is_the_authors_to_mend(status: int) -> None:
+    found = refused(error(status, "spec.template: Invalid value"))
+    assert found is not None
+    assert found.reason == "Invalid"
+    assert "spec.template: Invalid value" in str(found)
+
+
+@pytest.mark.parametrize("status", [0, 401, 404, 409, 429, 500, 503])
+def test_anything_else_may_pass_by_itself(status: int) -> None:
+    assert refused(error(status, "oh")) is None

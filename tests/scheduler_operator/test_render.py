@@ -1,0 +1,284 @@
+"""From a profile to its document, or to what its author has to change."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.render import Problems, check, references, render
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Version
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
+
+MOST_ALLOCATED = {"scoringStrategy": {"type": "MostAllocated"}}
+
+
+def document(written: Authored, *configs: Authored) -> Any:
+    return yaml.safe_load(rendered(written, *configs).text)
+
+
+def problems(written: Authored, *configs: Authored) -> Problems:
+    outcome = render(written, {each.name: each for each in configs}, NAMESPACE, V1_36)
+    assert isinstance(outcome, Problems)
+    return outcome
+
+
+def test_an_empty_profile_is_the_default_scheduler_under_its_own_name_and_lease() -> None:
+    assert document(profile("calm")) == {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceName": "berth-calm",
+            "resourceNamespace": "berth-system",
+        },
+        "clientConnection": {"qps": -1, "burst": 0},
+        "profiles": [{"schedulerName": "calm"}],
+    }
+
+
+def test_what_the_profile_says_of_plugins_stands_in_the_document_as_written() -> None:
+    plugins = {
+        "multiPoint": {"disabled": [{"name": "ImageLocality"}]},
+        "score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}], "disabled": [{"name": "*"}]},
+    }
+    written = profile(
+        plugins=plugins,
+        pluginConfig=[{"name": "NodeResourcesFit", "args": MOST_ALLOCATED}],
+        percentageOfNodesToScore=40,
+    )
+    assert document(written)["profiles"] == [
+        {
+            "schedulerName": "bin-packing",
+            "percentageOfNodesToScore": 40,
+            "plugins": plugins,
+            "pluginConfig": [{"name": "NodeResourcesFit", "args": MOST_ALLOCATED}],
+        }
+    ]
+
+
+def test_process_settings_stand_where_upstream_has_them() -> None:
+    found = document(
+        profile(
+            scheduler={
+                "leaderElection": {"leaseDuration": "30s", "retryPeriod": "3s"},
+                "clientConnection": {"qps": 20},
+                "parallelism": 4,
+                "podInitialBackoffSeconds": 2,
+                "podMaxBackoffSeconds": 20,
+            }
+        )
+    )
+    assert found["leaderElection"]["leaseDuration"] == "30s"
+    assert found["leaderElection"]["retryPeriod"] == "3s"
+    assert found["clientConnection"] == {"qps": 20, "burst": 0}
+    assert (found["parallelism"], found["podInitialBackoffSeconds"], found["podMaxBackoffSeconds"]) == (4, 2, 20)
+
+
+def test_a_reference_brings_the_arguments_of_its_plugin_config() -> None:
+    written = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "packed"}])
+    config_ = plugin_config("packed", "NodeResourcesFit", **MOST_ALLOCATED)
+    assert document(written, config_)["profiles"][0]["pluginConfig"] == [
+        {"name": "NodeResourcesFit", "args": MOST_ALLOCATED}
+    ]
+
+
+def terms(found: Any) -> Any:
+    (entry,) = found["profiles"][0]["pluginConfig"]
+    required = entry["args"]["addedAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return required["nodeSelectorTerms"]
+
+
+def test_nodes_become_the_affinity_that_node_affinity_adds_to_every_pod() -> None:
+    selector = {"matchLabels": {"pool": "batch"}, "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}]}
+    assert terms(document(profile(nodes=selector))) == [
+        {
+            "matchExpressions": [
+                {"key": "pool", "operator": "In", "values": ["batch"]},
+                {"key": "gpu", "operator": "DoesNotExist"},
+            ]
+        }
+    ]
+
+
+def test_nodes_narrow_every_term_that_added_affinity_has_already() -> None:
+    own = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]} for zone in ("a", "b")]
+    args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": own}}}
+    written = profile(nodes={"matchLabels": {"pool": "batch"}}, pluginConfig=[{"name": "NodeAffinity", "args": args}])
+    pool = {"key": "pool", "operator": "In", "values": ["batch"]}
+    assert terms(document(written)) == [{"matchExpressions": [*term["matchExpressions"], pool]} for term in own]
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), st.from_regex(r"[a-z]{0,8}", fullmatch=True)))
+def test_whatever_labels_nodes_asks_for_the_document_loads(match_labels: dict[str, str]) -> None:
+    text = rendered(profile(nodes={"matchLabels": match_labels})).text
+    assert isinstance(config.load(text), config.Document)
+
+
+def test_the_version_is_the_profiles_own_where_it_names_one() -> None:
+    assert rendered(profile()).version == V1_36
+    assert rendered(profile(scheduler={"kubernetesVersion": "1.35"})).version == Version(1, 35)
+
+
+def test_the_same_profile_gives_the_same_bytes_in_whatever_order_it_was_written() -> None:
+    one = profile(percentageOfNodesToScore=5, nodes={"matchLabels": {"a": "1", "b": "2"}})
+    other = profile(nodes={"matchLabels": {"b": "2", "a": "1"}}, percentageOfNodesToScore=5)
+    assert rendered(one).text == rendered(other).text
+    assert rendered(one).hash == rendered(other).hash
+
+
+def test_rules_are_those_of_the_plugins_that_run() -> None:
+    resources = {resource for rule in rendered(profile()).rules for resource in rule.resources}
+    assert "pods/binding" in resources
+    assert "secrets" not in resources
+
+
+def test_an_unknown_plugin_is_named_with_the_names_that_were_perhaps_meant() -> None:
+    found = problems(
+        profile(
+            plugins={"score": {"enabled": [{"name": "NodeResourceFit"}]}},
+            pluginConfig=[{"name": "Nonsense", "args": {}}],
+        )
+    )
+    assert found.reason == "PluginUnknown"
+    assert [problem.path for problem in found.problems] == [
+        "spec.plugins.score.enabled[0].name",
+        "spec.pluginConfig[0].name",
+    ]
+    assert "NodeResourceFit" in str(found)
+    assert "NodeResourcesFit" in str(found)
+
+
+def test_a_plugin_that_upstream_has_and_this_build_has_not_is_no_mistake() -> None:
+    found = rendered(profile(plugins={"score": {"enabled": [{"name": "ImageLocality", "weight": 3}]}}))
+    assert ("ImageLocality", 3) in [(plugin.name, plugin.weight) for plugin in found.effective.points["score"]]
+
+
+def test_a_missing_plugin_config_is_named() -> None:
+    found = problems(profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "absent"}]))
+    assert found.reason == "PluginConfigMissing"
+    assert "PluginConfig absent" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "words"),
+    [
+        pytest.param(
+            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Most"}}}]},
+            "spec.pluginConfig[0].args.scoringStrategy.type",
+            "'Most'",
+            id="wrong-argument",
+        ),
+        pytest.param(
+            {"pluginConfig": [{"name": "X"}]}, "spec.pluginConfig[0]", "exactly one", id="neither-args-nor-ref"
+        ),
+        pytest.param({"replicas": 3}, "spec.replicas", "is not a field", id="field-that-does-not-exist"),
+        pytest.param({"percentageOfNodesToScore": 101}, "spec.percentageOfNodesToScore", "100", id="beyond-its-bound"),
+        pytest.param(
+            {"scheduler": {"podInitialBackoffSeconds": 20}},
+            "spec.scheduler.podMaxBackoffSeconds",
+            "10",
+            id="backoff-below-its-beginning",
+        ),
+        pytest.param(
+            {"scheduler": {"leaderElection": {"leaseDuration": "5s"}}},
+            "spec.scheduler.leaderElection.leaseDuration",
+            "5s",
+            id="lease-shorter-than-its-renewal",
+        ),
+        pytest.param(
+            {"plugins": {"bind": {"disabled": [{"name": "*"}]}}}, "spec.plugins.bind", "DefaultBinder", id="no-binder"
+        ),
+        pytest.param(
+            {"nodes": {"matchLabels": {"a": "b"}}, "plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}},
+            "spec.nodes",
+            "NodeAffinity",
+            id="nodes-that-nobody-looks-at",
+        ),
+        pytest.param(
+            {"nodes": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            "spec.nodes",
+            "In",
+            id="in-without-values",
+        ),
+    ],
+)
+def test_a_mistake_is_told_at_its_path(spec: dict[str, Any], path: str, words: str) -> None:
+    found = problems(profile(**spec))
+    assert found.reason == "Invalid"
+    assert [problem.path for problem in found.problems] == [path]
+    assert words in found.problems[0].message
+
+
+def test_a_mistake_in_a_plugin_config_is_told_where_it_was_written() -> None:
+    written = profile(pluginConfig=[{"name": "NodeResourcesFit", "ref": "odd"}])
+    found = problems(written, plugin_config("odd", "NodeResourcesFit", scoringStrategy={"type": "Most"}))
+    assert found.problems[0].path == "PluginConfig odd: spec.args.scoringStrategy.type"
+
+
+def test_a_reference_to_the_arguments_of_another_plugin_is_refused() -> None:
+    written = profile(pluginConfig=[{"name": "NodeAffinity", "ref": "packed"}])
+    found = problems(written, plugin_config("packed", "NodeResourcesFit"))
+    assert "NodeResourcesFit, not of NodeAffinity" in str(found)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    found = problems(profile(percentageOfNodesToScore=101, engine="Rust", scheduler={"replicas": -1}))
+    assert {problem.path for problem in found.problems} == {
+        "spec.percentageOfNodesToScore",
+        "spec.engine",
+        "spec.scheduler.replicas",
+    }
+
+
+def test_the_name_of_the_clusters_own_scheduler_has_to_be_asked_for() -> None:
+    assert "replacesDefaultScheduler" in str(problems(profile("default-scheduler")))
+    asked_for = rendered(profile("default-scheduler", replacesDefaultScheduler=True))
+    assert asked_for.document.profiles[0].scheduler_name == "default-scheduler"
+
+
+def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
+    broken = profile(
+        engine="Rust", pluginConfig=[{"name": "A", "ref": "one"}, {"ref": "two"}, "nonsense", {"name": "B"}]
+    )
+    assert references(broken) == {"one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        pytest.param(plugin_config("c", "NodeResourcesFit", **MOST_ALLOCATED), None, id="valid"),
+        pytest.param(plugin_config("c", "NodeResourcesFit", nonsense=1), "Invalid", id="no-such-argument"),
+        pytest.param(plugin_config("c", "NodeName", anything=1), "Invalid", id="takes-no-arguments"),
+        pytest.param(plugin_config("c", "Nonsense"), "PluginUnknown", id="no-such-plugin"),
+    ],
+)
+def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | None) -> None:
+    found = check(written, V1_36)
+    assert (found.reason if found else None) == reason
+    if found:
+        assert all(problem.path.startswith("spec.") for problem in found.problems)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    ["engine", "plugins", "pluginConfig", "nodes", "scheduler", "paused", "percentageOfNodesToScore"]
+)
+
+
+@given(st.dictionaries(FIELDS, JSON))
+def test_whatever_a_spec_holds_the_outcome_is_a_document_or_problems(spec: dict[str, Any]) -> None:
+    outcome = render(profile(**spec), {}, NAMESPACE, V1_36)
+    if isinstance(outcome, Problems):
+        assert all(problem.path.startswith("spec") for problem in outcome.problems)
+    else:
+        json.dumps(yaml.safe_load(outcome.text))

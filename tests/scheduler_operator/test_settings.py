@@ -1,0 +1,27 @@
+"""The operator's command line."""
+
+import pytest
+
+from scheduler_operator.settings import parse
+
+ENVIRONMENT = {"POD_NAME": "berth-operator-1", "POD_NAMESPACE": "schedulers", "POD_IP": "10.0.0.7"}
+
+
+def test_a_pod_tells_where_it_is() -> None:
+    found = parse(["--scheduler-image", "berth:1"], ENVIRONMENT)
+    assert found.release.namespace == "schedulers"
+    assert found.release.scheduler_image == "berth:1"
+    assert found.bind_address == "10.0.0.7"
+    assert found.identity.startswith("berth-operator-1_")
+
+
+def test_two_processes_of_one_pod_are_not_the_same_candidate() -> None:
+    one, other = (parse(["--scheduler-image", "berth:1"], ENVIRONMENT) for _ in range(2))
+    assert one.identity != other.identity
+
+
+def test_without_an_image_there_is_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse([], ENVIRONMENT)
+    assert ended.value.code == 2
+    assert "--scheduler-image" in capsys.readouterr().err

@@ -1,0 +1,199 @@
+"""What a profile's author reads."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.models.status import ProfileStatus
+from scheduler_operator.render import Problems
+from scheduler_operator.status import (
+    LONGEST_MESSAGE,
+    Processes,
+    Status,
+    accepted,
+    dated,
+    interrupted,
+    paused,
+    plugin_config_status,
+    rejected,
+)
+from scheduler_runtime.config import Problem
+from tests.scheduler_operator.builders import plugin_config, profile, rendered
+
+UNKNOWN = Problems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
+
+
+def conditions(status: Status) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+def processes(**changes: Any) -> Processes:
+    return Processes(**{"wanted": 2, "existing": 2, "current": 2, "ready": 2, **changes})
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(processes(), {"Ready": ("True", "Scheduling")}, id="all-ready"),
+        pytest.param(
+            processes(ready=1),
+            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
+            id="one-not-ready",
+        ),
+        pytest.param(
+            processes(current=0),
+            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
+            id="the-old-ones-still-run",
+        ),
+        pytest.param(
+            processes(existing=3),
+            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
+            id="an-old-one-still-ends",
+        ),
+        pytest.param(
+            processes(wanted=0, existing=0, current=0, ready=0),
+            {"Ready": ("False", "NoMemberAvailable")},
+            id="none-wanted",
+        ),
+        pytest.param(
+            processes(existing=0, ready=0, failure="violates PodSecurity"),
+            {"Ready": ("False", "NoMemberAvailable"), "Reconciling": ("True", "NoMemberAvailable")},
+            id="pods-are-refused",
+        ),
+        pytest.param(
+            processes(ready=0, stuck="has timed out progressing"),
+            {"Ready": ("False", "NoMemberAvailable"), "Stalled": ("True", "NoMemberAvailable")},
+            id="never-becomes-ready",
+        ),
+    ],
+)
+def test_readiness_follows_the_processes(state: Processes, expected: dict[str, tuple[str, str]]) -> None:
+    written = profile()
+    status = accepted(written, rendered(written), state)
+    assert conditions(status) == expected
+
+
+def test_why_pods_are_refused_is_told() -> None:
+    written = profile()
+    status = accepted(written, rendered(written), processes(existing=0, ready=0, failure="violates PodSecurity"))
+    assert "violates PodSecurity" in status["conditions"][0]["message"]
+
+
+def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
+    written = profile(engine="ConfigMap")
+    status = accepted(written, rendered(written), None)
+    assert conditions(status) == {"Ready": ("True", "Rendered")}
+    assert status["configMap"] == "berth-bin-packing"
+    assert "replicas" not in status
+
+
+def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
+    written = profile()
+    status = accepted(written, rendered(written), processes(ready=1))
+    assert (status["replicas"], status["readyReplicas"]) == (2, 1)
+    assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
+
+
+def test_effective_plugins_have_a_weight_where_it_counts() -> None:
+    written = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
+    plugins = accepted(written, rendered(written), None)["effectivePlugins"]
+    assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
+    assert {"name": "NodeResourcesFit"} in plugins["filter"]
+
+
+def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
+    status = rejected(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
+    assert conditions(status) == {"Ready": ("False", "PluginUnknown"), "Stalled": ("True", "PluginUnknown")}
+    assert (status["configHash"], status["readyReplicas"]) == ("abc", 2)
+    assert "there is no plugin 'X'" in status["conditions"][0]["message"]
+    assert "last good configuration" in status["conditions"][0]["message"]
+
+
+def test_the_first_mistake_does_not_speak_of_a_good_configuration() -> None:
+    assert "last good" not in rejected(profile(), UNKNOWN)["conditions"][0]["message"]
+
+
+def test_what_passes_by_itself_is_being_reconciled() -> None:
+    assert conditions(interrupted(profile(), "500")) == {
+        "Ready": ("Unknown", "RollingOut"),
+        "Reconciling": ("True", "RollingOut"),
+    }
+
+
+def test_a_paused_profile_is_neither_stalled_nor_in_progress() -> None:
+    assert conditions(paused(profile(paused=True))) == {"Ready": ("Unknown", "Paused")}
+
+
+def test_a_plugin_config_names_its_users_in_order() -> None:
+    config = plugin_config("packed", "NodeResourcesFit")
+    assert plugin_config_status(config, None, ["b", "a"])["usedBy"] == ["a", "b"]
+    assert conditions(plugin_config_status(config, UNKNOWN, []))["Stalled"] == ("True", "PluginUnknown")
+
+
+def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
+    written = profile()
+    for status in (
+        accepted(written, rendered(written), processes(ready=0)),
+        rejected(written, UNKNOWN),
+        paused(written),
+    ):
+        assert status["observedGeneration"] == 3
+        assert {each["observedGeneration"] for each in status["conditions"]} == {3}
+
+
+def test_a_very_long_message_is_cut() -> None:
+    status = rejected(profile(), Problems("Invalid", (Problem("spec", "x" * 10_000),)))
+    assert len(status["conditions"][0]["message"]) == LONGEST_MESSAGE
+
+
+def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
+    written = profile()
+    first = dated(rejected(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
+    other = Problems("Invalid", (Problem("spec", "another"),))
+    second = dated(rejected(written, other), first, "2026-01-02T00:00:00Z")
+    third = dated(accepted(written, rendered(written), processes()), second, "2026-01-03T00:00:00Z")
+    assert [each["conditions"][0]["lastTransitionTime"][:10] for each in (first, second, third)] == [
+        "2026-01-01",
+        "2026-01-01",
+        "2026-01-03",
+    ]
+
+
+def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
+    written = profile()
+    first = dated(accepted(written, rendered(written), processes()), {}, "2026-01-01T00:00:00Z")
+    again = profile(status=first)
+    assert dated(accepted(again, rendered(again), processes()), first, "2026-01-02T00:00:00Z") == first
+
+
+def test_every_status_fits_the_schema() -> None:
+    written = profile()
+    for status in (accepted(written, rendered(written), processes()), rejected(written, UNKNOWN), paused(written)):
+        ProfileStatus.model_validate(dated(status, {}, "2026-01-01T00:00:00Z"))
+
+
+def deployment(**status: Any) -> dict[str, Any]:
+    return {"metadata": {"generation": 4}, "spec": {"replicas": 2}, "status": {"observedGeneration": 4, **status}}
+
+
+def test_processes_are_read_from_the_deployment() -> None:
+    assert Processes.from_deployment(deployment(replicas=2, updatedReplicas=2, readyReplicas=2)).is_settled
+    assert Processes.from_deployment(deployment()) == Processes(wanted=2, existing=0, current=0, ready=0)
+
+
+def test_nothing_is_current_before_the_deployment_was_looked_at() -> None:
+    stale = deployment(observedGeneration=3, replicas=2, updatedReplicas=2, readyReplicas=2)
+    assert Processes.from_deployment(stale).current == 0
+
+
+def test_failures_are_read_from_the_deployments_conditions() -> None:
+    failing = deployment(
+        conditions=[
+            {"type": "ReplicaFailure", "status": "True", "message": "forbidden"},
+            {"type": "Progressing", "status": "False", "message": "timed out"},
+        ]
+    )
+    found = Processes.from_deployment(failing)
+    assert (found.failure, found.stuck) == ("forbidden", "timed out")
+    fine = deployment(conditions=[{"type": "Progressing", "status": "True", "message": "is progressing"}])
+    assert Processes.from_deployment(fine).stuck == ""

@@ -1,0 +1,179 @@
+"""The queue: every key once, none lost, and none in the way of another."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from scheduler_operator.work import FIRST_REST_SECONDS, LONGEST_REST_SECONDS, Queue, Statistics, Work
+
+KEYS = st.sampled_from("abcd")
+
+
+def test_a_key_waits_once_however_often_it_is_added() -> None:
+    queue: Queue[str] = Queue()
+    for key in ("a", "b", "a"):
+        queue.add(key)
+    assert [queue.take(0), queue.take(0), queue.take(0)] == ["a", "b", None]
+
+
+def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_beside() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    assert queue.take(0) == "a"
+    queue.add("a")
+    assert queue.take(0) is None
+    queue.done("a")
+    assert queue.take(0) == "a"
+
+
+def test_a_failed_key_rests_longer_each_time_but_not_for_ever() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    rests = []
+    now = 0.0
+    for _ in range(12):
+        assert queue.take(now) == "a"
+        queue.failed("a", now)
+        end = queue.next_end_of_rest()
+        assert end is not None
+        assert queue.take(end - 0.01) is None
+        rests.append(end - now)
+        now = end
+    assert rests[:3] == [FIRST_REST_SECONDS, 2 * FIRST_REST_SECONDS, 4 * FIRST_REST_SECONDS]
+    assert rests[-1] == LONGEST_REST_SECONDS
+
+
+def test_success_forgets_the_failures_before_it() -> None:
+    queue: Queue[str] = Queue()
+    for _ in range(5):
+        queue.add("a")
+        queue.take(0)
+        queue.failed("a", 0)
+    queue.add("a")
+    queue.take(0)
+    queue.done("a")
+    queue.add("a")
+    queue.take(0)
+    queue.failed("a", 0)
+    assert queue.next_end_of_rest() == FIRST_REST_SECONDS
+
+
+def test_news_of_a_resting_key_ends_its_rest() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a")
+    queue.take(0)
+    queue.failed("a", 0)
+    queue.add("a")
+    assert queue.take(0) == "a"
+
+
+class NothingIsLost(RuleBasedStateMachine):
+    """Against a model that only counts: what was asked for after the work on it began is still owed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue: Queue[str] = Queue()
+        self.owed: set[str] = set()
+        self.running: set[str] = set()
+        self.now = 0.0
+
+    @rule(key=KEYS)
+    def add(self, key: str) -> None:
+        self.queue.add(key)
+        self.owed.add(key)
+
+    @rule()
+    def take(self) -> None:
+        key = self.queue.take(self.now)
+        if key is not None:
+            assert key in self.owed
+            assert key not in self.running
+            self.owed.discard(key)
+            self.running.add(key)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), well=st.booleans())
+    def end(self, data: st.DataObject, well: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        self.running.discard(key)
+        if well:
+            self.queue.done(key)
+        else:
+            self.queue.failed(key, self.now)
+            self.owed.add(key)
+
+    @rule(seconds=st.floats(0.1, 100))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @invariant()
+    def all_that_is_owed_is_waiting_somewhere(self) -> None:
+        found = self.queue.statistics()
+        assert found.running == len(self.running)
+        assert found.waiting + found.resting == len(self.owed - self.running)
+
+    def teardown(self) -> None:
+        for key in self.running:
+            self.queue.done(key)
+        got = set()
+        while (found := self.queue.take(self.now + LONGEST_REST_SECONDS + 1)) is not None:
+            got.add(found)
+        assert got == self.owed
+
+
+TestNothingIsLost = NothingIsLost.TestCase
+TestNothingIsLost.settings = settings(max_examples=50, stateful_step_count=30)
+
+
+async def run_until(enough: asyncio.Event, work: Work[str], act: Callable[[str], Awaitable[bool]]) -> None:
+    """Let two workers work until that is ``enough``."""
+    task = asyncio.create_task(work.run(act, workers=2))
+    async with asyncio.timeout(5):
+        await enough.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def slow_and_quick() -> list[str]:
+    ended: list[str] = []
+    quick, slow = asyncio.Event(), asyncio.Event()
+
+    async def act(key: str) -> bool:
+        if key == "slow":
+            await quick.wait()
+        ended.append(key)
+        {"slow": slow, "quick": quick}[key].set()
+        return True
+
+    work: Work[str] = Work()
+    work.add("slow")
+    work.add("quick")
+    await run_until(slow, work, act)
+    return ended
+
+
+def test_a_slow_key_does_not_delay_another() -> None:
+    assert asyncio.run(slow_and_quick()) == ["quick", "slow"]
+
+
+async def third_time_lucky() -> Statistics:
+    tries: list[str] = []
+    lucky = asyncio.Event()
+
+    async def act(key: str) -> bool:
+        tries.append(key)
+        if len(tries) == 3:
+            lucky.set()
+        return lucky.is_set()
+
+    work: Work[str] = Work()
+    work.add("a")
+    await run_until(lucky, work, act)
+    return work.statistics()
+
+
+def test_what_fails_is_tried_again_by_itself() -> None:
+    assert asyncio.run(third_time_lucky()).failed == 2
