@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
-import importlib
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,6 @@ from devcluster.guard import Guard
 from devcluster.spec import Spec, check_name
 
 TEMPORARY = "devcluster-"
-
-Create = Callable[[Spec, Guard, dict[str, Path], Progress], Cluster]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,8 @@ def _binaries(spec: Spec, progress: Progress) -> dict[str, Path]:
 
 def _make(spec: Spec, guard: Guard, binaries: dict[str, Path], progress: Progress) -> Cluster:
     if spec.kind:
-        create: Create = importlib.import_module("devcluster.kind").create  # plain processes need nothing of it
+        from devcluster.kind import create  # plain processes need nothing of it
+
         return create(spec, guard, binaries, progress)
     progress(f"Starting cluster {spec.name}", None)
     return controlplane.start(spec, guard, binaries)
