@@ -38,6 +38,7 @@ class _Followed:
     task: "asyncio.Task[None]"
     listeners: list[Callable[[], None]] = field(default_factory=list)
     known: bool = False
+    hesitated: bool = False
     trouble: str = ""
     value: Object | None = None
 
@@ -83,7 +84,9 @@ class Objects:
                     followed.value = item
                 case Deleted():
                     followed.value = None
-                case Interrupted(reason):
+                case Interrupted(reason) if followed.hesitated:
                     followed.trouble = reason
+                case Interrupted():
+                    followed.hesitated = True  # the node authorizer may hear of a new pod a moment after us
             for listener in followed.listeners:
                 listener()

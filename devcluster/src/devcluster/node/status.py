@@ -242,11 +242,10 @@ def status_patch(pod: Object, desired: Object) -> Object | None:
     current = pod.get("status", {})
     own = {each["type"]: each for each in current.get("conditions", [])}
     conditions = [each for each in desired["conditions"] if not _says(own.get(each["type"], {}), each)]
-    changed = {
-        key: value
-        for key, value in desired.items()
-        if key != "conditions" and (current.get(key) or None) != (value or None)
-    }
+    changed = {key: value for key, value in desired.items() if (current.get(key) or None) != (value or None)}
+    del changed["conditions"]
+    if "podIPs" in changed:
+        changed["podIPs"] = [{"$patch": "replace"}, *desired["podIPs"]]  # else it would be merged, by address
     if conditions:
         changed["conditions"] = conditions
     return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": changed} if changed else None
