@@ -20,6 +20,7 @@ from devcluster.kind.private import cgroup, runtime_directory
 
 RUNTIME = "/usr/local/bin/clipped-runc"
 DATA = "/var/lib/docker"
+ENOUGH_MEMORY = 10 << 30  # for the volumes of three nodes, and everything else
 
 
 def main(name: str, home: Path, data: Path, tree: Path) -> None:
@@ -30,6 +31,8 @@ def main(name: str, home: Path, data: Path, tree: Path) -> None:
     for source, target in {Path("/dev"): "/dev", Path("/sys"): "/sys", data: DATA, runtime: str(runtime)}.items():
         (root / target[1:]).mkdir(exist_ok=True)
         mount("--rbind", source, root / target[1:])
+    if available_memory() > ENOUGH_MEMORY:
+        keep_in_memory(root / DATA[1:] / "volumes")
     configure(root, name)
     enter(root)
     mount("--make-rshared", "/")
@@ -48,6 +51,18 @@ def overlay(tree: Path, scratch: Path) -> Path:
         part.mkdir()
     mount("-t", "overlay", "-o", f"lowerdir={tree},upperdir={upper},workdir={work}", "overlay", merged)
     return merged
+
+
+def keep_in_memory(volumes: Path) -> None:
+    """Spare the disk what a node writes, a gigabyte that is gone with it: half the time of making and of ending one."""
+    volumes.mkdir(exist_ok=True)
+    mount("-t", "tmpfs", "tmpfs", volumes)
+
+
+def available_memory() -> int:
+    """Bytes that can be had without swapping."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
 def configure(root: Path, name: str) -> None:
@@ -76,4 +91,4 @@ def mount(*arguments: str | Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(Path, sys.argv[2:]))
+    main(sys.argv[1], *map(Path, sys.argv[2:5]))

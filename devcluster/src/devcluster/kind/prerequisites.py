@@ -16,6 +16,7 @@ from pathlib import Path
 from devcluster.build import products
 from devcluster.errors import DevclusterError
 from devcluster.kind.commands import run
+from devcluster.spec import DEFAULT_KUBERNETES
 
 PACKAGES = ("mmdebstrap",)  # what Debian 12 lacks; everything else comes into file systems of their own
 PROGRAMS = ("mmdebstrap", "unshare", "setpriv")
@@ -27,7 +28,7 @@ ANSWER_SECONDS = 20.0
 
 def missing() -> str | None:
     """Why kind cannot be used on this machine, in a sentence that says what to do; None if it can."""
-    if official_image(products.resolve("1.36")) is not None:
+    if official_image(products.resolve(DEFAULT_KUBERNETES)) is not None:
         return None
     lacking = lacking_for_private()
     return lacking and f"kind needs a Docker that can pull images from docker.io; and without one {lacking}"

@@ -76,9 +76,11 @@ def start(name: str, tree: Path, guard: Guard, *, seed: Path | None = None, data
     """Start the daemon ``name`` in the file system ``tree``; it ends with ``guard``.
 
     Its data is a copy of ``seed``, and is cleared away with the rest unless ``data`` says where to keep it.
+    Raises NameInUseError if there is one of that name.
     """
     sweep()
     daemon = Daemon(name, homes() / name)
+    clear_away(name, daemon.home)
     arguments = ["--name", name, "--home", daemon.home, "--tree", tree, "--data", data or daemon.home / "data"]
     arguments += ["--seed", seed] if seed else []
     guard.at_end([sys.executable, "-P", "-m", "devcluster.kind", "clear-away", name, str(daemon.home)])

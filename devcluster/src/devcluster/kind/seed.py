@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from devcluster.kind.commands import run
 
 IMPORT_SECONDS = 30.0
 NEEDED_GIGABYTES = 6
+UNUSED_SECONDS = 7 * 86400.0
 BUILDER = "image.builder"  # no cluster can be called that
 
 
@@ -46,7 +49,8 @@ def make(minor: str, binaries: Mapping[str, Path], progress: Progress) -> Seed:
         with alone(progress):
             if not seed.data.exists():
                 _make(seed, binaries, progress)
-                _remove_older(seed, minor)
+                _remove_unused()
+    os.utime(seed.data)
     return seed
 
 
@@ -106,11 +110,11 @@ def _check_room() -> None:
         )
 
 
-def _remove_older(seed: Seed, minor: str) -> None:
-    """Remove what ``seed`` replaces. Clusters that run on it have links to its files of their own."""
-    for other in seed.data.parent.glob(f"{minor}-*"):
-        if other != seed.data:
-            shutil.rmtree(other)
+def _remove_unused() -> None:
+    """Remove seeds that no cluster began with for a while."""
+    for seed in (place() / "seeds").iterdir():
+        if time.time() - seed.stat().st_mtime > UNUSED_SECONDS:
+            shutil.rmtree(seed)
 
 
 def _key(binaries: Mapping[str, Path]) -> str:
