@@ -22,11 +22,16 @@ one place until it is removed.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from scheduler_runtime.api import QueueEntry
+from scheduler_runtime.framework import PluginError
 from scheduler_runtime.pending.entry import Entry, Heap, Place
+
+logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 300.0
 FLUSH_INTERVAL = 30.0
@@ -70,10 +75,19 @@ class Profile(Protocol):
 class Pending:
     """The pods of several profiles, in one order."""
 
-    def __init__(self, profiles: Mapping[str, Profile], *, first_backoff: float = 1.0, longest_backoff: float = 10.0):
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        *,
+        first_backoff: float = 1.0,
+        longest_backoff: float = 10.0,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said."""
         self._profiles = profiles
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
+        self._on_ready = on_ready
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
         self._backoff = Heap(Place.BACKOFF)
@@ -103,7 +117,7 @@ class Pending:
     def add(self, pod: Any, profile: str, now: float) -> None:
         """Take in a pod that has no node yet."""
         entry = self._entries[pod.uid] = Entry(pod, profile, now)
-        self._activate(entry)
+        self._activate(entry, now)
 
     def update(self, pod: Any, events: Collection[Event], now: float) -> None:
         """Take over a new version of a pod that is here; ``events`` say what is new about it."""
@@ -111,7 +125,7 @@ class Pending:
         entry.pod = pod
         match entry.place:
             case Place.ACTIVE:
-                self._activate(entry)
+                self._activate(entry, now)
             case Place.IN_FLIGHT:
                 self._keep(pod.uid, events)
             case Place.PARKED | Place.GATED if any(self._is_woken(entry, event) for event in events):
@@ -174,9 +188,7 @@ class Pending:
         if not entry:
             return
         self._leave(entry)
-        entry.plugins, entry.added_at = frozenset(), now
-        entry.errors += 1
-        self._error_backoff.push(entry, self._backs_off_until(entry))
+        self._back_off_from_error(entry, now)
 
     # What happens in the cluster
 
@@ -195,25 +207,40 @@ class Pending:
             entry = self._entries.get(uid)
             if entry and entry.place in (Place.PARKED, Place.BACKOFF):
                 self._leave(entry)
-                self._activate(entry)
+                self._activate(entry, now)
 
     # Moves
 
-    def _activate(self, entry: Entry) -> None:
-        gate = self._profiles[entry.profile].pre_enqueue(entry.pod)
+    def _activate(self, entry: Entry, now: float) -> None:
+        profile = self._profiles[entry.profile]
+        try:
+            gate = profile.pre_enqueue(entry.pod)
+            key = None if gate else profile.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
+        except PluginError:
+            logger.exception("plugin failed", extra={"pod": entry.uid, "profile": entry.profile})
+            self._back_off_from_error(entry, now)
+            return
         if gate:
             entry.plugins = frozenset((gate.plugin,))
             self._put_away(entry, Place.GATED)
         else:
-            self._active.push(entry, self._profiles[entry.profile].sort_key(entry))
+            self._active.push(entry, key)
+            self._on_ready()
+
+    def _back_off_from_error(self, entry: Entry, now: float) -> None:
+        entry.plugins, entry.added_at = frozenset(), now
+        entry.errors += 1
+        self._error_backoff.push(entry, self._backs_off_until(entry))
+        self._on_ready()
 
     def _requeue(self, entry: Entry, now: float) -> None:
         self._leave(entry)
         until = self._backs_off_until(entry)
         if entry.place is not Place.GATED and until > now:
             self._backoff.push(entry, until)
+            self._on_ready()
         else:
-            self._activate(entry)
+            self._activate(entry, now)
 
     def _put_away(self, entry: Entry, place: Place) -> None:
         entry.place = place
@@ -238,7 +265,7 @@ class Pending:
     def _tick(self, now: float) -> None:
         for heap in (self._backoff, self._error_backoff):
             for entry in heap.pop_until(lambda until: bool(until <= now)):
-                self._activate(entry)
+                self._activate(entry, now)
         if now - self._flushed_at < FLUSH_INTERVAL:
             return
         self._flushed_at = now

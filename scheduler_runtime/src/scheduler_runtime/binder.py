@@ -1,0 +1,189 @@
+"""What happens to a pod after its node is chosen: permit, pre_bind, bind, post_bind, or all the way back.
+
+            wait_on_permit ──► pre_bind ──► bind ──► post_bind
+                  │               │          │
+                  └───────────────┴──────────┴────► unreserve, forget, wake others, requeue, report
+
+Each pod has a task of its own, and every way out of it either leaves the pod bound or gives its room back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from scheduler_runtime.api import Action, Event
+from scheduler_runtime.binds import FencedError, GoneError, TakenError
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.framework import BindError, Framework, Placed, Unschedulable
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.pending import Pending
+from scheduler_runtime.wire import Pod
+
+logger = logging.getLogger(__name__)
+
+SLOTS = 64
+BACKLOG = 4 * SLOTS
+
+
+class Binder:
+    """Carries placed pods to their nodes, many at a time."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        cache: Cache,
+        pending: Pending,
+        recorder: Recorder,
+        conditions: Conditions,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._frameworks = frameworks
+        self._cache = cache
+        self._pending = pending
+        self.recorder = recorder
+        self._conditions = conditions
+        self._metrics = metrics
+        self._clock = clock
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._waiting: set[str] = set()
+        self._works: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def __len__(self) -> int:
+        """How many pods are on their way, those that wait for a permit included."""
+        return len(self._tasks)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a binding waits for its turn."""
+        return self._slots.locked()
+
+    async def room(self) -> None:
+        """Return when there are few enough bindings under way to start another."""
+        await self._room.wait()
+
+    def start(self, placed: Placed) -> None:
+        """Take a placed pod on its way."""
+        uid = placed.pod.uid
+        task = self._tasks[uid] = asyncio.create_task(self._carry(placed), name=f"bind {placed.pod.key}")
+        task.add_done_callback(lambda _: self._ended(uid))
+        self._measure()
+
+    def cancel(self, pod: Pod) -> None:
+        """Stop waiting for the permit of a pod that was deleted. A binding under way ends by itself."""
+        if pod.uid in self._waiting:
+            self._tasks[pod.uid].cancel()
+
+    async def finish(self, seconds: float) -> None:
+        """Wait until the bindings under way have ended, at most ``seconds``; give up what is left."""
+        for uid in list(self._waiting):
+            self._tasks[uid].cancel()
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks.values(), timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def report(self, outcome: Unschedulable) -> None:
+        """Tell the pod's author why it has no node, and do what a plugin has begun to make room."""
+        self.recorder.failed(outcome.pod, outcome.message)
+        nomination = outcome.nomination
+        self._conditions.unscheduled(outcome.pod, UNSCHEDULABLE, outcome.message, nomination)
+        if nomination and nomination.work:
+            work = asyncio.create_task(self._make_room(outcome.pod, nomination.work))
+            self._works.add(work)
+            work.add_done_callback(self._works.discard)
+
+    async def _make_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception:  # a plugin's; it is told of at the pod, which is tried again in time
+            logger.exception("making room failed", extra={"pod": pod.key})
+
+    def report_error(self, pod: Pod, message: str) -> None:
+        """Tell the pod's author that something other than a lack of nodes keeps the pod waiting."""
+        self.recorder.failed(pod, message)
+        self._conditions.unscheduled(pod, SCHEDULER_ERROR, message)
+
+    async def _carry(self, placed: Placed) -> None:
+        """Bring one pod to its node. Whatever goes wrong, its room is given back."""
+        pod, framework = placed.pod, self._frameworks[placed.pod.spec.scheduler_name]
+        try:
+            rejected = await self._permit(placed, framework)
+            if rejected:
+                self._undo(placed, framework)
+                self._pending.park(pod.uid, rejected.plugins, self._clock())
+                self.report(rejected)
+                return
+            self._pending.settle(pod.uid)
+            await framework.pre_bind(placed)
+            async with self._slots:
+                await framework.bind(placed)
+            self._bound(placed, framework)
+        except BindError as error:
+            self._undo(placed, framework)
+            self._pending.retry(pod.uid, self._clock())
+            self._report_failure(pod, error)
+        except asyncio.CancelledError:
+            self._undo(placed, framework)
+            raise
+        except Exception as error:  # an error of ours in one pod's way must not end the others'
+            logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
+            self._undo(placed, framework)
+            self._pending.retry(pod.uid, self._clock())
+            self.report_error(pod, f"internal error: {error}")
+
+    async def _permit(self, placed: Placed, framework: Framework) -> Unschedulable | None:
+        if not placed.waits:
+            return None
+        self._waiting.add(placed.pod.uid)
+        self._measure()
+        try:
+            return await framework.wait_on_permit(placed)
+        finally:
+            self._waiting.discard(placed.pod.uid)
+            self._measure()
+
+    def _bound(self, placed: Placed, framework: Framework) -> None:
+        framework.post_bind(placed)
+        self.recorder.scheduled(placed.pod, placed.node)
+        self._metrics.bound(placed.pod.spec.scheduler_name)
+        logger.debug("bound", extra={"pod": placed.pod.key, "node": placed.node})
+
+    def _undo(self, placed: Placed, framework: Framework) -> None:
+        """Give the room back, and wake those whom it may help."""
+        framework.unreserve(placed)
+        if self._cache.is_assumed(placed.pod.uid):
+            self._cache.forget(placed.pod)
+            there = replace(placed.pod, spec=replace(placed.pod.spec, node_name=placed.node))
+            self._pending.happened(Event("Pod", Action.DELETE, there, None), self._clock())
+
+    def _report_failure(self, pod: Pod, error: BindError) -> None:
+        logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
+        if isinstance(error.__cause__, FencedError | GoneError | TakenError):
+            return  # nobody reads it, or another says how the pod fares
+        self._metrics.failed(pod.spec.scheduler_name)
+        self.report_error(pod, error.message)
+
+    def _ended(self, uid: str) -> None:
+        del self._tasks[uid]
+        self._measure()
+
+    def _measure(self) -> None:
+        """Open or close the door for further bindings. Those that wait for a permit do not fill the way."""
+        if len(self._tasks) - len(self._waiting) < BACKLOG:
+            self._room.set()
+        else:
+            self._room.clear()

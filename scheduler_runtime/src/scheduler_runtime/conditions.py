@@ -1,0 +1,53 @@
+"""The condition PodScheduled of a pod that has no node, written only when it says something new."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler_runtime.api import Nomination
+from scheduler_runtime.client import Client
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.wire import Pod
+
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+
+
+class Conditions:
+    """Writes why pods wait, the newest reason of each pod only."""
+
+    def __init__(self, client: Client, outbox: Outbox) -> None:
+        self._client = client
+        self._outbox = outbox
+
+    def unscheduled(self, pod: Pod, reason: str, message: str, nomination: Nomination | None = None) -> None:
+        """Make the pod's status say ``reason``, ``message`` and the nominated node if it does not yet."""
+        nominated = pod.status.nominated_node_name
+        if nomination:
+            nominated = nomination.node if isinstance(nomination.node, str) else ""
+        said = next((one for one in pod.status.conditions or () if one.type == "PodScheduled"), None)
+        is_said = said and (said.status, said.reason, said.message) == ("False", reason, message)
+        if is_said and nominated == pod.status.nominated_node_name:
+            return
+        condition: dict[str, Any] = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "observedGeneration": pod.metadata.generation,
+        }
+        if said is None or said.status != "False":
+            condition["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # The uid makes the API server refuse the patch for another pod of the same name.
+        status: dict[str, Any] = {"conditions": [condition]}
+        if nominated != pod.status.nominated_node_name:
+            status["nominatedNodeName"] = nominated or None
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+
+        async def send() -> None:
+            await self._client.request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH)
+
+        self._outbox.put(("condition", pod.uid), send)

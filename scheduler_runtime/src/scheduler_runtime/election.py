@@ -1,0 +1,97 @@
+"""Leadership as the event loop sees it: an elector in a thread of its own, and events to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import threading
+from collections.abc import Callable
+
+from scheduler_runtime.config import LeaderElection
+from scheduler_runtime.leadership import Elector, LeaseSettings, from_credentials, unique_identity
+
+logger = logging.getLogger(__name__)
+
+BIND_SECONDS_WITHOUT_ELECTION = 30.0
+STOP_SECONDS = 6.0
+
+
+class Election:
+    """Whether and until when this process may act. Without leader election: always.
+
+    Raises CredentialsError or ValueError when it cannot take part.
+    """
+
+    def __init__(self, wanted: LeaderElection, kubeconfig: str, user_agent: str) -> None:
+        self.won = asyncio.Event()
+        self.lost = asyncio.Event()
+        self._elector: Elector | None = None
+        self._thread: threading.Thread | None = None
+        self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
+        if not wanted.leader_elect:
+            return
+        settings = LeaseSettings(
+            namespace=wanted.resource_namespace,
+            name=wanted.resource_name,
+            identity=unique_identity(),
+            lease_duration=wanted.lease_duration_seconds,
+            renew_deadline=wanted.renew_deadline_seconds,
+            retry_period=wanted.retry_period_seconds,
+        )
+        # A binding that arrives must have been sent so late at most that no other leads yet.
+        self.bind_seconds = 0.9 * (settings.lease_duration - settings.renew_deadline)
+        loop = asyncio.get_running_loop()
+        self._elector = from_credentials(
+            settings,
+            kubeconfig=kubeconfig,
+            user_agent=user_agent,
+            on_started=_from_thread(loop, self.won.set),
+            on_stopped=_from_thread(loop, self.lost.set),
+            on_new_leader=lambda identity: logger.info("lease %s is held by %s", settings.key, identity or "nobody"),
+        )
+
+    @property
+    def name(self) -> str:
+        """The Lease's name, empty without leader election."""
+        return self._elector.settings.name if self._elector else ""
+
+    @property
+    def is_leader(self) -> bool:
+        return self._elector.is_leader if self._elector else self.won.is_set()
+
+    def leads_until(self) -> float:
+        """The monotonic instant until which acting is safe."""
+        return self._elector.leads_until if self._elector else math.inf
+
+    def check(self) -> str | None:
+        """Say what is wrong with a leader that should have stopped, for /livez."""
+        return self._elector.check() if self._elector else None
+
+    def start(self) -> None:
+        """Stand for election."""
+        if self._elector is None:
+            self.won.set()
+            return
+        self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Give the lease up. To be called when nothing acts as the leader any more."""
+        if self._elector and self._thread:
+            self._elector.stop(release=True)
+            await asyncio.to_thread(self._thread.join, STOP_SECONDS)
+
+    def _run(self, elector: Elector) -> None:
+        try:
+            elector.run()
+        except Exception:  # an elector that fails has lost: on_stopped has said so
+            logger.exception("leader election failed")
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
+    def call() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(act)
+
+    return call

@@ -1,0 +1,127 @@
+"""Events about pods, in the words and the shape of kube-scheduler: events.k8s.io/v1.
+
+The same event again within six minutes becomes a series: the first is written, the second turns it
+into a series, and further ones only count until the series is written again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler_runtime.client import Client
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.wire import Pod
+
+NOTE_BYTES = 1024
+SERIES_SECONDS = 360.0
+SERIES_KEPT = 4096
+MERGE_PATCH = "application/merge-patch+json"
+
+
+@dataclass(slots=True)
+class Series:
+    """An event that was written, and how often it has happened."""
+
+    name: str
+    last_at: float
+    written_at: float
+    count: int = 1
+
+
+class Recorder:
+    """Writes events through an outbox."""
+
+    def __init__(self, client: Client, outbox: Outbox, host: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._outbox = outbox
+        self._host = host
+        self._clock = clock
+        self._series: OrderedDict[tuple[str, ...], Series] = OrderedDict()
+
+    def scheduled(self, pod: Pod, node: str) -> None:
+        """Say that ``pod`` was bound."""
+        self._write(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
+
+    def failed(self, pod: Pod, message: str) -> None:
+        """Say why ``pod`` has no node."""
+        self.record(pod, "FailedScheduling", message, "Scheduling", warning=True)
+
+    def record(self, pod: Pod, reason: str, message: str, action: str = "Scheduling", *, warning: bool = False) -> None:
+        """Write an event, or count it if it was written a short time ago."""
+        note = cut(message)
+        key = (pod.uid, reason, action, note)
+        now = self._clock()
+        series = self._series.get(key)
+        if series is None or now - series.last_at > SERIES_SECONDS:
+            name = self._write(pod, "Warning" if warning else "Normal", reason, action, note)
+            self._series[key] = Series(name, now, now)
+            while len(self._series) > SERIES_KEPT:
+                self._series.popitem(last=False)
+            return
+        series.count += 1
+        series.last_at = now
+        if series.count == 2 or now - series.written_at >= SERIES_SECONDS:
+            series.written_at = now
+            self._write_series(pod.namespace, series)
+
+    def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str) -> str:
+        """Post an event without looking for a series; return its name."""
+        name = f"{pod.name}.{secrets.token_hex(8)}"
+        event = self._event(pod, name, kind, reason, action, note)
+        path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+
+        async def send() -> None:
+            await self._client.request("POST", path, body=event)
+
+        self._outbox.put(("event", name), send)
+        return name
+
+    def _write_series(self, namespace: str, series: Series) -> None:
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{series.name}"
+
+        async def send() -> None:
+            body = {"series": {"count": series.count, "lastObservedTime": micro_time()}}
+            await self._client.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+
+        self._outbox.put(("series", series.name), send)
+
+    def _event(self, pod: Pod, name: str, kind: str, reason: str, action: str, note: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": pod.namespace, "name": name},
+            "eventTime": micro_time(),
+            "reportingController": pod.spec.scheduler_name,
+            "reportingInstance": f"{pod.spec.scheduler_name}-{self._host}"[:128],
+            "action": action,
+            "reason": reason,
+            "type": kind,
+            "note": note,
+            "regarding": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "uid": pod.uid,
+                "resourceVersion": pod.metadata.resource_version,
+            },
+        }
+
+
+def cut(note: str) -> str:
+    """Shorten ``note`` to what an event can hold, as upstream does."""
+    encoded = note.encode()
+    if len(encoded) <= NOTE_BYTES:
+        return note
+    suffix = " ..."
+    return encoded[: NOTE_BYTES - len(suffix)].decode(errors="ignore") + suffix
+
+
+def micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,129 @@
+"""What a change that a watch shows means for the cache and for the pods that wait.
+
+The cache is written before anybody is woken, so that who wakes sees the change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+from scheduler_runtime.api import Action, Event
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.pending import Pending
+from scheduler_runtime.watches import Change
+from scheduler_runtime.wire import Node, Pod, QuantityError
+
+NOTHING = Action(0)
+
+
+class Intake:
+    """Takes in the changes of nodes and pods, in the order in which the watches show them."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        pending: Pending,
+        profiles: Collection[str],
+        *,
+        on_gone: Callable[[Pod], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``on_gone`` is told of each pod that was deleted, in case somebody waits for it."""
+        self._cache = cache
+        self._pending = pending
+        self._profiles = profiles
+        self._on_gone = on_gone
+        self._clock = clock
+
+    def node(self, change: Change[Node]) -> None:
+        """Take in a change of a node."""
+        match change:
+            case Change(old=None, new=Node() as new):
+                self._cache.set_node(new)
+                self._happened(Event("Node", Action.ADD, None, new))
+            case Change(old=Node() as old, new=Node() as new):
+                action = node_actions(old, new)
+                if action:  # most updates of a node are heartbeats
+                    self._cache.set_node(new)
+                    self._happened(Event("Node", action, old, new))
+            case Change(old=Node() as old):
+                self._cache.remove_node(old.name)
+                self._happened(Event("Node", Action.DELETE, old, None))
+
+    def pod(self, change: Change[Pod]) -> None:
+        """Take in a change of a pod, whichever scheduler it belongs to."""
+        old, new = change.old, change.new
+        if new is None:
+            if old is not None:
+                self._gone(old)
+        elif new.spec.node_name:
+            self._bound(old, new)
+        elif new.spec.scheduler_name in self._profiles:
+            self._unbound(old, new)
+
+    def _gone(self, pod: Pod) -> None:
+        self._pending.remove(pod.uid)
+        self._on_gone(pod)
+        if self._cache.remove(pod.uid):
+            self._happened(Event("Pod", Action.DELETE, pod, None))
+
+    def _bound(self, old: Pod | None, new: Pod) -> None:
+        """A pod has its node, by our binding or somebody else's."""
+        self._pending.remove(new.uid)
+        self._cache.add(new)
+        if old is None or not old.spec.node_name:
+            self._happened(Event("Pod", Action.ADD, None, new))
+            return
+        action = pod_actions(old, new)
+        if action:
+            self._happened(Event("Pod", action, old, new))
+
+    def _unbound(self, old: Pod | None, new: Pod) -> None:
+        now = self._clock()
+        if new.uid in self._pending:
+            action = pod_actions(old, new) if old else NOTHING
+            events = [Event("Pod", action, old, new)] if action else []
+            self._pending.update(new, events, now)
+        elif not new.metadata.deletion_timestamp:
+            self._pending.add(new, new.spec.scheduler_name, now)
+
+    def _happened(self, event: Event) -> None:
+        self._pending.happened(event, self._clock())
+
+
+def node_actions(old: Node, new: Node) -> Action:
+    """Return which of the things that matter to plugins differ between two versions of a node."""
+    action = NOTHING
+    if old.status != new.status:
+        action |= Action.UPDATE_NODE_ALLOCATABLE
+    if old.labels != new.labels:
+        action |= Action.UPDATE_NODE_LABEL
+    if old.spec != new.spec:
+        action |= Action.UPDATE_NODE_TAINT
+    return action
+
+
+def pod_actions(old: Pod, new: Pod) -> Action:
+    """Return which of the things that matter to plugins differ between two versions of a pod."""
+    action = NOTHING
+    if old.metadata.labels != new.metadata.labels:
+        action |= Action.UPDATE_POD_LABEL
+    if old.spec.tolerations != new.spec.tolerations:
+        action |= Action.UPDATE_POD_TOLERATION
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        action |= Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    if _scaled_down(old, new):
+        action |= Action.UPDATE_POD_SCALE_DOWN
+    return action
+
+
+def _scaled_down(old: Pod, new: Pod) -> bool:
+    """Whether some request became smaller. One that cannot be read now or before says nothing."""
+    if (old.spec.containers, old.spec.resources, old.status) == (new.spec.containers, new.spec.resources, new.status):
+        return False
+    try:
+        before, after = old.requests.amounts, new.requests.amounts
+    except QuantityError:
+        return False
+    return any(after.get(resource, 0) < amount for resource, amount in before.items())

@@ -1,0 +1,111 @@
+"""The loop: take a pod, decide, start its binding or park it. Everything else happens around it.
+
+watches ──► cache ──► table ──► framework ──► binder ──► API server
+   │          ▲                     │
+   └──► pending ◄───────────────────┘
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.framework import Framework, Placed, Unschedulable
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.pending import Entry, Pending
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 0.005
+"""How long decisions may follow each other before watches and binds get their turn."""
+
+
+class Loop:
+    """Decides about one pod after the other."""
+
+    def __init__(
+        self,
+        pending: Pending,
+        frameworks: Mapping[str, Framework],
+        cache: Cache,
+        binder: Binder,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.pending = pending
+        self._frameworks = frameworks
+        self._cache = cache
+        self._binder = binder
+        self._metrics = metrics
+        self._clock = clock
+        self._ready = asyncio.Event()
+        self._paused_at = 0.0
+
+    def wake(self) -> None:
+        """Look for pods again: some may have become ready."""
+        self._ready.set()
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        while True:
+            await self.schedule_one()
+
+    async def schedule_one(self) -> None:
+        """Take one pod, then either assume it onto a node or park it with its reasons.
+
+        Deciding is synchronous on purpose: nothing can change the cache between reading the
+        table and assuming the pod, and the next pod sees what this one reserved. Everything
+        that waits on the network, or for a permit, is the binder's.
+        """
+        entry = await self._next()
+        if entry.pod.metadata.deletion_timestamp:
+            self._skip(entry)
+            return
+        began = self._clock()
+        try:
+            outcome = self._frameworks[entry.profile].schedule(entry.pod, self._cache)
+        except Exception as error:  # a plugin's, or ours: this pod is tried again, the others go on
+            logger.exception("deciding failed", extra={"pod": entry.pod.key})
+            self._fail(entry, str(error), began)
+            return
+        match outcome:
+            case Placed():
+                self._metrics.decided("scheduled", entry.profile, self._clock() - began)
+                self._binder.start(outcome)
+            case Unschedulable():
+                self._metrics.decided("unschedulable", entry.profile, self._clock() - began)
+                self.pending.park(entry.uid, outcome.plugins, self._clock())
+                self._binder.report(outcome)
+
+    def _fail(self, entry: Entry, message: str, began: float) -> None:
+        self._metrics.decided("error", entry.profile, self._clock() - began)
+        self._cache.forget(entry.pod)
+        self.pending.retry(entry.uid, self._clock())
+        self._binder.report_error(entry.pod, message)
+
+    def _skip(self, entry: Entry) -> None:
+        """Leave alone a pod that is being deleted."""
+        self.pending.remove(entry.uid)
+        self._binder.recorder.failed(entry.pod, f"skip schedule deleting pod: {entry.pod.key}")
+
+    async def _next(self) -> Entry:
+        """Return the next pod; let everything else run now and then, and while there is none."""
+        await self._binder.room()
+        now = self._clock()
+        if now - self._paused_at > SLICE_SECONDS:
+            await asyncio.sleep(0)
+            self._paused_at = self._clock()
+        while (entry := self.pending.take(self._clock())) is None:
+            self._ready.clear()
+            wake_at = self.pending.wake_at()
+            try:
+                async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), 0.001)):
+                    await self._ready.wait()
+            except TimeoutError:
+                pass  # something has backed off long enough
+            self._paused_at = self._clock()
+        return entry

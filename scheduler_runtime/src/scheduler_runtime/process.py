@@ -1,0 +1,274 @@
+"""One scheduler process from its start to its end.
+
+read the version ──► list everything ──► stand for election ──► list again ──► schedule
+                         (ready)                                                  │
+             SIGTERM: finish binds, release the lease, 0  ◄───────────────────────┤
+             lease lost: nothing more is sent, 1          ◄───────────────────────┘
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import hashlib
+import json
+import logging
+import platform
+import signal
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_runtime import config, credentials
+from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.binds import FencedBinds
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.catalog import Version
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.conditions import Conditions
+from scheduler_runtime.config import Document, EffectiveProfile, Problems
+from scheduler_runtime.election import Election
+from scheduler_runtime.endpoints import Endpoints, serving
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.framework import Framework, RegistrationError, Services
+from scheduler_runtime.intake import Intake
+from scheduler_runtime.loop import Loop
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.watches import NODES, PODS, Reflector
+from scheduler_runtime.wire import Pod
+
+logger = logging.getLogger(__name__)
+
+FINISH_SECONDS = 10.0
+"""How long bindings under way may take at the end, well within a pod's grace period."""
+DRAIN_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a process is started with."""
+
+    source: str
+    """Where the document came from, for messages."""
+    text: str
+    document: Document
+    kubeconfig: str
+    version: Version | None
+    address: str
+    port: int
+    user_agent: str
+    seed: int | None = None
+
+
+class NotReadyError(Exception):
+    """The process cannot do its work as it was started; the message has a line per reason."""
+
+
+class Process:
+    """The parts of a scheduler, wired together."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        profiles: Iterable[EffectiveProfile],
+        version: Version,
+        clients: tuple[Client, Client],
+        election: Election,
+        metrics: Metrics,
+    ) -> None:
+        """``clients`` are the one for pods and nodes and the one for what is only told."""
+        client, teller = clients
+        self.election = election
+        self.cache = Cache()
+        self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
+        recorder = Recorder(teller, self.outbox, platform.node())
+        services = Services(
+            binds=FencedBinds(client, election.leads_until, election.bind_seconds),
+            record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
+            activate=self._activate,
+        )
+        frameworks = {
+            profile.scheduler_name: Framework(profile, services, version, settings.seed) for profile in profiles
+        }
+        document = settings.document
+        self.pending = Pending(
+            frameworks,
+            first_backoff=document.pod_initial_backoff_seconds,
+            longest_backoff=document.pod_max_backoff_seconds,
+            on_ready=lambda: self.loop.wake(),
+        )
+        conditions = Conditions(teller, self.outbox)
+        self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)
+        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, metrics)
+        intake = Intake(self.cache, self.pending, frameworks, on_gone=self.binder.cancel)
+        self.nodes = Reflector(NODES, client, intake.node)
+        self.pods = Reflector(PODS, client, intake.pod)
+        self._show(metrics)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything was listed once."""
+        return self.nodes.synced.is_set() and self.pods.synced.is_set()
+
+    async def live(self, stop: asyncio.Event) -> int:
+        """Follow, stand for election, schedule; return the exit code."""
+        async with asyncio.TaskGroup() as group:
+            around = [group.create_task(each.run()) for each in (self.nodes, self.pods, self.outbox)]
+            try:
+                return await self._until_end(stop)
+            finally:
+                for task in around:
+                    task.cancel()
+
+    async def _until_end(self, stop: asyncio.Event) -> int:
+        await first_of(self._synced(), stop.wait())
+        if stop.is_set():
+            return 0
+        gc.collect()
+        gc.freeze()  # what was listed stays: the collector need not look at it again
+        self.election.start()
+        await first_of(self._lead(), stop.wait(), self.election.lost.wait())
+        if not stop.is_set():
+            logger.error("leadership is lost; ending, so that nothing begun under it can still act")
+            return 1
+        await self.binder.finish(FINISH_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
+        await self.election.stop()
+        return 0
+
+    async def _synced(self) -> None:
+        await self.nodes.synced.wait()
+        await self.pods.synced.wait()
+        logger.info("synced", extra={"nodes": len(self.nodes.objects), "pods": len(self.pods.objects)})
+
+    async def _lead(self) -> None:
+        """Schedule as soon as we lead and know all that was written before we did."""
+        await self.election.won.wait()
+        await asyncio.gather(self.nodes.refresh(), self.pods.refresh())
+        logger.info("scheduling", extra={"pending": len(self.pending)})
+        await self.loop.run()
+
+    def _activate(self, pods: Iterable[Pod]) -> None:
+        self.pending.activate([pod.uid for pod in pods], time.monotonic())
+
+    def _show(self, metrics: Metrics) -> None:
+        queues = (Place.ACTIVE, Place.BACKOFF, Place.PARKED, Place.GATED)
+
+        def pending() -> dict[tuple[tuple[str, str], ...], float]:
+            counts = self.pending.counts()
+            return {(("queue", place.value),): counts.get(place, 0) for place in queues}
+
+        metrics.show("scheduler_pending_pods", "Pods that wait for a node, by where they wait.", pending)
+        if self.election.name:
+            labels = (("name", self.election.name),)
+            metrics.show(
+                "leader_election_master_status",
+                "Whether this process leads.",
+                lambda: {labels: float(self.election.is_leader)},
+            )
+
+
+async def run(settings: Settings) -> int:
+    """Run a scheduler until it is told to stop or loses its lease; return the exit code.
+
+    Raises NotReadyError when it cannot start as it was asked to.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    metrics, processes = Metrics(), list[Process]()
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            stack.enter_context(serving(_endpoints(settings, metrics, processes), settings.address, settings.port))
+        except OSError as error:
+            raise NotReadyError(f"{settings.address}:{settings.port} cannot be served on: {error.strerror}") from error
+        clients = await stack.enter_async_context(_clients(settings))
+        version = settings.version or await _server_version(clients[0], stop)
+        if version is None:
+            return 0
+        processes.append(_assemble(settings, version, clients, metrics))
+        return await processes[0].live(stop)
+
+
+@contextlib.asynccontextmanager
+async def _clients(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
+    """Two connection pools, so that what is only told never holds up what is done."""
+    connection = settings.document.client_connection
+    throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
+    try:
+        found = [credentials.load(settings.kubeconfig) for _ in range(2)]
+    except credentials.CredentialsError as error:
+        raise NotReadyError(str(error)) from error
+    async with (
+        Client(found[0], settings.user_agent, throttles[0]) as client,
+        Client(found[1], settings.user_agent, throttles[1]) as teller,
+    ):
+        yield client, teller
+
+
+def _assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
+    """Build the process for one version of Kubernetes. Raises NotReadyError."""
+    profiles = config.effective_profiles(settings.document, version)
+    if isinstance(profiles, Problems):
+        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))
+    try:
+        election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
+    except ValueError as error:
+        raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
+    try:
+        process = Process(settings, profiles, version, clients, election, metrics)
+    except RegistrationError as error:
+        raise NotReadyError(f"{settings.source}: {error}") from error
+    logger.info("starting", extra={"version": str(version), "profiles": [each.scheduler_name for each in profiles]})
+    return process
+
+
+async def _server_version(client: Client, stop: asyncio.Event) -> Version | None:
+    """Ask the API server until there is an answer, None when stopped meanwhile. The client says why there is none."""
+    backoff = Backoff()
+    while not stop.is_set():
+        try:
+            return Version.parse(json.loads(await client.request("GET", "/version"))["gitVersion"])
+        except (NoAnswerError, ApiError) as error:
+            logger.debug("no version yet: %s", error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(backoff.pause(), 5.0))
+    return None
+
+
+def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -> Endpoints:
+    """Answers for a process that may not be there yet."""
+    loaded: dict[str, Any] = {
+        "hash": hashlib.sha256(settings.text.encode()).hexdigest(),
+        "componentconfig": settings.document.model_dump(by_alias=True, mode="json", exclude_none=True),
+    }
+
+    def alive() -> str | None:
+        return processes[0].election.check() if processes else None
+
+    def ready() -> str | None:
+        if not processes:
+            return "the API server's version is not known yet"
+        return None if processes[0].is_synced else "pods and nodes are not listed yet"
+
+    return Endpoints(alive=alive, ready=ready, metrics=metrics.text, config=lambda: loaded)
+
+
+async def first_of(*waits: Any) -> None:
+    """Return when one of ``waits`` has ended, and cancel the others. What the one raised is raised."""
+    tasks = [asyncio.ensure_future(each) for each in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
