@@ -41,6 +41,8 @@ class UtilizationShapePoint(PluginArgs):
 
 
 def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+    if not shape:
+        refuse([((), "must not be empty")])
     for index in range(1, len(shape)):
         before, here = shape[index - 1].utilization, shape[index].utilization
         if here <= before:
@@ -49,7 +51,7 @@ def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationSh
     return shape
 
 
-Shape = Annotated[tuple[UtilizationShapePoint, ...], Field(min_length=1), AfterValidator(_increasing)]
+Shape = Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(_increasing)]
 
 
 class RequestedToCapacityRatioParam(PluginArgs):

@@ -225,13 +225,15 @@ class Document(_Part):
     percentage_of_nodes_to_score: Percentage = 0
     pod_initial_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 1
     pod_max_backoff_seconds: Annotated[int, Field(ge=1, le=2**63 - 1)] = 10
-    profiles: Annotated[tuple[Profile, ...], Field(min_length=1)]
+    profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
 
     @field_validator("profiles")
     @classmethod
     def _named_apart(cls, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        if not profiles:
+            refuse([((), "must not be empty")])
         refuse(_name_problems([profile.scheduler_name for profile in profiles]))
         return profiles
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import yaml
@@ -11,15 +12,40 @@ from pydantic import ValidationError
 from .document import DEFAULT_SCHEDULER_NAME, Document
 from .problems import Problem, Problems, explain
 
+_SCALARS = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (
+        r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+        list("yYnNtTfFoO"),
+    ),
+    "int": (r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)", list("-+0123456789")),
+    "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
+}
+"""The plain words that are not text to Kubernetes' YAML: no timestamps and no sixties, but y and n."""
+
 
 class _Loader(yaml.SafeLoader):
-    """YAML with JSON's types only: no timestamps, no duplicate keys."""
+    """YAML as Kubernetes reads it, without duplicate keys."""
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - filled below, as PyYAML wants it
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+class _Dumper(yaml.SafeDumper):
+    """YAML that Kubernetes reads as it was meant: text that looks like something else is quoted."""
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - filled below, as PyYAML wants it
+
+
+for _name, (_pattern, _first) in _SCALARS.items():
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), _first)
+
+
+def _bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
+    return str(loader.construct_scalar(node)).lower() in ("y", "yes", "true", "on")
+
+
+_Loader.add_constructor("tag:yaml.org,2002:bool", _bool)
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
@@ -55,7 +81,7 @@ def load(text: str) -> Document | Problems:
 def dump(document: Document) -> str:
     """Write what the document says, leaving out what it leaves out. Equal documents give equal bytes."""
     raw = document.model_dump(by_alias=True, exclude_unset=True, mode="json")
-    return yaml.safe_dump(raw, sort_keys=False, allow_unicode=True, width=2**31)
+    return yaml.dump(raw, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
 
 
 def without_nulls(value: Any) -> Any:

@@ -121,5 +121,5 @@ def run_filters(
                 rejected = rows if rejected is None else rejected | rows
         if rejected is not None:
             diagnosis.feasible &= ~rejected
-            if not diagnosis.feasible.any():
+            if not np.count_nonzero(diagnosis.feasible):
                 return

@@ -9,6 +9,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..api import (
     ALLOW,
     PARALLEL,
@@ -135,7 +137,7 @@ class Framework:
         if not diagnosis.rejection:
             remaining = (hook for hook in self._filter if hook.plugin not in skipped) if skipped else self._filter
             run_filters(remaining, pod, nodes, states, diagnosis)
-        if not diagnosis.feasible.any():
+        if not np.count_nonzero(diagnosis.feasible):
             return self._unschedulable(pod, nodes, diagnosis, cycle)
         row = self._best(pod, nodes, cycle, states)
         return self._place(pod, cluster.table.names[row], states, cluster)
@@ -168,9 +170,8 @@ class Framework:
 
     def _best(self, pod: Pod, nodes: NodeTable, cycle: dict[str, Any], states: Mapping[str, Any]) -> int:
         feasible = nodes.feasible
-        first = int(feasible.argmax())
-        if not feasible[first + 1 :].any():
-            return first  # The only one: its score does not matter.
+        if np.count_nonzero(feasible) == 1:
+            return int(feasible.argmax())  # Its score does not matter.
         scoring, skipped = pre_score(self._pre_score, pod, nodes, cycle, states)
         return best_row(total_scores(self._score, pod, nodes, scoring, skipped), feasible, self._around.random)
 

@@ -24,6 +24,13 @@ _MIGRATED_VOLUMES = (
 )
 
 
+def _is_plain(pod: Pod) -> bool:
+    """Whether nothing in ``pod`` concerns any of the plugins below, as in most pods."""
+    spec = pod.spec
+    rare = spec.affinity or spec.topology_spread_constraints or spec.volumes or spec.resource_claims
+    return not (rare or spec.init_containers or any(container.ports for container in spec.containers))
+
+
 def _has_host_ports(pod: Pod) -> bool:
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     return any(port.host_port for container in containers for port in container.ports)
@@ -74,4 +81,6 @@ JUDGED_BY: Mapping[str, Needs] = MappingProxyType(
 
 def needed_but_missing(pod: Pod, missing: Mapping[str, Needs]) -> list[str]:
     """The plugins of ``missing`` that would judge ``pod``."""
+    if _is_plain(pod):
+        return []
     return [plugin for plugin, needs in missing.items() if needs(pod)]

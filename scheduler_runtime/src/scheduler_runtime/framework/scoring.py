@@ -61,6 +61,6 @@ def total_scores(
 
 def best_row(total: Ints, feasible: Mask, random: Random) -> int:
     """A feasible row of the highest total, any of them with equal chance."""
-    inside = total if feasible.all() else np.where(feasible, total, -1)
-    ties = np.flatnonzero(inside == inside.max())
+    inside = total if np.count_nonzero(feasible) == len(feasible) else np.where(feasible, total, -1)
+    ties = (inside == inside.max()).nonzero()[0]
     return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])

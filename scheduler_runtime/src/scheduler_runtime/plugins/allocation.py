@@ -82,7 +82,7 @@ def _weighted_mean(scored: Sequence[tuple[Ints, Load]], size: int) -> Ints:
     total = np.zeros(size, np.int64)
     weights: Ints | int = 0
     for scores, load in scored:
-        if load.allocatable.all():
+        if np.count_nonzero(load.allocatable) == size:
             total += scores if load.weight == 1 else scores * load.weight
             weights = weights + load.weight
         else:
@@ -126,7 +126,7 @@ def _on_the_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
 
 def balance(loads: Sequence[tuple[Ints, Ints]], size: int) -> Ints:
     """100 where all resources are used to the same degree, less by their standard deviation."""
-    if len(loads) == 2 and all(allocatable.all() for _, allocatable in loads):
+    if len(loads) == 2 and all(np.count_nonzero(allocatable) == size for _, allocatable in loads):
         (first, first_whole), (second, second_whole) = loads
         deviation = np.abs(_degree(first, first_whole) - _degree(second, second_whole)) / 2
     else:

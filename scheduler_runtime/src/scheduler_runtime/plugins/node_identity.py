@@ -41,7 +41,7 @@ class NodeUnschedulable(Plugin):
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         cordoned = nodes.unschedulable
-        if cordoned.any() and not tolerates(pod.spec.tolerations, CORDONED):
+        if np.count_nonzero(cordoned) and not tolerates(pod.spec.tolerations, CORDONED):
             yield Reject(cordoned, "node(s) were unschedulable", resolvable=False)
 
     def hint(self, event: Event, pod: Pod) -> Answer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..api import (
     MAX_SCORE,
     QUEUE,
@@ -51,12 +53,12 @@ class NodeResourcesFit(Plugin):
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Needs | None) -> Iterator[Reject]:
         full = nodes.pod_counts >= nodes.max_pods
-        if full.any():
+        if np.count_nonzero(full):
             yield Reject(full, "Too many pods")
         for resource, amount in self._needs(pod) if state is None else state:
             allocatable = nodes.allocatable(resource)
             short = allocatable - nodes.requested(resource) < amount
-            if short.any():
+            if np.count_nonzero(short):
                 yield Reject(short, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:

@@ -1,0 +1,109 @@
+"""For tests of plugins and of what decides: nodes, pods and a cluster in a line each, no API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from . import config, wire
+from .api import Plugin, declaration_of
+from .catalog import Version
+from .framework import Framework, Services
+from .plugins import IN_TREE
+from .table import Table
+
+__all__ = ["Cluster", "framework", "node", "pod"]
+
+_HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def node(
+    name: str,
+    *,
+    cpu: str = "4",
+    memory: str = "32Gi",
+    pods: str = "110",
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[wire.Taint] = (),
+    unschedulable: bool = False,
+    **more: str,
+) -> wire.Node:
+    """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``."""
+    extra = {resource.replace("_", "-"): amount for resource, amount in more.items()}
+    return wire.Node(
+        metadata=wire.ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
+        spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
+        status=wire.NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **extra}),
+    )
+
+
+def pod(name: str, requests: Mapping[str, str] | None = None, /, **spec: Any) -> wire.Pod:
+    """A pod of one container. ``spec`` is as in YAML, with its fields in camelCase.
+
+    Raises when a field does not have the type that the API gives it.
+    """
+    container = {"name": "main", "resources": {"requests": dict(requests or {})}}
+    raw = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}"},
+        "spec": {"containers": [container], **spec},
+    }
+    return msgspec.convert(raw, wire.Pod)
+
+
+class Cluster:
+    """Nodes and what is on them: the cache as far as a decision needs it."""
+
+    def __init__(self, *nodes: wire.Node) -> None:
+        self.table = Table()
+        self.assumed: dict[str, str] = {}
+        for each in nodes:
+            self.table.set_node(each)
+
+    def place(self, pod: wire.Pod, node_name: str) -> None:
+        """Let ``pod`` run on a node. Raises ValueError when there is no such node."""
+        if self.table.row(node_name) is None:
+            raise ValueError(f"there is no node {node_name} for {pod.key} to be on")
+        self.table.add_pod(pod, node_name)
+
+    def assume(self, pod: wire.Pod, node_name: str) -> None:
+        """Count ``pod`` on the node."""
+        self.place(pod, node_name)
+        self.assumed[pod.uid] = node_name
+
+    def forget(self, pod: wire.Pod) -> None:
+        """Take back an assumed pod."""
+        self.table.remove_pod(pod, self.assumed.pop(pod.uid))
+
+
+class _NoApiServer:
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        raise ConnectionError(f"no API server to bind {namespace}/{name} on {node}")
+
+
+def framework(
+    profile: Mapping[str, Any] | None = None,
+    *plugins: type[Plugin],
+    services: Services | None = None,
+    version: str = "v1.36.4",
+    seed: int = 1,
+) -> Framework:
+    """The framework of one profile, written as in a document, with ``plugins`` beside the in-tree ones.
+
+    Raises ValueError listing everything that is wrong with the profile.
+    """
+    classes = {declaration_of(plugin).name: plugin for plugin in plugins}
+    text = yaml.safe_dump({"profiles": [{"schedulerName": "test", **(profile or {})}]})
+    document = config.load(_HEADER + text)
+    if isinstance(document, config.Problems):
+        raise ValueError(str(document))
+    asked = Version.parse(version)
+    effective = config.effective(
+        document.profiles[0], asked, {name: declaration_of(each) for name, each in classes.items()}
+    )
+    if isinstance(effective, config.Problems):
+        raise ValueError(str(effective))
+    offered = services or Services(_NoApiServer(), lambda *_: None, lambda _: None)
+    return Framework(effective, offered, asked, seed, {**IN_TREE, **classes})
