@@ -74,12 +74,15 @@ def test_a_cluster_made_on_the_command_line_is_used_by_a_shell_and_ended(
         eval "$({command} env cli)"
         kubectl get namespace default -o name
         {command} status
+        {sys.executable} -c "import devcluster; devcluster.find('cli').stop('etcd')"
+        {command} status
         {command} down cli
     """
     shell = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env={**os.environ})
-    first, *_, namespace, listed, last = shell.stdout.splitlines()
+    first, *_, namespace, listed, hurt, last = shell.stdout.splitlines()
     assert first.startswith("Cluster cli runs Kubernetes v1.36.4 at https://127.0.0.1:")
     assert namespace == "namespace/default"
     assert listed.startswith("cli  running  v1.36.4  https://127.0.0.1:")
+    assert hurt.startswith("cli  running without etcd  v1.36.4  ")
     assert last == "Cluster cli is gone."
     assert not (tmp_path / "cli").exists()

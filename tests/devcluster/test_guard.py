@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -133,16 +134,29 @@ def test_a_component_is_stopped_and_started_again_as_it_was(guard: Guard) -> Non
     eventually(lambda: log.read_text() == "hello\n", 2, every=0.02)
     guard.stop("greeter")
     assert not first.is_alive
-    assert guard.components() == {}
+    assert (guard.components(), guard.stopped()) == ({}, ["greeter"])
     second = guard.start("greeter")
     assert guard.components() == {"greeter": second}
     eventually(lambda: log.read_text() == "hello\nhello\n", 2, every=0.02)
 
 
-def test_a_component_that_ends_by_itself_is_no_longer_listed_and_no_zombie(guard: Guard) -> None:
+def test_a_component_that_ends_by_itself_is_known_to_have_stopped_and_no_zombie(guard: Guard) -> None:
     process = guard.start("short", ["/bin/sleep", "0.1"])
-    eventually(lambda: guard.components() == {}, 2, every=0.02)
+    eventually(lambda: guard.stopped() == ["short"], 2, every=0.02)
     eventually(lambda: not Path(f"/proc/{process.pid}").exists(), 2, every=0.02)
+    assert guard.start("short").is_alive
+
+
+def test_who_connects_and_says_nothing_does_not_keep_the_cluster_alive(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = parent(directory)
+    all_of_it = inhabitants(directory)
+    monkeypatch.chdir(directory)  # the path of a socket may not be long
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect("guard.sock")
+        end(process)
+        assert all(each.ended(within_seconds=8) for each in all_of_it)
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,25 @@ def test_a_cluster_that_lost_its_guard_is_said_and_replaced(state: Path) -> None
     assert Guard(again.directory).is_alive
 
 
+def test_of_two_that_take_a_name_at_once_one_gets_it(state: Path) -> None:
+    program = (
+        "import devcluster; devcluster.up(devcluster.Spec(node='none', scheduler=False, controller_manager=False))"
+    )
+    rivals = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [rival.communicate()[1] for rival in rivals]
+    assert sorted(rival.returncode for rival in rivals) == [0, 1]
+    assert sum("there is already a cluster default" in words for words in said) == 1
+    find("default").kubectl("get", "namespaces")
+
+
+def test_a_place_that_cannot_hold_clusters_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    (home / "file").write_text("")
+    monkeypatch.setenv("DEVCLUSTER_STATE", str(home / "file"))
+    with pytest.raises(DevclusterError, match=r"a cluster cannot be made in .*file .*see that there is room"):
+        up(SMALL)
+
+
 def test_an_up_that_fails_leaves_nothing(state: Path) -> None:
     with pytest.raises(DevclusterError, match="unknown flag"):
         up(Spec(node="none", apiserver_args=("--nonsense",)))

@@ -106,7 +106,9 @@ def path(kubernetes: str, name: str) -> None:
 def _how(one: lifecycle.Status) -> str:
     if not one.is_alive:
         return "dead"
-    return "running" if one.server else "starting"
+    if not one.server:
+        return "starting"
+    return f"running without {', '.join(one.stopped)}" if one.stopped else "running"
 
 
 def _again(command: str, name: str) -> str:

@@ -32,6 +32,7 @@ class Status:
     server: str
     version: str
     components: tuple[str, ...]
+    stopped: tuple[str, ...]
     is_alive: bool
 
 
@@ -44,7 +45,8 @@ def running(spec: Spec | None = None, *, progress: Progress = silent) -> Iterato
     spec = _named(spec, f"tmp-{secrets.token_hex(4)}")
     binaries = _binaries(spec, progress)
     remove_abandoned()
-    guard = _begin(Path(tempfile.mkdtemp(prefix=TEMPORARY)))
+    with _explained(Path(tempfile.gettempdir())):
+        guard = _begin(Path(tempfile.mkdtemp(prefix=TEMPORARY)))
     try:
         yield _make(spec, guard, binaries, progress)
     finally:
@@ -55,7 +57,8 @@ def up(spec: Spec | None = None, *, progress: Progress = silent) -> Cluster:
     """Make a cluster that outlives this process, until ``down``. Raises DevclusterError if its name is taken."""
     spec = _named(spec, "default")
     binaries = _binaries(spec, progress)
-    guard = _claim(spec.name)
+    with _explained(state()):
+        guard = _claim(spec.name)
     try:
         cluster = _make(spec, guard, binaries, progress)
         cluster.save()
@@ -124,7 +127,19 @@ def _make(spec: Spec, guard: Guard, binaries: dict[str, Path], progress: Progres
 
         return create(spec, guard, binaries, progress)
     progress(f"Starting cluster {spec.name}", None)
-    return controlplane.start(spec, guard, binaries)
+    with _explained(guard.directory):
+        return controlplane.start(spec, guard, binaries)
+
+
+@contextmanager
+def _explained(directory: Path) -> Iterator[None]:
+    """Trouble with a cluster's files, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise DevclusterError(
+            f"a cluster cannot be made in {directory} ({error}): see that there is room and that it can be written"
+        ) from error
 
 
 def _claim(name: str) -> Guard:
@@ -160,6 +175,7 @@ def _status(directory: Path) -> Status:
         server=cluster.server if cluster else "",
         version=cluster.version if cluster else "",
         components=tuple(guard.components()),
+        stopped=tuple(guard.stopped()),
         is_alive=guard.is_alive,
     )
 

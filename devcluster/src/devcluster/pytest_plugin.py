@@ -1,10 +1,16 @@
-"""Fixtures for tests that need a real cluster.
+"""Fixtures and a mark for tests that need a real cluster.
 
-Loaded in every pytest run, so nothing is imported before a test asks for a cluster.
+``@pytest.mark.cluster`` says that a test needs a control plane. What is missing of it is built before
+the first test runs, outside every test's time-out. A test that needs more says so:
+``@pytest.mark.cluster(kubernetes="1.35", binaries=("kube-scheduler",))``. Where the binaries cannot be
+had, for want of network or Go, these tests are skipped; any other trouble with them ends the run.
+
+Loaded in every pytest run, so nothing is imported before a test needs a cluster.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -17,26 +23,36 @@ if TYPE_CHECKING:
 
 ClusterFactory = Callable[["Spec"], "Cluster"]
 
+MARK = "cluster"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{MARK}(kubernetes, binaries): needs the binaries of a control plane, which are built once"
+    )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what the chosen tests need, once for all that need the same."""
+    if session.config.option.collectonly:
+        return
+    needs: dict[tuple[str, tuple[str, ...]], list[pytest.Item]] = {}
+    for item in session.items:
+        for mark in item.iter_markers(MARK):
+            needs.setdefault(_need(mark), []).append(item)
+    for (kubernetes, names), items in needs.items():
+        reason = _build(kubernetes, names)
+        for item in items if reason else ():
+            item.add_marker(pytest.mark.skip(reason=f"needs the binaries of a control plane: {reason}"))
+
 
 @pytest.fixture(scope="session")
-def cluster_factory(pytestconfig: pytest.Config) -> Iterator[ClusterFactory]:
-    """``make(spec)``: a cluster that lives until the session ends.
-
-    Binaries that are missing are built, with progress on the terminal. Where that is impossible for
-    want of network or Go, the test is skipped; any other reason is a failure.
-    """
-    from devcluster.errors import MissingBinariesError
+def cluster_factory() -> Iterator[ClusterFactory]:
+    """``make(spec)``: a cluster that lives until the session ends."""
     from devcluster.lifecycle import running
 
     with ExitStack() as clusters:
-
-        def make(spec: Spec) -> Cluster:
-            try:
-                return clusters.enter_context(running(spec, progress=_progress(pytestconfig)))
-            except MissingBinariesError as error:
-                pytest.skip(f"needs the binaries of a control plane: {error}")
-
-        yield make
+        yield lambda spec: clusters.enter_context(running(spec))
 
 
 @pytest.fixture(scope="session")
@@ -47,19 +63,23 @@ def cluster(cluster_factory: ClusterFactory) -> Cluster:
     return cluster_factory(Spec(node="none"))
 
 
-def _progress(config: pytest.Config) -> Callable[[str, float | None], None]:
-    """Progress of a build on the terminal, past pytest's capture; of a start, nothing."""
-    import sys
+def _need(mark: pytest.Mark) -> tuple[str, tuple[str, ...]]:
+    from devcluster.spec import DEFAULT_KUBERNETES, Spec
 
+    names = (*Spec(fake_nodes=1).binaries, *mark.kwargs.get("binaries", ()))
+    return mark.kwargs.get("kubernetes", DEFAULT_KUBERNETES), names
+
+
+def _build(kubernetes: str, names: tuple[str, ...]) -> str:
+    """Have the binaries; the reason if they cannot be had."""
+    from devcluster.build import binaries
     from devcluster.build.progress import shown_on
+    from devcluster.errors import DevclusterError, MissingBinariesError
 
-    capture = config.pluginmanager.getplugin("capturemanager")
-    show = shown_on(sys.__stderr__ or sys.stderr)
-
-    def progress(what: str, seconds_left: float | None) -> None:
-        if seconds_left is None:
-            return
-        with capture.global_and_fixture_disabled():
-            show(what, seconds_left)
-
-    return progress
+    try:
+        binaries(*names, kubernetes=kubernetes, progress=shown_on(sys.stderr))
+    except MissingBinariesError as error:
+        return str(error)
+    except DevclusterError as error:
+        raise pytest.UsageError(str(error)) from error
+    return ""

@@ -18,6 +18,7 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import Process
 
 END_SECONDS = 15.0
+PROCESSES = "processes.json"
 LAST_COMMANDS = "at_end.json"
 LAST_COMMAND_SECONDS = 60.0
 
@@ -63,9 +64,11 @@ class Guard:
 
     def components(self) -> dict[str, Process]:
         """The components that run now."""
-        recorded = _read(self.directory / "processes.json")
-        found = {name: Process(entry["pid"], entry["started"]) for name, entry in recorded.items()}
-        return {name: process for name, process in found.items() if process.is_alive}
+        return {name: process for name, process in self._started().items() if process.is_alive}
+
+    def stopped(self) -> list[str]:
+        """The components that were started and do not run now."""
+        return [name for name, process in self._started().items() if not process.is_alive]
 
     @property
     def is_alive(self) -> bool:
@@ -88,6 +91,10 @@ class Guard:
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.directory.exists():
             raise DevclusterError(f"{self.directory} could not be removed: remove it by hand")
+
+    def _started(self) -> dict[str, Process]:
+        recorded = _read(self.directory / PROCESSES)
+        return {name: Process(entry["pid"], entry["started"]) for name, entry in recorded.items()}
 
     def _process(self) -> Process | None:
         entry = _read(self.directory / "guard.json")

@@ -32,16 +32,17 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.build.cache import write_atomically
-from devcluster.guard import LAST_COMMANDS, run_last_commands
+from devcluster.guard import LAST_COMMANDS, PROCESSES, run_last_commands
 from devcluster.processes import Process
 
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+REQUEST_SECONDS = 5.0
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
+class RefusedRequestError(Exception):
     """A request that cannot be met; the message goes back to who made it."""
 
 
@@ -51,43 +52,38 @@ class Components:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._commands: dict[str, tuple[list[str], dict[str, str]]] = {}
-        self._running: dict[str, Process] = {}
+        self._processes: dict[str, Process] = {}  # the newest of each, alive or not
         self._last_commands: list[list[str]] = []
 
     def start(self, name: str, argv: Sequence[str] | None, env: Mapping[str, str] | None) -> Process:
-        if name in self._running:
-            raise Refused(f"{name} is already running")
+        if self._runs(name):
+            raise RefusedRequestError(f"{name} is already running")
         if argv is not None:
             self._commands[name] = (list(argv), dict(env or {}))
         if name not in self._commands:
-            raise Refused(f"{name} has never run here")
-        argv, env = self._commands[name]
-        process = Process.of_child(_spawn(argv, env, self._directory, self._directory / f"{name}.log"))
-        self._running[name] = process
-        self._record()
-        return process
+            raise RefusedRequestError(f"{name} has never run here")
+        command, environment = self._commands[name]
+        pid = _spawn(command, environment, self._directory, self._directory / f"{name}.log")
+        self._processes[name] = Process.of_child(pid)
+        self._write(PROCESSES, {name: {"pid": p.pid, "started": p.started} for name, p in self._processes.items()})
+        return self._processes[name]
 
     def stop(self, name: str) -> None:
-        process = self._running.get(name)
-        if process is None:
-            raise Refused(f"{name} is not running")
+        if not self._runs(name):
+            raise RefusedRequestError(f"{name} is not running")
+        process = self._processes[name]
         process.send(signal.SIGKILL)
         os.waitpid(process.pid, 0)
-        self.forget(process.pid)
 
     def at_end(self, argv: Sequence[str]) -> None:
         self._last_commands.append(list(argv))
-        text = json.dumps({"commands": self._last_commands})
-        write_atomically(self._directory / LAST_COMMANDS, text, mode=0o600)
+        self._write(LAST_COMMANDS, {"commands": self._last_commands})
 
-    def forget(self, pid: int) -> None:
-        """A child has ended: a component, or an orphan that was adopted."""
-        self._running = {name: process for name, process in self._running.items() if process.pid != pid}
-        self._record()
+    def _runs(self, name: str) -> bool:
+        return name in self._processes and self._processes[name].is_alive
 
-    def _record(self) -> None:
-        state = {name: {"pid": p.pid, "started": p.started} for name, p in self._running.items()}
-        write_atomically(self._directory / "processes.json", json.dumps(state), mode=0o600)
+    def _write(self, name: str, content: object) -> None:
+        write_atomically(self._directory / name, json.dumps(content), mode=0o600)
 
 
 def serve(listener: socket.socket, directory: Path, parent: Process | None) -> None:
@@ -105,7 +101,7 @@ def serve(listener: socket.socket, directory: Path, parent: Process | None) -> N
         if wakeup in ready:
             if signal.SIGTERM in wakeup.recv(64):
                 return
-            _reap(components)
+            _reap()
         if listener in ready and _answer(listener, components) == "detach":
             watched = None
 
@@ -113,11 +109,12 @@ def serve(listener: socket.socket, directory: Path, parent: Process | None) -> N
 def _answer(listener: socket.socket, components: Components) -> str:
     """Meet one request and say what it was."""
     connection, _ = listener.accept()
+    connection.settimeout(REQUEST_SECONDS)  # who says nothing must not keep us from watching the parent
     with connection, connection.makefile("rw") as stream:
         try:
             request = json.loads(stream.readline())
             reply = _obey(request, components)
-        except (Refused, ValueError, KeyError, OSError) as error:
+        except (RefusedRequestError, ValueError, KeyError, OSError) as error:
             request, reply = {"do": "nothing"}, {"error": str(error)}
         with contextlib.suppress(BrokenPipeError):
             stream.write(json.dumps(reply) + "\n")
@@ -137,7 +134,7 @@ def _obey(request: dict[str, Any], components: Components) -> dict[str, Any]:
         case "detach":
             pass
         case unknown:
-            raise Refused(f"the guard cannot do {unknown!r}")
+            raise RefusedRequestError(f"the guard cannot do {unknown!r}")
     return {}
 
 
@@ -179,10 +176,10 @@ def _signals() -> socket.socket:
     return ours
 
 
-def _reap(components: Components) -> None:
+def _reap() -> None:
     with contextlib.suppress(ChildProcessError):
-        while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-            components.forget(pid)
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
 
 
 def _end_children() -> None:
