@@ -68,3 +68,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     assert reason is not None
     assert "mmdebstrap" in reason
     assert "make node-prerequisites" in reason
+
+
+def test_nothing_is_installed_where_packages_would_not_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "docker", "exit 1", monkeypatch)
+    install(tmp_path, "apt-get", f"touch {tmp_path}/called", monkeypatch)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    prerequisites.install()
+    assert not (tmp_path / "called").exists()

@@ -34,6 +34,7 @@ def test_images_are_lists_or_objects() -> None:
         ({"sever": "x"}, "sever: not known; known are server, "),
         ({"server": None}, "server: missing"),
         ({"heartbeat_seconds": 0}, "heartbeat_seconds: 0 must be a positive number"),
+        ({"labels": ["a"]}, r"labels: \['a'\] must be an object of strings"),
         ({"images": {"a": "python"}}, r"images\['a'\]: must be a list of strings, or an object"),
         ({"images": {"a": {"entrypoint": [1]}}}, r"images\['a'\]: entrypoint must be a list of strings"),
     ],

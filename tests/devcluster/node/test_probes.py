@@ -10,6 +10,7 @@ from aiohttp import web
 
 from devcluster.node.actions import Target, act
 from devcluster.node.probes import Streak, probe
+from tests.devcluster.node.scripted import served
 
 
 @pytest.mark.parametrize(
@@ -33,27 +34,20 @@ async def no_command(command: list[str]) -> int:
     raise AssertionError(f"{command} was not to be run")
 
 
+async def answer(request: web.Request) -> web.StreamResponse:
+    """200 to a custom header, else what the path says."""
+    if request.path == "/late":
+        await asyncio.sleep(0.5)
+    statuses = {"/moved": 302, "/broken": 500, "/asked": 200 if request.headers.get("Asked") == "yes" else 400}
+    return web.Response(status=statuses.get(request.path, 200))
+
+
 @contextlib.asynccontextmanager
-async def served() -> AsyncIterator[Target]:
-    """A container that answers on its port ``http``: 200 to a custom header, else 302, 500 or late."""
-
-    async def answer(request: web.Request) -> web.Response:
-        if request.path == "/late":
-            await asyncio.sleep(0.5)
-        statuses = {"/moved": 302, "/broken": 500, "/asked": 200 if request.headers.get("Asked") == "yes" else 400}
-        return web.Response(status=statuses.get(request.path, 200))
-
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.9.9.9", 0)
-    await site.start()
-    port = runner.addresses[0][1]
-    try:
+async def target() -> AsyncIterator[Target]:
+    """A container that answers on its port ``http``."""
+    async with served(answer, "127.9.9.9") as server:
+        port = int(server.rpartition(":")[2])
         yield Target({"ports": [{"name": "http", "containerPort": port}]}, "127.9.9.9", no_command)
-    finally:
-        await runner.cleanup()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +66,8 @@ async def served() -> AsyncIterator[Target]:
 )
 def test_an_action_says_what_was_wrong(action: dict[str, Any], failure: str) -> None:
     async def found() -> str:
-        async with served() as target:
-            return await act(action, target)
+        async with target() as container:
+            return await act(action, container)
 
     said = asyncio.run(found())
     assert failure in said
@@ -83,8 +77,8 @@ def test_an_action_says_what_was_wrong(action: dict[str, Any], failure: str) -> 
 def test_a_probe_that_gets_no_answer_in_time_has_failed() -> None:
     async def first_attempt() -> tuple[str, bool | None]:
         specification = {"httpGet": {"port": "http", "path": "/late"}, "timeoutSeconds": 0.1, "failureThreshold": 1}
-        async with served() as target:
-            async for attempt in probe(specification, target):
+        async with target() as container:
+            async for attempt in probe(specification, container):
                 return attempt.failure, attempt.verdict
         raise AssertionError("a probe does not end")
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from aiohttp import web
 
 from devcluster.node.api import Api
 from devcluster.node.watch import Changed, Deleted, Interrupted, Listed, Seen, watch
-
-Step = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from tests.devcluster.node.scripted import Step, served
 
 
 def pod(name: str, version: int) -> dict[str, Any]:
@@ -80,21 +78,12 @@ async def follow(steps: list[Step], count: int, token_file: Path) -> tuple[list[
         replace_token(len(tokens))
         return await left.pop(0)(request)
 
-    app = web.Application()
-    app.router.add_get("/pods", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
     found: list[str] = []
-    try:
-        async with Api(f"http://127.0.0.1:{runner.addresses[0][1]}", None, token_file) as api:
-            async for seen in watch(api, "/pods"):
-                found.append(told(seen))
-                if len(found) == count:
-                    break
-    finally:
-        await runner.cleanup()
+    async with served(answer) as server, Api(server, None, token_file) as api:
+        async for seen in watch(api, "/pods"):
+            found.append(told(seen))
+            if len(found) == count:
+                break
     return found, tokens
 
 

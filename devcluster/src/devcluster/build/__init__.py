@@ -21,7 +21,7 @@ from devcluster.build import cache, products, toolchain
 from devcluster.build.cache import Shelf
 from devcluster.build.products import Product
 from devcluster.build.progress import Progress, silent
-from devcluster.build.workshop import Workshop, parallel
+from devcluster.build.workshop import Workshop, parallel, tidy
 from devcluster.errors import DevclusterError
 from devcluster.spec import DEFAULT_KUBERNETES
 
@@ -115,7 +115,7 @@ def _build(names: Sequence[str], minor: str, lock: int, progress: Progress) -> N
     for number, (product, group) in enumerate(groups):
         later = sum(_seconds(*other) for other in groups[number + 1 :])
         _build_product(product, group, lock, _counting(progress, later))
-    shutil.rmtree(_workplace() / "out", ignore_errors=True)
+    tidy(_workplace())
 
 
 def _build_product(product: Product, names: Sequence[str], lock: int, progress: Progress) -> None:
@@ -131,12 +131,12 @@ def _build_product(product: Product, names: Sequence[str], lock: int, progress: 
     workshop.build(product, names, out, progress)
     for name in names:
         place.put(name, out / name)
-    workshop.tidy()
 
 
 def _by_product(names: Sequence[str], minor: str) -> list[tuple[Product, list[str]]]:
+    """The binaries of each product; Kubernetes first, because what it compiles the others find ready."""
     groups: dict[Product, list[str]] = {}
-    for name in names:
+    for name in sorted(names, key=lambda name: name not in products.KUBERNETES):
         groups.setdefault(products.product_of(name, minor), []).append(name)
     return list(groups.items())
 

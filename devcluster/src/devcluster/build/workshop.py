@@ -17,7 +17,6 @@ from devcluster.build.progress import Progress
 from devcluster.errors import DevclusterError, MissingBinariesError
 
 LINK_GIGABYTES = 2  # what linking one of the large binaries takes
-NEEDED_GIGABYTES = 5  # objects, modules and binaries of the largest build
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,38 +33,30 @@ class Workshop:
 
     def build(self, product: Product, binaries: Sequence[str], out: Path, progress: Progress) -> None:
         """Make ``binaries`` in the directory ``out``."""
-        self._check_room()
+        self._check_room(product.gigabytes)
         packages = [product.package(binary) for binary in binaries]
-        left = _TimeLeft(product.cpu_seconds(binaries))
-        what = f"Fetching the Go modules of {product.title}"
+        estimate = product.cpu_seconds(binaries)
+        what, left = f"Fetching the Go modules of {product.title}", estimate / parallel()
         listing = ["list", "-deps", "-f", "{{print}}", *packages]  # reads every source file and prints nothing
-        code, said = self._run(listing, product, lambda pid: progress(what, left(pid)))
+        code, said = self._run(listing, product, lambda _: progress(what, left))
         if code != 0:
-            raise _not_fetched(product, said, self._environment()["GOPROXY"])
+            raise _not_fetched(product, said, self.directory, self._environment()["GOPROXY"])
 
         out.mkdir(parents=True)
         target = f"{out}/" if len(binaries) > 1 else f"{out}/{binaries[0]}"  # a directory needs its slash
         flags = [*toolchain.BUILD_FLAGS, "-p", str(parallel()), "-ldflags", product.link_flags()]
-        what = f"Building {', '.join(binaries)} of {product.title}"
+        building, time_left = f"Building {', '.join(binaries)} of {product.title}", _TimeLeft(estimate)
         code, said = self._run(
-            ["build", *flags, "-o", target, *packages], product, lambda pid: progress(what, left(pid))
+            ["build", *flags, "-o", target, *packages], product, lambda pid: progress(building, time_left(pid))
         )
         if code != 0:
             raise _not_built(product, said, code, self.directory)
 
-    def tidy(self) -> None:
-        """Remove what only a running build needs. The downloads stay: with them the next build works offline."""
-        for used_up in (self.directory / "objects", self.directory / "tmp"):
-            shutil.rmtree(used_up, ignore_errors=True)
-        for unpacked in (self.directory / "modules").glob("*"):
-            if unpacked.name != "cache":
-                shutil.rmtree(unpacked, ignore_errors=True)
-
-    def _check_room(self) -> None:
+    def _check_room(self, gigabytes: float) -> None:
         (self.directory / "tmp").mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(self.directory).free / 1e9
-        if free < NEEDED_GIGABYTES:
-            raise _disk_full(self.directory, f"{free:.1f} GB are free")
+        if free < gigabytes:
+            raise _disk_full(self.directory, gigabytes, f"{free:.1f} GB are free")
 
     def _environment(self) -> dict[str, str]:
         return toolchain.environment(self.go, self.directory)
@@ -92,6 +83,15 @@ class Workshop:
                 process.wait()
                 raise
         return code, output.read_text(errors="replace")
+
+
+def tidy(directory: Path) -> None:
+    """Remove what only running builds need. The downloads stay: with them the next build works offline."""
+    for used_up in ("objects", "out", "tmp"):
+        shutil.rmtree(directory / used_up, ignore_errors=True)
+    for unpacked in (directory / "modules").glob("*"):
+        if unpacked.name != "cache":
+            shutil.rmtree(unpacked, ignore_errors=True)
 
 
 class _TimeLeft:
@@ -127,10 +127,10 @@ def _cpu_seconds(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
-def _not_fetched(product: Product, said: str, proxies: str) -> DevclusterError:
+def _not_fetched(product: Product, said: str, directory: Path, proxies: str) -> DevclusterError:
     line = _telling_line(said)
     if "no space left on device" in said:
-        return _disk_full(product.directory, line)
+        return _disk_full(directory, product.gigabytes, line)
     if "checksum mismatch" in said or "SECURITY ERROR" in said:
         return DevclusterError(
             f"a Go module of {product.title} is not the one that is pinned ({line}): "
@@ -146,7 +146,7 @@ def _not_built(product: Product, said: str, code: int, directory: Path) -> Devcl
     line = _telling_line(said)
     if "no space left on device" in said:
         shutil.rmtree(directory / "objects", ignore_errors=True)
-        return _disk_full(directory, line)
+        return _disk_full(directory, product.gigabytes, line)
     if "signal: killed" in said or code < 0:
         return DevclusterError(
             f"Go was killed while it built {product.title} ({line}), probably for want of memory: "
@@ -157,9 +157,9 @@ def _not_built(product: Product, said: str, code: int, directory: Path) -> Devcl
     )
 
 
-def _disk_full(directory: Path, reason: str) -> DevclusterError:
+def _disk_full(directory: Path, gigabytes: float, reason: str) -> DevclusterError:
     return DevclusterError(
-        f"the disk is too full to build in {directory} ({reason}): free {NEEDED_GIGABYTES} GB there, "
+        f"the disk is too full to build in {directory} ({reason}): free {gigabytes:g} GB there, "
         "or set DEVCLUSTER_CACHE to a directory on another disk"
     )
 
