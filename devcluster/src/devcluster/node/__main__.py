@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import logging
 import signal
+import ssl
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -26,14 +27,17 @@ async def _until_told_to_stop(config: Config) -> None:
 
 def _read(path: Path) -> Config:
     try:
-        return Config.from_json(path.read_text())
+        config = Config.from_json(path.read_text())
+        ssl.create_default_context(cafile=config.ca_file)
     except (OSError, ValueError) as error:
         sys.exit(f"{path}: {error}")
+    return config
 
 
 def _lock(directory: Path) -> TextIO:
     """Hold ``directory`` for as long as the file returned is open."""
     directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)  # there will be tokens in it
     file = (directory / "agent.lock").open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

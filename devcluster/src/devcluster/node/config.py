@@ -58,6 +58,7 @@ class Config:
         required = [name for name, each in fields.items() if _is_required(each)]
         problems += [f"{name}: missing" for name in required if not isinstance(document.get(name), str)]
         problems += [f"{key}: {value!r} must be a positive number" for key, value in _bad_numbers(document, fields)]
+        problems += [f"{key}: {document[key]!r} must be an object of strings" for key in _bad_maps(document)]
         images = {}
         for reference, value in document.get("images", {}).items():
             try:
@@ -78,6 +79,15 @@ def _bad_numbers(document: dict[str, Any], fields: "dict[str, dataclasses.Field[
     numeric = [name for name, each in fields.items() if isinstance(each.default, int | float)]
     values = [(name, document[name]) for name in numeric if name in document]
     return [(name, value) for name, value in values if not isinstance(value, int | float) or value <= 0]
+
+
+def _bad_maps(document: dict[str, Any]) -> list[str]:
+    maps = {key: document[key] for key in ("labels", "capacity") if key in document}
+    return [
+        key
+        for key, value in maps.items()
+        if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values())
+    ]
 
 
 def image(value: Any) -> Image:

@@ -122,7 +122,7 @@ class Container:
         self._setting.recorder.warning("Unhealthy", f"{probe_name} probe failed: {failure}")
 
     async def give_up(self, probe_name: str) -> None:
-        self._setting.recorder.normal("Killing", f"Container {self.name} failed {probe_name} probe, will be restarted")
+        self._setting.recorder.normal("Killing", f"Container {self.name} failed its {probe_name} probe")
         specification = self._specification[f"{probe_name}Probe"]
         await self._end(specification.get("terminationGracePeriodSeconds", self._setting.grace_seconds))
 
@@ -223,6 +223,7 @@ class Container:
         if self._ending is process:  # asked before; only the time may be shorter now
             return
         self._ending = process
+        self._setting.recorder.normal("Killing", f"Stopping container {self.name}")
         hook = self._specification.get("lifecycle", {}).get("preStop")
         if hook is not None:
             await self._run_hook(hook, process)

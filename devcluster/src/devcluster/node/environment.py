@@ -34,9 +34,8 @@ def variables(container: Object, pod: Object, capacity: Mapping[str, str], find:
 
 def _all_of(source: Mapping[str, Any], find: Find) -> Iterator[tuple[str, str]]:
     kind, key = ("ConfigMap", "configMapRef") if "configMapRef" in source else ("Secret", "secretRef")
-    for name in contents(kind, source[key], find):
-        value = contents(kind, source[key], find)[name].decode(errors="replace")
-        yield source.get("prefix", "") + name, value
+    for name, value in contents(kind, source[key], find).items():
+        yield source.get("prefix", "") + name, value.decode(errors="replace")
 
 
 def _value_from(

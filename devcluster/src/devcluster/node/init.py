@@ -49,8 +49,11 @@ def children() -> set[int]:
     """The process ids of this process's children, adopted ones included."""
     pids: set[int] = set()
     for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
-            pids.update(map(int, file.read().split()))
+        try:
+            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+                pids.update(map(int, file.read().split()))
+        except FileNotFoundError:  # the thread has ended, and another has its children
+            continue
     return pids
 
 

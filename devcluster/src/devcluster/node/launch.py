@@ -1,5 +1,6 @@
 """From a container's specification to a program: everything a process needs, in the pod's own directory."""
 
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +9,13 @@ from pathlib import Path
 from devcluster.node.api import Object
 from devcluster.node.config import Config, Image, find_image
 from devcluster.node.environment import Find, command_line, environment, variables
+from devcluster.node.expansion import expand
 from devcluster.node.mounts import SERVICE_ACCOUNT, Mounts, announcements, mounts
 from devcluster.node.processes import Program
 from devcluster.node.tokens import kubeconfig
 from devcluster.node.volumes import sources
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +23,12 @@ class Launch:
     """A container ready to be started."""
 
     program: Program
+    variables: Mapping[str, str]
     mounts: Mounts
 
     def execute(self, command: list[str]) -> Program:
         """Another program in the same surroundings, for probes and hooks."""
-        argv = [self.mounts.relocate(part) for part in command]
+        argv = [self.mounts.relocate(expand(part, self.variables)) for part in command]
         return Program(argv=argv, environment=self.program.environment, directory=self.program.directory)
 
 
@@ -54,8 +59,12 @@ class PodDirectory:
         return directory / f"{restarts}.log"
 
     def remove(self) -> None:
-        """Remove everything but the logs."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove everything but the logs. What cannot be removed goes when the next agent starts."""
+        try:
+            if self.path.exists():
+                shutil.rmtree(self.path)
+        except OSError as error:
+            logger.warning("pod directory not removed: %s", error)
 
 
 def pod_directory(config: Config, pod: Object) -> PodDirectory:
@@ -84,7 +93,7 @@ def launch(container: Object, pod: Object, config: Config, directory: PodDirecto
         directory=Path(where.relocate(container.get("workingDir", "")) or home),
         forks=image.forks or bool(container.get("command")),
     )
-    return Launch(program, where)
+    return Launch(program, values, where)
 
 
 def _credentials(pod: Object, config: Config, directory: PodDirectory, where: Mounts) -> Mapping[str, str]:

@@ -62,14 +62,12 @@ class PodLife:
         """The whole life. Whatever ends it, also cancellation, no process of the pod is left."""
         try:
             async with asyncio.TaskGroup() as group:
-                helpers = [
-                    group.create_task(self._recorder.write()),
-                    group.create_task(self._obey_stops()),
-                    group.create_task(self._tokens.keep_fresh(self._wake, self._no_mount)),
-                ]
+                helpers = [group.create_task(self._recorder.write()), group.create_task(self._obey_stops())]
                 if self._status.pod["status"].get("phase") not in _OVER:
                     helpers.append(group.create_task(self._status.keep_written()))
+                    tokens = group.create_task(self._tokens.keep_fresh(self._wake, self._no_mount))
                     await self._live()
+                    tokens.cancel()
                 await self._deleted.wait()
                 await self._say_farewell()
                 for helper in helpers:
@@ -226,7 +224,7 @@ class PodLife:
         self._woken.set()
         for container in self._all_containers():
             container.needed_again.set()
-        if self._mounted and not self._stopping.is_set():
+        if self._mounted and not (self._ended or self._stopping.is_set()):
             try:
                 self._volumes.write(self._own_view(), self._tokens)
             except (NotAvailable, ValueError, OSError) as error:

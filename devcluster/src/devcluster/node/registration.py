@@ -75,7 +75,8 @@ def is_current(status: Object, wanted: Object) -> bool:
         return False
     if any(before.get(each["type"], {}).get("status") != each["status"] for each in wanted["conditions"]):
         return False
-    return seconds_since(before["Ready"]["lastHeartbeatTime"]) < _STATUS_SECONDS
+    heartbeat = before["Ready"].get("lastHeartbeatTime")
+    return heartbeat is not None and seconds_since(heartbeat) < _STATUS_SECONDS
 
 
 class Registration:

@@ -242,8 +242,8 @@ def status_patch(pod: Object, desired: Object) -> Object | None:
     current = pod.get("status", {})
     own = {each["type"]: each for each in current.get("conditions", [])}
     conditions = [each for each in desired["conditions"] if not _says(own.get(each["type"], {}), each)]
-    changed = {key: value for key, value in desired.items() if (current.get(key) or None) != (value or None)}
-    del changed["conditions"]
+    others = {key: value for key, value in desired.items() if key != "conditions"}
+    changed = {key: value for key, value in others.items() if (current.get(key) or None) != (value or None)}
     if "podIPs" in changed:
         changed["podIPs"] = [{"$patch": "replace"}, *desired["podIPs"]]  # else it would be merged, by address
     if conditions:
