@@ -110,7 +110,7 @@ class Table:
         column = self._labels.get(key)
         if column is not None:
             return column
-        if not self._label_uses[key]:
+        if key not in self._label_uses:
             return self._absent  # Keys that only pods speak of take no room.
         column = LabelColumn((node.labels.get(key) for node in self._nodes), len(self), self._capacity)
         self._labels[key] = column
@@ -124,9 +124,9 @@ class Table:
         if row is None:
             row = self._add_row(node)
         else:
-            self._label_uses.subtract(self._nodes[row].labels)
+            self._forget_labels(self._nodes[row])
             self._nodes[row] = node
-        self._label_uses.update(node.labels)
+        self._label_uses.update(node.labels.keys())
         self._write_node(row, node)
         for pod in self._aside.pop(node.name, {}).values():
             self.add_pod(pod, node.name)
@@ -136,7 +136,7 @@ class Table:
         row = self._rows[name]
         if self._pods[row]:
             self._aside[name] = self._pods[row]
-        self._label_uses.subtract(self._nodes[row].labels)
+        self._forget_labels(self._nodes[row])
         last = len(self) - 1
         for column in self._columns():
             column.all[row] = column.all[last]
@@ -213,6 +213,13 @@ class Table:
             label.set(row, node.labels.get(key))
             if label.is_stale:
                 del self._labels[key]  # Built anew when it is asked for.
+
+    def _forget_labels(self, node: Node) -> None:
+        for key in node.labels:
+            self._label_uses[key] -= 1
+            if key not in self._label_uses:
+                del self._label_uses[key]
+                self._labels.pop(key, None)
 
     def _write_taints(self, row: int, taints: tuple[Taint, ...]) -> None:
         if len(self._taint_sets) > 2 * len(self) + 64:
