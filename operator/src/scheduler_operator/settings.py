@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import socket
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from scheduler_operator.release import Release
+from scheduler_runtime.leadership import unique_identity
 
 LEASE = "berth-operator"
 
@@ -52,7 +51,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     return Settings(
         release=release,
         kubeconfig=given.kubeconfig,
-        identity=f"{environment.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}",
+        identity=unique_identity(environment),
         bind_address=given.bind_address,
         port=given.port,
         workers=given.workers,

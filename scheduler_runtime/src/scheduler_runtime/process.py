@@ -14,7 +14,6 @@ import gc
 import hashlib
 import json
 import logging
-import platform
 import signal
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -35,6 +34,7 @@ from scheduler_runtime.endpoints import Endpoints, serving
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import Framework, RegistrationError, Services
 from scheduler_runtime.intake import Intake
+from scheduler_runtime.leadership import process_name
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.outbox import Outbox
@@ -87,7 +87,7 @@ class Process:
         self.election = election
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
-        recorder = Recorder(teller, self.outbox, platform.node())
+        recorder = Recorder(teller, self.outbox, process_name())
         services = Services(
             binds=FencedBinds(client, election.leads_until, election.bind_seconds),
             record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
@@ -136,6 +136,7 @@ class Process:
         await first_of(self._lead(), stop.wait(), self.election.lost.wait())
         if not stop.is_set():
             logger.error("leadership is lost; ending, so that nothing begun under it can still act")
+            await self.binder.finish(0)
             return 1
         await self.binder.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):

@@ -11,7 +11,7 @@ compares that with ``time.monotonic()`` right before each request.
 from scheduler_runtime.credentials import CredentialsError
 from scheduler_runtime.leadership.elector import Elector, Leases
 from scheduler_runtime.leadership.leases import HttpLeases, from_credentials
-from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, unique_identity
+from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, process_name, unique_identity
 
 __all__ = [
     "CredentialsError",
@@ -21,5 +21,6 @@ __all__ = [
     "LeaseSettings",
     "Leases",
     "from_credentials",
+    "process_name",
     "unique_identity",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import uuid
 from collections.abc import Mapping
@@ -103,6 +104,11 @@ def wall_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def unique_identity() -> str:
-    """Return a name for this process that no other process and no later one shares."""
-    return f"{platform.node()}_{uuid.uuid4()}"
+def process_name(environment: Mapping[str, str] = os.environ) -> str:
+    """The pod this process is, by ``POD_NAME``; outside a pod, the machine."""
+    return environment.get("POD_NAME") or platform.node()
+
+
+def unique_identity(environment: Mapping[str, str] = os.environ) -> str:
+    """An identity for a candidate: two processes never have the same one."""
+    return f"{process_name(environment)}_{uuid.uuid4()}"
