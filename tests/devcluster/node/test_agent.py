@@ -40,7 +40,7 @@ def test_a_killed_agent_leaves_no_process_and_the_next_one_starts_its_pods_anew(
         eventually(lambda: len(node.processes()) >= 12, timeout=5)
         node.agent.kill()
         node.agent.wait()
-        eventually(lambda: node.processes() == [], timeout=3)
+        eventually(lambda: node.processes() == [], timeout=10)
         world.delete("forgotten", gracePeriodSeconds=0)
 
     with another_node(world, "killed", tmp_path) as node:
@@ -61,7 +61,7 @@ def test_an_agent_told_to_stop_ends_its_pods_quickly(world: World, tmp_path: Pat
         world.create_pod("stopped", FAMILY, node=node)
         world.until("stopped", is_ready)
         node.agent.send_signal(signal.SIGTERM)
-        assert node.agent.wait(timeout=4) == 0
+        assert node.agent.wait(timeout=10) == 0
         assert node.processes() == []
         world.delete("stopped", gracePeriodSeconds=0)
 

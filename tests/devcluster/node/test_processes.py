@@ -53,16 +53,16 @@ def mark(tmp_path: Path) -> str:
 
 def family(mark: str) -> str:
     """A shell that starts a child, a daemon in a session of its own, and waits."""
-    return f"sleep {mark} & (setsid sleep {mark} &) ; sleep {mark}"
+    return f"sleep {mark} & (setsid sleep {mark} &) ; echo ready; sleep {mark}; true"
 
 
 def run_one(program: Program, output: Path, act: Callable[[Process], None] | None = None) -> int:
-    """Start a program, perhaps ``act`` on it once it has had a moment, and wait for its end."""
+    """Start a program, perhaps ``act`` on it once it has said that it is ready, and wait for its end."""
 
     async def run() -> int:
         process = Processes(sole_parent=False).start(program, output)
         if act is not None:
-            await asyncio.sleep(0.3)
+            eventually(lambda: output.read_text(), timeout=10, every=0.02)
             act(process)
         return await process.ended
 
@@ -88,7 +88,10 @@ def test_what_a_program_leaves_behind_ends_with_it(mark: str, tmp_path: Path) ->
 
 
 def test_terminate_reaches_the_whole_process_group(mark: str, tmp_path: Path) -> None:
-    assert run_one(program("sh", "-c", f"sleep {mark}; true"), tmp_path / "log", Process.terminate) == -signal.SIGTERM
+    assert (
+        run_one(program("sh", "-c", f"echo ready; sleep {mark}; true"), tmp_path / "log", Process.terminate)
+        == -signal.SIGTERM
+    )
     assert marked(mark) == []
 
 
@@ -106,13 +109,13 @@ def test_a_program_that_ignores_sigterm_is_killed_when_its_time_is_over(mark: st
 
 def test_a_program_that_starts_nothing_runs_without_an_init(mark: str, tmp_path: Path) -> None:
     def check_and_end(process: Process) -> None:
-        eventually(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", timeout=5)
         alive.extend(marked(mark))
         alive.remove(process.pid)
         process.terminate()
 
     alive: list[int] = []
-    assert run_one(program("sleep", mark, forks=False), tmp_path / "log", check_and_end) == -signal.SIGTERM
+    script = f"echo ready; exec sleep {mark}"
+    assert run_one(program("sh", "-c", script, forks=False), tmp_path / "log", check_and_end) == -signal.SIGTERM
     assert alive == []
 
 
