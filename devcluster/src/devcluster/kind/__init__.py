@@ -4,7 +4,7 @@ Where Docker answers and can pull images, this is kind as its users know it. Whe
 as root, each cluster gets a Docker daemon of its own, and a node image made here.
 """
 
-from devcluster.kind.cluster import base_image, build_image, create, load_image
+from devcluster.kind.cluster import base_image, build_image, create, load_image, prepare
 from devcluster.kind.prerequisites import missing
 
-__all__ = ["base_image", "build_image", "create", "load_image", "missing"]
+__all__ = ["base_image", "build_image", "create", "load_image", "missing", "prepare"]

@@ -13,18 +13,19 @@ import yaml
 
 from devcluster import build
 from devcluster.build import products
-from devcluster.build.cache import write_atomically
-from devcluster.build.progress import Progress
+from devcluster.build.progress import Progress, silent
 from devcluster.cluster import Cluster
 from devcluster.errors import DevclusterError
+from devcluster.files import write_atomically
 from devcluster.guard import Guard
 from devcluster.kind import debian, images, prerequisites, private, seed
 from devcluster.kind.commands import run
-from devcluster.spec import Spec
+from devcluster.kind.seed import Seed
+from devcluster.spec import DEFAULT_KUBERNETES, Spec
 
 OFFICIAL_BASE_IMAGE = "python:3.13-slim"
 CREATE_SECONDS = 30.0
-NODE_READY = "120s"
+NODE_READY = "180s"
 LONGEST_NAME = 38  # a host name is at most 63 characters, and kind and we add to the name
 FACTS = "kind.json"
 
@@ -56,6 +57,20 @@ class Engine:
         return None if self.daemon is None else self.daemon.environment()
 
 
+def prepare(kubernetes: str = DEFAULT_KUBERNETES, *, progress: Progress = silent) -> None:
+    """Have ready what the first cluster of a version would otherwise wait for: some minutes, once.
+
+    Raises DevclusterError where kind cannot be used, or something cannot be had.
+    """
+    minor = products.resolve(kubernetes)
+    build.binaries("kind", "kubectl", kubernetes=minor, progress=progress)
+    if official := prerequisites.official_image(minor):
+        progress(f"Pulling {official}", None)
+        run(["docker", "pull", "--quiet", official], "pulling the node image")
+    else:
+        _seed(minor, progress)
+
+
 def create(spec: Spec, guard: Guard, binaries: Mapping[str, Path], progress: Progress) -> Cluster:
     """Make the cluster of ``spec`` in the guard's directory and wait until every node is ready.
 
@@ -63,7 +78,7 @@ def create(spec: Spec, guard: Guard, binaries: Mapping[str, Path], progress: Pro
     """
     if len(spec.name) > LONGEST_NAME:
         raise DevclusterError(f"{spec.name!r} is too long for a kind cluster: use up to {LONGEST_NAME} characters")
-    engine = _official(spec) or _private(spec, guard, progress)
+    engine = _engine_for(spec, guard, progress)
     progress(f"Starting kind cluster {spec.name}", CREATE_SECONDS)
     kubeconfig = guard.directory / "kubeconfig"
     if engine.daemon is None:
@@ -136,19 +151,25 @@ def base_image(cluster: Cluster) -> str:
     return _engine(cluster).base_image
 
 
-def _official(spec: Spec) -> Engine | None:
-    image = prerequisites.official_image(products.resolve(spec.kubernetes))
-    return Engine(None, image, OFFICIAL_BASE_IMAGE) if image else None
-
-
-def _private(spec: Spec, guard: Guard, progress: Progress) -> Engine:
-    if reason := prerequisites.missing():
-        raise DevclusterError(reason)
+def _engine_for(spec: Spec, guard: Guard, progress: Progress) -> Engine:
     minor = products.resolve(spec.kubernetes)
-    binaries = build.binaries(*images.BINARIES, kubernetes=minor, progress=progress)
-    prepared = seed.make(minor, binaries, progress)
+    if official := prerequisites.official_image(minor):
+        return Engine(None, official, OFFICIAL_BASE_IMAGE)
+    prepared = _seed(minor, progress)
     daemon = private.start(spec.name, debian.DAEMON.path, guard, seed=prepared.data)
     return Engine(daemon, prepared.node_image, images.PYTHON)
+
+
+def _seed(minor: str, progress: Progress) -> Seed:
+    if reason := prerequisites.missing(minor):
+        raise DevclusterError(reason)
+    try:
+        return seed.make(minor, build.binaries(*images.BINARIES, kubernetes=minor, progress=progress), progress)
+    except OSError as error:
+        raise DevclusterError(
+            f"the images for kind cannot be made in {seed.place()} ({error}): see that there is room and that it can "
+            "be written, or set DEVCLUSTER_CACHE to another directory"
+        ) from error
 
 
 def _remember(directory: Path, engine: Engine) -> None:
@@ -171,7 +192,7 @@ def _finished(name: str, directory: Path, kubeconfig: Path) -> Cluster:
     access = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
     ca = base64.b64decode(access["certificate-authority-data"])
     cluster = Cluster(name, directory, access["server"], kubeconfig, version="", ca=ca, token="")
-    cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=120s")
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
     cluster.kubectl("apply", "-f", "-", input=ADMINISTRATOR)
     return Cluster(

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from devcluster.errors import DevclusterError
 
@@ -19,7 +18,6 @@ def run(
     *,
     env: Mapping[str, str] | None = None,
     text: str | None = None,
-    stdin: IO[bytes] | None = None,
 ) -> str:
     """Run a program to its end and return what it printed; ``text`` is what it reads.
 
@@ -28,7 +26,7 @@ def run(
     command = [*dying_with_us(), *argv]
     given = None if text is None else text.encode()
     try:
-        answer = subprocess.run(command, env=env, input=given, stdin=stdin, capture_output=True, check=False)
+        answer = subprocess.run(command, env=env, input=given, capture_output=True, check=False)
     except OSError as error:
         raise DevclusterError(f"{doing} failed: {argv[0]} could not be started: {error}") from error
     if answer.returncode != 0:

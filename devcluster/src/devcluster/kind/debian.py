@@ -80,7 +80,9 @@ def make(wanted: FileSystem) -> None:
         )  # fmt: skip
     except DevclusterError as error:
         _remove(partial)
-        raise DevclusterError(f"{error}\nCheck that Debian's package mirror deb.debian.org can be reached") from error
+        full = "No space left on device" in str(error)
+        remedy = f"Make room in {path.parent}" if full else "See that Debian's mirror deb.debian.org can be reached"
+        raise DevclusterError(f"{error}\n{remedy}, and try again.") from error
     partial.rename(path)
 
 

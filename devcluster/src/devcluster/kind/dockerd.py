@@ -18,8 +18,9 @@ from pathlib import Path
 from devcluster.kind import oci_runtime
 from devcluster.kind.private import cgroup, runtime_directory
 
-RUNTIME = "/usr/local/bin/clipped-runc"
-DATA = "/var/lib/docker"
+# In the daemon's file system.
+RUNTIME = "usr/local/bin/clipped-runc"
+DATA = "var/lib/docker"
 ENOUGH_MEMORY = 10 << 30  # for the volumes of three nodes, and everything else
 
 
@@ -28,11 +29,11 @@ def main(name: str, home: Path, data: Path, tree: Path) -> None:
     runtime = runtime_directory(name)
     mount("-t", "tmpfs", "tmpfs", root / "run")
     mount("-t", "proc", "proc", root / "proc")
-    for source, target in {Path("/dev"): "/dev", Path("/sys"): "/sys", data: DATA, runtime: str(runtime)}.items():
-        (root / target[1:]).mkdir(exist_ok=True)
-        mount("--rbind", source, root / target[1:])
+    for source, target in (("/dev", "dev"), ("/sys", "sys"), (data, DATA), (runtime, str(runtime)[1:])):
+        (root / target).mkdir(exist_ok=True)
+        mount("--rbind", source, root / target)
     if available_memory() > ENOUGH_MEMORY:
-        keep_in_memory(root / DATA[1:] / "volumes")
+        keep_in_memory(root / DATA / "volumes")
     configure(root, name)
     enter(root)
     mount("--make-rshared", "/")
@@ -69,14 +70,15 @@ def configure(root: Path, name: str) -> None:
     settings = {
         "storage-driver": "overlay2",
         "cgroup-parent": cgroup(name),
-        "runtimes": {"clipped": {"path": RUNTIME}},
+        "runtimes": {"clipped": {"path": f"/{RUNTIME}"}},
         "default-runtime": "clipped",
     }
     (root / "etc/docker").mkdir(exist_ok=True)
     (root / "etc/docker/daemon.json").write_text(json.dumps(settings))
-    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-    shutil.copy(oci_runtime.__file__, root / RUNTIME[1:])
-    (root / RUNTIME[1:]).chmod(0o755)
+    if Path("/etc/resolv.conf").exists():
+        shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    shutil.copy(oci_runtime.__file__, root / RUNTIME)
+    (root / RUNTIME).chmod(0o755)
 
 
 def enter(root: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,20 +72,14 @@ def import_node(work: Path, version: str, binaries: Mapping[str, Path], docker: 
     containerd.write_text(containerd.read_text().replace("PAUSE_IMAGE", pause))
     in_root = 'mount -t proc proc "$1/proc" && exec chroot "$1" /kind/setup'
     run(contained("sh", "-c", in_root, "sh", root), "preparing the node image")
-    _import(root, node_reference(version), docker)
-
-
-def _import(root: Path, reference: str, docker: Mapping[str, str]) -> None:
+    run(["tar", "-C", root, "-cf", work / "root.tar", "."], "packing the node's file system")
     changes = [
-        "ENV container=docker",
-        f"ENV {SYSTEM_PATH}",
-        'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]',
+        "--change=ENV container=docker",
+        f"--change=ENV {SYSTEM_PATH}",
+        '--change=ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]',
     ]
-    options = [part for change in changes for part in ("--change", change)]
-    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
-        run(
-            ["docker", "import", *options, "-", reference],
-            "importing the node image",
-            env=docker,
-            stdin=tar.stdout,
-        )
+    run(
+        ["docker", "import", *changes, work / "root.tar", node_reference(version)],
+        "importing the node image",
+        env=docker,
+    )

@@ -26,11 +26,11 @@ OFFICIAL_IMAGES = Path(__file__).parent / "official_images.json"
 ANSWER_SECONDS = 20.0
 
 
-def missing() -> str | None:
+def missing(kubernetes: str = DEFAULT_KUBERNETES) -> str | None:
     """Why kind cannot be used on this machine, in a sentence that says what to do; None if it can."""
-    if official_image(products.resolve(DEFAULT_KUBERNETES)) is not None:
+    if official_image(products.resolve(kubernetes)) is not None:
         return None
-    lacking = lacking_for_private()
+    lacking = _lacking_for_ever() or _lacking_programs()
     return lacking and f"kind needs a Docker that can pull images from docker.io; and without one {lacking}"
 
 
@@ -57,8 +57,8 @@ def _succeeds(*command: str) -> bool:
     return answer.returncode == 0
 
 
-def lacking_for_private() -> str | None:
-    """What a private Docker daemon lacks here, as the end of a sentence."""
+def _lacking_for_ever() -> str | None:
+    """What a private Docker daemon needs of this machine that no package brings, as the end of a sentence."""
     if os.geteuid() != 0:
         return "it needs root: run it as root, or start Docker"
     capabilities = _effective_capabilities()
@@ -66,15 +66,20 @@ def lacking_for_private() -> str | None:
         return f"root needs {', '.join(refused)}, which this container withholds: run it privileged"
     if not _has_cgroup_v1():
         return "it needs the cgroup v1 hierarchies, and this machine has cgroup v2 only: start Docker"
-    if absent := [program for program in PROGRAMS if shutil.which(program) is None]:
-        return f"it needs {', '.join(absent)}: on Debian, run `make node-prerequisites`"
     return None
 
 
+def _lacking_programs() -> str | None:
+    absent = [program for program in PROGRAMS if shutil.which(program) is None]
+    return f"it needs {', '.join(absent)}: on Debian, run `make node-prerequisites`" if absent else None
+
+
 def install() -> None:
-    """Install what this machine lacks, with apt."""
-    if shutil.which("apt-get") is None or os.geteuid() != 0:
-        raise DevclusterError(f"install {' and '.join(PACKAGES)}, as root and with your system's package manager")
+    """Install with apt what this machine lacks, where that is all it lacks."""
+    if _lacking_for_ever() or not _lacking_programs():
+        return
+    if shutil.which("apt-get") is None:
+        raise DevclusterError(f"install {' and '.join(PACKAGES)} with your system's package manager")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", "update", "-qq"], "fetching Debian's list of packages", env=env)
     run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES], "installing packages", env=env)

@@ -80,7 +80,7 @@ def _make(seed: Seed, binaries: Mapping[str, Path], progress: Progress) -> None:
         debian.make(system)
     progress("Making the node image", IMPORT_SECONDS)
     shutil.rmtree(place() / "work", ignore_errors=True)  # of one that was killed
-    (place() / "work").mkdir()
+    (place() / "work").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place() / "work") as directory:
         data = Path(directory) / "data"
         _fill(data, Path(directory), seed.version, binaries)
