@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SCRIPT = """#!{python}
+SCRIPT = """#!{python} -IS
 import json, os, sys, time
 here = {here!r}
 plan = json.load(open(here + "/plan.json"))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcluster.api import Api
-from devcluster.build.cache import write_atomically
 from devcluster.errors import AddressTakenError, DevclusterError
+from devcluster.files import write_atomically
 from devcluster.guard import Guard
 from devcluster.processes import Process
 

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from devcluster.build.cache import write_atomically
+from devcluster.files import write_atomically
 
 # The first address of the service range: what pods know the API server by.
 SERVICE_ADDRESS = "10.96.0.1"

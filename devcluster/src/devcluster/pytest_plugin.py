@@ -5,6 +5,9 @@ the first test runs, outside every test's time-out. A test that needs more says 
 ``@pytest.mark.cluster(kubernetes="1.35", binaries=("kube-scheduler",))``. Where the binaries cannot be
 had, for want of network or Go, these tests are skipped; any other trouble with them ends the run.
 
+``@pytest.mark.nodes`` says that a test needs real nodes, made by kind. What the first cluster of the default
+version would wait for is made before the first test runs too.
+
 Loaded in every pytest run, so nothing is imported before a test needs a cluster.
 """
 
@@ -24,12 +27,14 @@ if TYPE_CHECKING:
 ClusterFactory = Callable[["Spec"], "Cluster"]
 
 MARK = "cluster"
+NODES = "nodes"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARK}(kubernetes, binaries): needs the binaries of a control plane, which are built once"
     )
+    config.addinivalue_line("markers", f"{NODES}: needs real nodes, made by kind")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -44,6 +49,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         reason = _build(kubernetes, names)
         for item in items if reason else ():
             item.add_marker(pytest.mark.skip(reason=f"needs the binaries of a control plane: {reason}"))
+    if on_nodes := [item for item in session.items if item.get_closest_marker(NODES)]:
+        reason = _prepare_kind()
+        for item in on_nodes if reason else ():
+            item.add_marker(pytest.mark.skip(reason=f"needs real nodes: {reason}"))
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +87,23 @@ def _build(kubernetes: str, names: tuple[str, ...]) -> str:
 
     try:
         binaries(*names, kubernetes=kubernetes, progress=shown_on(sys.stderr))
+    except MissingBinariesError as error:
+        return str(error)
+    except DevclusterError as error:
+        raise pytest.UsageError(str(error)) from error
+    return ""
+
+
+def _prepare_kind() -> str:
+    """Have what a kind cluster needs; the reason if there cannot be one."""
+    from devcluster import kind
+    from devcluster.build.progress import shown_on
+    from devcluster.errors import DevclusterError, MissingBinariesError
+
+    if reason := kind.missing():
+        return reason
+    try:
+        kind.prepare(progress=shown_on(sys.stderr))
     except MissingBinariesError as error:
         return str(error)
     except DevclusterError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from devcluster.errors import DevclusterError
+from devcluster.files import write_atomically
 
 
 class Entry(TypedDict):
@@ -86,11 +87,3 @@ class Shelf:
 def checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file so that a reader sees the old text or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
-        file.write(text)
-    temporary.replace(path)

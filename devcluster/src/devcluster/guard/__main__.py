@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from devcluster.build.cache import write_atomically
+from devcluster.files import write_atomically
 from devcluster.guard import LAST_COMMANDS, PROCESSES, run_last_commands
 from devcluster.processes import Process
 
