@@ -282,6 +282,14 @@ def test_what_it_cannot_do_is_refused_with_an_event(
     world.until_gone(name)
 
 
+def test_a_refused_pod_runs_once_its_image_is_one_that_is_known(world: World, node: Node) -> None:
+    world.create_pod("corrected", {"image": "shel", "args": ["sleep 600"]}, node=node)
+    world.until("corrected", lambda pod: is_waiting(pod, "ErrImageNeverPull"))
+    world.patch(pod_path("corrected"), {"spec": {"containers": [{"name": "c0", "image": "shell"}]}})
+    world.until("corrected", is_ready)
+    world.delete("corrected", gracePeriodSeconds=0)
+
+
 def test_a_deleted_pod_may_put_its_things_in_order(world: World, node: Node) -> None:
     tidy_up = "echo asked >> /data/steps; sleep 0.5; echo done >> /data/steps; exit 0"
     script = f"trap '{tidy_up}' TERM; touch ready; while :; do sleep 0.1; done"

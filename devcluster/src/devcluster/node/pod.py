@@ -16,7 +16,7 @@ from devcluster.node.objects import NotAvailable, NotReadYet, Objects
 from devcluster.node.podstatus import StatusWriter, pod_path
 from devcluster.node.podvolumes import PodVolumes
 from devcluster.node.processes import Processes
-from devcluster.node.refusals import refusals
+from devcluster.node.refusals import Refusal, refusals
 from devcluster.node.status import PodReport
 from devcluster.node.tokens import Tokens
 
@@ -127,20 +127,23 @@ class PodLife:
 
     async def _until_possible(self) -> None:
         """Wait for as long as the pod asks for something that this node cannot do."""
+        said: list[Refusal] | None = None
         while not self._stopping.is_set():
             self._woken.clear()
             found = refusals(self._status.pod, self._host.config.images)
-            self._make_containers()
-            if not found:
-                return
-            message = "; ".join(refusal.message for refusal in found)
-            self._recorder.warning(found[0].reason, message)
-            for container in self._all_containers():
-                container.deny(found[0].reason, message)
-            generation = self._status.pod["metadata"].get("generation")
-            while not self._stopping.is_set() and self._status.pod["metadata"].get("generation") == generation:
-                self._woken.clear()
-                await self._woken.wait()
+            if found != said:
+                said = found
+                self._make_containers()  # from the specification as it is now
+                if not found:
+                    return
+                self._deny(found)
+            await self._woken.wait()
+
+    def _deny(self, found: list[Refusal]) -> None:
+        message = "; ".join(refusal.message for refusal in found)
+        self._recorder.warning(found[0].reason, message)
+        for container in self._all_containers():
+            container.deny(found[0].reason, message)
 
     async def _until_mounted(self) -> None:
         while not self._stopping.is_set():
