@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster, Spec, down, find, status, up
-from devcluster.kind import base_image, build_image, load_image, missing
+from devcluster.kind import base_image, build_image, load_image
 from devcluster.processes import Process
 from tests.support.eventually import eventually
 
-pytestmark = [pytest.mark.nodes, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.nodes, pytest.mark.timeout(300)]
 
 IMAGE = "localhost/devcluster/test:1"
 DOCKERFILE = """
@@ -57,8 +57,6 @@ RESTRICTED = {
 
 @pytest.fixture(scope="module")
 def cluster(cluster_factory: Any) -> Cluster:
-    if reason := missing():
-        pytest.skip(reason)
     made: Cluster = cluster_factory(Spec(kind=True))
     return made
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devcluster.build import cache
-from devcluster.errors import DevclusterError
+from devcluster.errors import DevclusterError, MissingBinariesError
 from devcluster.kind.commands import contained, run
 
 SUITE = "bookworm"
@@ -80,9 +80,9 @@ def make(wanted: FileSystem) -> None:
         )  # fmt: skip
     except DevclusterError as error:
         _remove(partial)
-        full = "No space left on device" in str(error)
-        remedy = f"Make room in {path.parent}" if full else "See that Debian's mirror deb.debian.org can be reached"
-        raise DevclusterError(f"{error}\n{remedy}, and try again.") from error
+        if "No space left on device" in str(error):
+            raise DevclusterError(f"{error}\nMake room in {path.parent}, and try again.") from error
+        raise MissingBinariesError(f"{error}\nSee that Debian's mirror deb.debian.org can be reached.") from error
     partial.rename(path)
 
 
