@@ -1,19 +1,7 @@
-"""Tests of the runtime may be coroutines; each runs in an event loop of its own."""
+"""Tests of the runtime may be coroutines."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+from tests.support.coroutines import pytest_pyfunc_call
 
-import pytest
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a coroutine function to its end; leave every other test to pytest."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
-    asyncio.run(pyfuncitem.obj(**arguments))
-    return True
+__all__ = ["pytest_pyfunc_call"]

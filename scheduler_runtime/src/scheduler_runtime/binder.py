@@ -171,9 +171,10 @@ class Binder:
             self._pending.happened(Event("Pod", Action.DELETE, there, None), self._clock())
 
     def _report_failure(self, pod: Pod, error: BindError) -> None:
-        logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         if isinstance(error.__cause__, FencedError | GoneError | TakenError):
+            logger.debug("not bound", extra={"pod": pod.key, "because": str(error)})
             return  # nobody reads it, or another says how the pod fares
+        logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         self._metrics.failed(pod.spec.scheduler_name)
         self.report_error(pod, error.message)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.trouble import Trouble
 from scheduler_runtime.wire import Pod, decode_pod
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class FencedBinds:
         self._leads_until = leads_until
         self._seconds = seconds
         self._clock = clock
+        self._trouble = Trouble(logger)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Bind the pod of this name and uid to ``node``.
@@ -71,8 +73,10 @@ class FencedBinds:
                     return
                 if not tries_left:
                     raise
-                logger.info("binding is sent again", extra={"pod": f"{namespace}/{name}", "because": str(error)})
+                what = error.cause if isinstance(error, NoAnswerError) else f"{error.status} {error.reason}"
+                self._trouble.begins(f"bindings fail and are sent again: {what}")
             else:
+                self._trouble.ends()
                 return
             await asyncio.sleep(backoff.pause())
 

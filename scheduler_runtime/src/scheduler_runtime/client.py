@@ -43,9 +43,10 @@ class ApiError(Exception):
 class NoAnswerError(Exception):
     """There was no answer. ``sent`` tells whether the request may have been carried out."""
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    def __init__(self, message: str, *, sent: bool, cause: str = "") -> None:
         super().__init__(message)
         self.sent = sent
+        self.cause = cause or message
 
 
 class _Status(msgspec.Struct, gc=False):
@@ -131,7 +132,8 @@ class Client:
             self._trouble.begins(text)
             raise NoAnswerError(text, sent=False) from error
         except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
-            raise NoAnswerError(f"{method} {path}: {_cause(error)}", sent=True) from error
+            cause = _cause(error)
+            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
 
     async def _send(
         self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
