@@ -1,0 +1,171 @@
+"""The words a user reads when a pod finds no node: upstream's, letter for letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing, wire
+from scheduler_runtime.framework import Placed, Unschedulable
+
+TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
+
+
+def refusal(nodes: Iterable[wire.Node], pod: wire.Pod, **options: Any) -> Unschedulable:
+    outcome = testing.framework(**options).schedule(pod, testing.Cluster(*nodes))
+    assert isinstance(outcome, Unschedulable), outcome
+    return outcome
+
+
+def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+def by_name(*names: str) -> dict[str, Any]:
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names]}
+
+
+def test_reasons_are_counted_and_sorted_as_text() -> None:
+    nodes = [
+        testing.node("tainted", taints=TAINTED),
+        *(testing.node(f"small-{number}", cpu="1") for number in range(10)),
+        *(testing.node(f"elsewhere-{number}", labels={"zone": "b"}) for number in range(2)),
+    ]
+    for node in nodes[:11]:
+        assert node.metadata.labels is not None
+        node.metadata.labels["zone"] = "a"
+    refused = refusal(nodes, testing.pod("p", {"cpu": "2"}, nodeSelector={"zone": "a"}))
+    assert refused.message == (
+        "0/13 nodes are available: 1 node(s) had untolerated taint(s), 10 Insufficient cpu, "
+        "2 node(s) didn't match Pod's node affinity/selector."
+    )
+    assert refused.plugins == {"TaintToleration", "NodeResourcesFit", "NodeAffinity"}
+
+
+def test_one_node_may_lack_several_things() -> None:
+    pod = testing.pod("p", {"cpu": "9", "memory": "90Gi", "ephemeral-storage": "1", "example.com/gpu": "1"})
+    assert refusal([testing.node("a", pods="0")], pod).message == (
+        "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient ephemeral-storage, "
+        "1 Insufficient example.com/gpu, 1 Insufficient memory, 1 Too many pods."
+    )
+
+
+def test_only_the_first_plugin_that_rejects_a_node_is_named() -> None:
+    node = testing.node("a", cpu="1", taints=TAINTED, unschedulable=True)
+    refused = refusal([node], testing.pod("p", {"cpu": "2"}))
+    assert refused.message == "0/1 nodes are available: 1 node(s) were unschedulable."
+    assert refused.plugins == {"NodeUnschedulable"}
+
+
+def test_no_nodes_at_all() -> None:
+    refused = refusal([], testing.pod("p"))
+    assert (refused.message, refused.plugins) == ("no nodes available to schedule pods", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        pytest.param(
+            [by_name("a", "b")],
+            "0/3 nodes are available: pod affinity terms conflict.",
+            id="conflict",
+        ),
+        pytest.param(
+            [by_name("gone")],
+            "0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+            id="the-only-node-does-not-exist",
+        ),
+        pytest.param(
+            [by_name("a"), by_name("gone")],
+            "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+            id="the-only-node-is-full",
+        ),
+        pytest.param(
+            [{}],
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+            id="an-empty-term-matches-nothing",
+        ),
+    ],
+)
+def test_pods_that_name_their_node(terms: list[dict[str, Any]], message: str) -> None:
+    nodes = [testing.node(name, cpu="1") for name in "abc"]
+    refused = refusal(nodes, testing.pod("p", {"cpu": "2"}, affinity=affinity(*terms)))
+    assert (refused.message, refused.plugins >= {"NodeAffinity"}) == (message, True)
+
+
+def test_pods_that_name_their_node_get_it() -> None:
+    cluster = testing.Cluster(*(testing.node(name) for name in "abc"))
+    outcome = testing.framework().schedule(testing.pod("p", affinity=affinity(by_name("b"))), cluster)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "b"
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        pytest.param(
+            testing.pod("p", {"cpu": "lots"}),
+            "0/1 nodes are available: spec.containers[0].resources.requests[cpu]: 'lots' is not a quantity such as "
+            "100m, 1.5Gi or 2.",
+            id="quantity",
+        ),
+        pytest.param(
+            testing.pod("p", affinity=affinity({"matchExpressions": [{"key": "a", "operator": "Within"}]})),
+            "0/1 nodes are available: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            ".nodeSelectorTerms[0].matchExpressions[0].operator: 'Within' is not an operator; "
+            "the operators are In, NotIn, Exists, DoesNotExist, Gt, Lt.",
+            id="operator",
+        ),
+    ],
+)
+def test_nonsense_is_refused_by_name_of_its_field(pod: wire.Pod, message: str) -> None:
+    refused = refusal([testing.node("a")], pod)
+    assert refused.message == message
+    assert refused.plugins
+
+
+@pytest.mark.parametrize(
+    ("spec", "plugin"),
+    [
+        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "NodePorts"),
+        ({"initContainers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "NodePorts"),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, "PodTopologySpread"),
+        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}}, "InterPodAffinity"),
+        (
+            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+            "InterPodAffinity",
+        ),
+        ({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources"),
+        ({"volumes": [{"name": "v", "iscsi": {}}]}, "VolumeRestrictions"),
+        ({"volumes": [{"name": "v", "azureDisk": {}}]}, "NodeVolumeLimits"),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {}}]},
+            "VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone",
+        ),
+    ],
+)
+def test_a_pod_that_needs_a_plugin_this_build_lacks_is_parked(spec: dict[str, Any], plugin: str) -> None:
+    refused = refusal([testing.node("a")], testing.pod("p", **spec))
+    assert refused.message == f"pod needs {plugin}, which this build of berth does not have"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"volumes": [{"name": "v", "configMap": {}}, {"name": "w", "hostPath": {}}, {"name": "x", "csi": {}}]},
+        {"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]},
+        {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]},
+    ],
+)
+def test_what_no_plugin_could_reject_is_placed(spec: dict[str, Any]) -> None:
+    outcome = testing.framework().schedule(testing.pod("p", **spec), testing.Cluster(testing.node("a")))
+    assert isinstance(outcome, Placed)
+
+
+def test_a_missing_plugin_that_the_profile_disables_is_not_needed() -> None:
+    profile = {"plugins": {"multiPoint": {"disabled": [{"name": "NodePorts"}]}}}
+    pod = testing.pod("p", containers=[{"name": "c", "ports": [{"hostPort": 80}]}])
+    assert isinstance(testing.framework(profile).schedule(pod, testing.Cluster(testing.node("a"))), Placed)
