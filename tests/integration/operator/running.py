@@ -1,0 +1,212 @@
+"""The operator as a process of its own, with its ServiceAccount's token and the rights that the chart gives it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import RemoteDisconnected
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from devcluster import Cluster
+from devcluster.api import Api, RefusedError
+from scheduler_operator import kinds
+from scheduler_operator.kinds import GENERATED
+from tests.support.eventually import eventually
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+NAMESPACE = "berth-system"
+Object = dict[str, Any]
+
+
+KINDS = {kind.name.lower(): kind for kind in (*kinds.GENERATED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A cluster in which the chart is installed, without any operator running yet."""
+
+    cluster: Cluster
+    api: Api
+    directory: Path
+
+    def apply(self, *objects: Object) -> None:
+        text = yaml.safe_dump_all(objects)
+        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
+
+    def delete(self, kind: str, name: str) -> None:
+        where = ("-n", NAMESPACE) if KINDS[kind].namespaced else ()
+        self.cluster.kubectl("delete", kind, name, "--wait=false", *where)
+
+    def get(self, kind: str, name: str) -> Object | None:
+        path = KINDS[kind].path(NAMESPACE, name)
+        try:
+            found: Object = self.api.get(path)
+        except RemoteDisconnected:  # the API server was started anew since the last request
+            found = self.api.get(path)
+        except RefusedError as refusal:
+            if refusal.status != 404:
+                raise
+            return None
+        return found
+
+    def patch(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
+        self.api.merge(KINDS[kind].path(NAMESPACE, name), change)
+
+    def condition(self, name: str, of: str, kind: str = "schedulerprofile") -> Object:
+        """The condition of that type about the newest generation, ``{}`` when there is none."""
+        found = self.get(kind, name)
+        assert found is not None, f"{kind} {name} is gone"
+        conditions = found.get("status", {}).get("conditions", [])
+        current = [each for each in conditions if each["observedGeneration"] == found["metadata"]["generation"]]
+        return next((each for each in current if each["type"] == of), {})
+
+    def is_ready(self, name: str) -> bool:
+        return self.condition(name, "Ready").get("status") == "True"
+
+    def is_stalled_for(self, name: str, reason: str) -> Object:
+        """The condition Stalled when it is true for that reason."""
+        found = self.condition(name, "Stalled")
+        return found if found.get("reason") == reason else {}
+
+    def generated(self, name: str) -> dict[str, Object]:
+        """What exists for a profile, by kind."""
+        selector = quote(f"berth.dev/profile={name}")
+        found = {
+            kind.name: self.api.get(f"{kind.collection(NAMESPACE)}?labelSelector={selector}") for kind in GENERATED
+        }
+        return {kind: items[0] for kind, answer in found.items() if (items := answer["items"])}
+
+    def events(self, profile: str) -> list[str]:
+        events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+        return [each["note"] for each in events if each["regarding"]["name"] == profile]
+
+    def token(self) -> str:
+        return self.cluster.kubectl("create", "token", "berth-operator", "-n", NAMESPACE).stdout
+
+    def operator(self, name: str, token: str = "") -> "OperatorProcess":
+        """Start an operator called ``name``."""
+        return OperatorProcess(self, name, token or self.token())
+
+
+class OperatorProcess:
+    """One process of the operator, with its log and its endpoints."""
+
+    def __init__(self, installed: Installed, name: str, token: str) -> None:
+        self.directory = installed.directory / name
+        self.directory.mkdir()
+        self.token_file = self.directory / "token"
+        self.token_file.write_text(token)
+        self.port = free_port()
+        environment = {"PATH": os.environ["PATH"], "POD_NAME": name, "POD_NAMESPACE": NAMESPACE, "POD_IP": "127.0.0.1"}
+        argv = ["--kubeconfig", self._kubeconfig(installed.cluster), "--scheduler-image", "berth:test"]
+        with (self.directory / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [BIN / "berth-operator", *argv, "--port", str(self.port)],
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _kubeconfig(self, cluster: Cluster) -> str:
+        document = yaml.safe_load(cluster.kubeconfig.read_text())
+        document["users"][0]["user"] = {"tokenFile": str(self.token_file)}
+        file = self.directory / "kubeconfig"
+        file.write_text(yaml.safe_dump(document))
+        return str(file)
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "log").read_text()
+
+    def answers(self, path: str) -> tuple[int, str]:
+        """Status and text of an endpoint; status 0 when nothing listens."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
+        except OSError:
+            return 0, ""
+
+    def metric(self, name: str) -> float:
+        lines = self.answers("/metrics")[1].splitlines()
+        return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+    @property
+    def leads(self) -> bool:
+        return self.answers("/metrics")[0] == 200 and self.metric("leader_election_master_status") == 1
+
+    @property
+    def is_idle(self) -> bool:
+        return self.metric("workqueue_depth") == self.metric("workqueue_running") == 0
+
+    def until_leading(self, timeout: float = 30) -> "OperatorProcess":
+        eventually(lambda: self.leads, timeout, explain=lambda: self.log)
+        return self
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send it a signal and return its exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
+    """Apply the chart, without the pods of its own operator."""
+    cluster.kubectl("create", "namespace", NAMESPACE)
+    cluster.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
+    chart = [
+        str(BIN / "helm"),
+        "template",
+        "berth",
+        str(ROOT / "helm/berth"),
+        "--namespace",
+        NAMESPACE,
+        "--set",
+        "replicas=0",
+    ]
+    rendered = subprocess.run(chart, capture_output=True, text=True, check=True).stdout
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=rendered)
+    with Api(cluster.server, cluster.ca, cluster.token) as api:
+        yield Installed(cluster, api, directory)
+
+
+def apply_crds(cluster: Cluster) -> None:
+    cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+
+
+def profile(name: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def plugin_config(name: str, plugin: str, **args: Any) -> Object:
+    return {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "PluginConfig",
+        "metadata": {"name": name},
+        "spec": {"plugin": plugin, "args": args},
+    }

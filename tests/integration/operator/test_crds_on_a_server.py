@@ -1,0 +1,162 @@
+"""What a real API server makes of the CRDs: what it takes, what it refuses, and with which words."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from scheduler_operator import kinds
+from scheduler_operator.api import Api, ApiError
+from scheduler_operator.credentials import Credentials
+from tests.integration.operator.running import NAMESPACE, Installed, Object, plugin_config, profile
+
+pytestmark = pytest.mark.cluster
+
+EVERYTHING = profile(
+    "everything",
+    engine="Python",
+    paused=False,
+    replacesDefaultScheduler=False,
+    percentageOfNodesToScore=50,
+    plugins={
+        point: {"enabled": [{"name": "Some", "weight": 1}], "disabled": [{"name": "*"}]}
+        for point in (
+            *("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve"),
+            *("permit", "preBind", "bind", "postBind", "multiPoint"),
+        )
+    },
+    pluginConfig=[{"name": "A", "args": {"any": {"thing": [1, None]}}}, {"name": "B", "ref": "b"}],
+    nodes={"matchLabels": {"pool": "batch"}, "matchExpressions": [{"key": "gpu", "operator": "In", "values": ["yes"]}]},
+    scheduler={
+        "replicas": 3,
+        "image": "mine:1",
+        "kubernetesVersion": "v1.36.4",
+        "leaderElection": {"leaseDuration": "1m30s", "renewDeadline": "10s", "retryPeriod": "2s"},
+        "podInitialBackoffSeconds": 1,
+        "podMaxBackoffSeconds": 10,
+        "parallelism": 16,
+        "clientConnection": {"qps": -1, "burst": 0},
+        "logLevel": 4,
+        "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": "1500m"}},
+        "nodeSelector": {"pool": "infra"},
+        "tolerations": [{"key": "infra", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        "priorityClassName": "important",
+        "podLabels": {"team": "a"},
+        "podAnnotations": {"note": "b"},
+    },
+)
+
+
+def attempt(installed: Installed, written: Object) -> str:
+    """What the server says to ``written``; empty when it would take it."""
+    kind = kinds.PROFILE if written["kind"] == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
+    query = {"dryRun": "All", "fieldValidation": "Strict"}
+
+    async def create() -> str:
+        api = Api(Credentials(str(installed.cluster.kubeconfig)), "test")
+        try:
+            await api.request("POST", kind.collection(NAMESPACE), written, query=query)
+        except ApiError as error:
+            return error.message
+        finally:
+            await api.finish()
+        return ""
+
+    return asyncio.run(create())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(EVERYTHING, id="every-field"),
+        pytest.param(profile("empty"), id="no-field"),
+        pytest.param(profile("a" * 52), id="longest-name"),
+        pytest.param(
+            profile("default-scheduler", replacesDefaultScheduler=True), id="the-default-scheduler-on-purpose"
+        ),
+        pytest.param(profile("given", pluginConfig=[{"name": "A", "args": {}}]), id="empty-args-are-given"),
+        pytest.param(profile("nulls", plugins=None, nodes=None), id="nulls-are-absent"),
+        pytest.param(plugin_config("packed", "NodeResourcesFit", anything=1), id="plugin-config"),
+    ],
+)
+def test_is_taken(installed: Installed, written: Object) -> None:
+    assert attempt(installed, written) == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        pytest.param(profile("a" * 53), "metadata.name: Too long: may not be more than 52 bytes", id="long-name"),
+        pytest.param(profile("with.dot"), "metadata.name in body should match", id="dot-in-name"),
+        pytest.param(profile("default-scheduler"), "set spec.replacesDefaultScheduler: true", id="reserved-name"),
+        pytest.param(profile("x", engine="Rust"), 'supported values: "Python", "ConfigMap"', id="engine"),
+        pytest.param(profile("x", plugin={}), 'unknown field "spec.plugin"', id="unknown-field"),
+        pytest.param(profile("x", percentageOfNodesToScore=101), "less than or equal to 100", id="percentage"),
+        pytest.param(profile("x", pluginConfig=[{"name": "A"}]), "give exactly one of args and ref", id="no-args"),
+        pytest.param(
+            profile("x", pluginConfig=[{"name": "A", "args": {}, "ref": "a"}]), "give exactly one of args", id="both"
+        ),
+        pytest.param(
+            profile("x", pluginConfig=[{"name": "A", "ref": "a"}, {"name": "A", "ref": "b"}]), "Duplicate", id="twice"
+        ),
+        pytest.param(
+            profile("x", plugins={"score": {"enabled": [{"name": "A"}, {"name": "A"}]}}),
+            "Duplicate",
+            id="enabled-twice",
+        ),
+        pytest.param(
+            profile("x", nodes={"matchExpressions": [{"key": "a", "operator": "In"}]}),
+            "In and NotIn need values",
+            id="in-without-values",
+        ),
+        pytest.param(profile("x", scheduler={"replicas": 33}), "less than or equal to 32", id="replicas"),
+        pytest.param(profile("x", scheduler={"kubernetesVersion": "latest"}), "kubernetesVersion", id="version"),
+        pytest.param(
+            profile("x", scheduler={"leaderElection": {"leaseDuration": "5s"}}),
+            "leaseDuration (default 15s) must be longer than renewDeadline (default 10s)",
+            id="lease-duration",
+        ),
+        pytest.param(
+            profile("x", scheduler={"leaderElection": {"retryPeriod": "9s"}}),
+            "renewDeadline (default 10s) must be longer than 1.2 times retryPeriod",
+            id="retry-period",
+        ),
+        pytest.param(
+            profile("x", scheduler={"leaderElection": {"retryPeriod": "0s"}}), "must be positive", id="no-retry-period"
+        ),
+        pytest.param(
+            profile("x", scheduler={"leaderElection": {"retryPeriod": "1 day"}}), "retryPeriod", id="not-a-go-duration"
+        ),
+        pytest.param(
+            profile("x", scheduler={"podInitialBackoffSeconds": 20}),
+            "podMaxBackoffSeconds (default 10) must not be less than podInitialBackoffSeconds",
+            id="backoff",
+        ),
+        pytest.param(
+            profile("x", scheduler={"podLabels": {"berth.dev/profile": "other"}}), "berth sets", id="reserved-label"
+        ),
+        pytest.param(
+            profile("x", scheduler={"podAnnotations": {"berth.dev/config-hash": "other"}}),
+            "berth sets",
+            id="reserved-note",
+        ),
+        pytest.param(profile("x", scheduler={"resources": {"limits": {"cpu": "much"}}}), "limits.cpu", id="quantity"),
+        pytest.param({**profile("x"), "spec": None}, "spec: Required value", id="no-spec"),
+        pytest.param(plugin_config("x", ""), "spec.plugin", id="plugin-config-without-plugin"),
+    ],
+)
+def test_is_refused(installed: Installed, written: Object, words: str) -> None:
+    assert words in attempt(installed, written)
+
+
+def test_fields_are_explained(installed: Installed) -> None:
+    told = installed.cluster.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
+    assert "How many processes" in told
+
+
+def test_kinds_have_short_names_and_a_category(installed: Installed) -> None:
+    resources: Any = installed.cluster.kubectl("api-resources", "--categories=berth", "-o", "wide").stdout
+    assert " sp " in resources
+    assert " plc " in resources

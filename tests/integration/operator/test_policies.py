@@ -1,0 +1,95 @@
+"""What the chart's admission policies forbid, tried with the accounts they speak of."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.operator.running import NAMESPACE, Installed
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+OPERATOR = f"--as=system:serviceaccount:{NAMESPACE}:berth-operator"
+SCHEDULER = f"--as=system:serviceaccount:{NAMESPACE}:berth-some"
+REFUSAL = "a berth scheduler writes only PodScheduled"
+
+
+@pytest.fixture(scope="module")
+def pod(installed: Installed) -> Iterator[str]:
+    """A pod of somebody, and an account with a scheduler's right to patch its status."""
+    spec = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "x"}]}
+    rbac = "rbac.authorization.k8s.io"
+    named = {"name": "some-scheduler"}
+    installed.apply(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "some", "namespace": "default"}, "spec": spec},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "metadata": named,
+            "rules": [{"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get", "patch"]}],
+        },
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": named,
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", **named},
+            "subjects": [{"kind": "ServiceAccount", "name": "berth-some", "namespace": NAMESPACE}],
+        },
+    )
+    eventually(lambda: REFUSAL in patch_status(installed, {"phase": "Failed"}), 10)  # policies take a moment
+    yield "some"
+    installed.cluster.kubectl("delete", "pod", "some", "-n", "default", "--grace-period=0", "--force")
+
+
+def patch_status(installed: Installed, status: object) -> str:
+    """What the server says to a scheduler that patches the pod's status; empty when it takes the patch."""
+    patch = json.dumps({"status": status})
+    answer = installed.cluster.kubectl(
+        "patch", "pod", "some", "-n", "default", "--subresource=status", "-p", patch, SCHEDULER, check=False
+    )
+    return answer.stderr
+
+
+EMPTY = json.dumps({"rules": []})
+TAKEN = json.dumps({"metadata": {"labels": {"app.kubernetes.io/managed-by": "berth"}}, "rules": []})
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        pytest.param(("delete", "clusterrolebinding", "cluster-admin"), id="deleting-anothers-binding"),
+        pytest.param(
+            ("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", EMPTY), id="emptying-anothers-role"
+        ),
+        pytest.param(("patch", "clusterrole", "cluster-admin", "--type=merge", "-p", TAKEN), id="taking-by-labelling"),
+        pytest.param(("create", "clusterrole", "loose", "--verb=get", "--resource=pods"), id="an-unlabelled-role"),
+    ],
+)
+def test_the_operator_writes_only_roles_that_it_made(installed: Installed, attempt: tuple[str, ...]) -> None:
+    def refusal() -> str:
+        return installed.cluster.kubectl(*attempt, "--dry-run=server", OPERATOR, check=False).stderr
+
+    words = "the berth operator writes only roles and bindings that it made"
+    eventually(lambda: words in refusal(), 10, explain=refusal)  # a new policy takes a moment
+
+
+def test_a_scheduler_says_why_a_pod_is_not_scheduled(installed: Installed, pod: str) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    assert patch_status(installed, {"conditions": [condition], "nominatedNodeName": "kwok-0"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        pytest.param({"phase": "Failed"}, REFUSAL, id="phase"),
+        pytest.param({"conditions": [{"type": "Ready", "status": "True"}]}, REFUSAL, id="ready"),
+        pytest.param(
+            {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},
+            "berth.dev/ConfigLoaded may only be set by a pod on itself",
+            id="loaded-by-another",
+        ),
+    ],
+)
+def test_a_scheduler_says_nothing_else_of_a_pod(installed: Installed, pod: str, status: object, words: str) -> None:
+    assert words in patch_status(installed, status)

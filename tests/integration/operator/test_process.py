@@ -1,0 +1,163 @@
+"""The operator's process in good and bad company: standing by, taking over, and waiting for what is not there."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from devcluster import Cluster, Spec
+from tests.integration.operator.running import (
+    NAMESPACE,
+    ROOT,
+    Installed,
+    OperatorProcess,
+    apply_crds,
+    installation,
+    profile,
+)
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def bare(cluster_factory: Callable[[Spec], Cluster], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """The chart on an API server of its own, which tests may stop. Profiles there are only rendered."""
+    cluster = cluster_factory(Spec(node="none", scheduler=False, controller_manager=False))
+    apply_crds(cluster)
+    with installation(cluster, tmp_path_factory.mktemp("processes")) as made:
+        yield made
+
+
+@pytest.fixture
+def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[..., OperatorProcess]]:
+    """Starts operators that end with the test."""
+    started: list[OperatorProcess] = []
+
+    def start(token: str = "") -> OperatorProcess:
+        name = f"{request.node.name.removeprefix('test_')[:40]}-{len(started)}"
+        started.append(bare.operator(name, token))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.end()
+
+
+Start = Callable[..., OperatorProcess]
+
+
+def serves(bare: Installed, name: str, operator: OperatorProcess, seconds: float = 20) -> None:
+    """A profile of that name, made now, is rendered in time."""
+    bare.apply(profile(name, engine="ConfigMap"))
+    eventually(lambda: bare.is_ready(name), seconds, explain=lambda: operator.log)
+    bare.delete("schedulerprofile", name)
+
+
+def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) -> None:
+    bare.cluster.kubectl("delete", "--wait", "-f", str(ROOT / "crds"))
+    operator = start()
+    sentence = "CRD schedulerprofiles.berth.dev and pluginconfigs.berth.dev missing; apply the files in crds/"
+    eventually(lambda: operator.answers("/readyz") == (503, sentence), 20, explain=lambda: operator.log)
+    assert operator.answers("/livez") == (200, "ok")
+    assert operator.metric("leader_election_master_status") == 0
+
+    apply_crds(bare.cluster)
+
+    operator.until_leading()
+    assert operator.answers("/readyz") == (200, "ok")
+    assert operator.log.count("missing") == 1
+    serves(bare, "late-kinds", operator)
+
+
+def test_an_api_server_that_is_away_is_waited_for(bare: Installed, start: Start) -> None:
+    token = bare.token()
+    bare.cluster.stop("kube-apiserver")
+    operator = start(token)
+    eventually(lambda: "no answer from the API server" in operator.answers("/readyz")[1], 20)
+    bare.cluster.start("kube-apiserver")
+    operator.until_leading()
+    assert operator.log.count("no answer from the API server") == 1
+    serves(bare, "patient", operator)
+
+
+def test_an_api_server_that_goes_away_and_comes_back_is_served_on(bare: Installed, start: Start) -> None:
+    operator = start().until_leading()
+    serves(bare, "before", operator)
+    bare.cluster.stop("kube-apiserver")
+    bare.cluster.start("kube-apiserver")
+    serves(bare, "afterwards", operator, 30)
+    assert operator.process.poll() is None
+
+
+def test_a_token_that_is_no_longer_good_is_replaced(bare: Installed, start: Start) -> None:
+    operator = start().until_leading()
+    account = bare.get("serviceaccount", "berth-operator")
+    assert account is not None
+    bare.delete("serviceaccount", "berth-operator")
+    bare.apply({**account, "metadata": {"name": "berth-operator", "namespace": NAMESPACE}})
+    eventually(lambda: "401" in operator.log, 20)
+
+    operator.token_file.write_text(bare.token())
+
+    serves(bare, "fresh", operator, 30)
+
+
+@pytest.fixture
+def without_role(bare: Installed) -> Iterator[Callable[[], None]]:
+    """The operator's rights in its own namespace are missing until this is called."""
+    binding = bare.cluster.kubectl("get", "rolebinding", "berth-operator", "-n", NAMESPACE, "-o", "yaml").stdout
+    bare.delete("rolebinding", "berth-operator")
+
+    def give_back() -> None:
+        bare.cluster.kubectl("create", "-f", "-", input=binding)
+
+    yield give_back
+    if bare.get("rolebinding", "berth-operator") is None:
+        give_back()
+
+
+def test_a_missing_right_is_named_once_and_waited_for(start: Start, without_role: Callable[[], None]) -> None:
+    operator = start()
+    eventually(lambda: "cannot get resource" in operator.log, 30, explain=lambda: operator.log)
+    without_role()
+    operator.until_leading()
+    assert operator.log.count("WARNING") == 1
+
+
+def test_another_operator_stands_by_and_takes_over_at_once(bare: Installed, start: Start) -> None:
+    first = start().until_leading()
+    second = start()
+    eventually(lambda: second.answers("/readyz") == (200, "ok"), 20)
+    assert not second.leads
+    assert first.end() == 0
+    second.until_leading(6)
+    serves(bare, "handed-over", second)
+
+
+def test_another_operator_takes_over_from_one_that_was_killed(bare: Installed, start: Start) -> None:
+    first = start().until_leading()
+    second = start()
+    first.end(signal.SIGKILL)
+    second.until_leading(40)
+    serves(bare, "inherited", second)
+
+
+def test_losing_the_lease_ends_the_process(bare: Installed, start: Start) -> None:
+    operator = start().until_leading()
+    stolen = {"holderIdentity": "thief", "leaseDurationSeconds": 30}
+    bare.patch("lease", "berth-operator", {"spec": stolen})
+    assert operator.process.wait(30) == 1
+    assert "leadership is lost" in operator.log
+    bare.delete("lease", "berth-operator")
+
+
+def test_no_credentials_are_a_sentence(tmp_path: object) -> None:
+    argv = [sys.executable, "-m", "scheduler_operator", "--scheduler-image", "x", "--kubeconfig", f"{tmp_path}/absent"]
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert answer.returncode == 1
+    assert "give --kubeconfig" in answer.stderr
+    assert "Traceback" not in answer.stderr
