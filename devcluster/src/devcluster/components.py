@@ -104,6 +104,8 @@ def controller_manager(site: Site) -> list[str]:
         f"--service-account-private-key-file={site.credentials.service_account_key}",
         f"--root-ca-file={site.credentials.ca}",
         f"--flex-volume-plugin-dir={site.directory / 'flex'}",  # else it makes one below /usr/libexec
+        # no Service has anybody who forwards to it, and endpoints may not be on loopback
+        "--controllers=*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller",
         "--kube-api-qps=1000",  # at the default of 20 the first ServiceAccount comes 5 s late
         "--kube-api-burst=2000",
         *site.spec.kcm_args,

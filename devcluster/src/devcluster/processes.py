@@ -27,13 +27,13 @@ class Process:
         return None if state in "ZX" else process
 
     @classmethod
-    def of_child(cls, pid: int) -> Process:
-        """A child of this process that was not reaped yet, whether or not it has ended."""
+    def known(cls, pid: int) -> Process:
+        """The process with a pid that cannot be another's: this process, or a child that was not reaped yet."""
         return cls._look(pid)[1]
 
     @classmethod
     def _look(cls, pid: int) -> tuple[str, Process]:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = _stat(pid)
         return fields[0], cls(pid, int(fields[19]))
 
     @property
@@ -60,3 +60,16 @@ class Process:
             return not self.is_alive or bool(select.select([descriptor], [], [], within_seconds)[0])
         finally:
             os.close(descriptor)
+
+
+def parent_of(pid: int) -> int | None:
+    """The pid of a process's parent, or None when there is no such process."""
+    try:
+        return int(_stat(pid)[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on: the name before it may hold anything."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,6 +1,6 @@
 """The guard of one cluster: the process that owns the components and ends them.
 
-``python -m devcluster.guard --directory D [--parent PID STARTED]`` detaches itself, answers on the
+``python -m devcluster.guard --directory D --parent PID STARTED`` detaches itself, answers on the
 socket ``D/guard.sock`` and starts what it is told to. It ends everything, and removes ``D``, when it
 gets SIGTERM or when its parent ends, in whatever way that ends: it watches the parent's process, not a
 thread or a pipe. It has one thread, which the components' death signal is tied to, and it adopts
@@ -33,7 +33,7 @@ from typing import Any
 
 from devcluster.files import write_atomically
 from devcluster.guard import LAST_COMMANDS, PROCESSES, run_last_commands
-from devcluster.processes import Process
+from devcluster.processes import Process, parent_of
 
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
@@ -64,7 +64,7 @@ class Components:
             raise RefusedRequestError(f"{name} has never run here")
         command, environment = self._commands[name]
         pid = _spawn(command, environment, self._directory, self._directory / f"{name}.log")
-        self._processes[name] = Process.of_child(pid)
+        self._processes[name] = Process.known(pid)
         self._write(PROCESSES, {name: {"pid": p.pid, "started": p.started} for name, p in self._processes.items()})
         return self._processes[name]
 
@@ -86,24 +86,23 @@ class Components:
         write_atomically(self._directory / name, json.dumps(content), mode=0o600)
 
 
-def serve(listener: socket.socket, directory: Path, parent: Process | None) -> None:
+def serve(listener: socket.socket, signals: socket.socket, components: Components, parent: Process) -> None:
     """Answer requests until told to end or until the parent has ended."""
-    components = Components(directory)
-    wakeup = _signals()
-    watched = os.pidfd_open(parent.pid) if parent is not None and parent.is_alive else None
-    if parent is not None and (watched is None or not parent.is_alive):
+    watched: list[int] = []
+    if parent.is_alive:
+        watched = [os.pidfd_open(parent.pid)]
+    if not parent.is_alive:  # also when its pid was given to another before we could watch it
         return
     while True:
-        waiting: list[Any] = [listener, wakeup, *([] if watched is None else [watched])]
-        ready, _, _ = select.select(waiting, [], [])
-        if watched in ready:
+        ready = set(select.select([listener.fileno(), signals.fileno(), *watched], [], [])[0])
+        if ready & set(watched):
             return
-        if wakeup in ready:
-            if signal.SIGTERM in wakeup.recv(64):
+        if signals.fileno() in ready:
+            if signal.SIGTERM in signals.recv(64):
                 return
             _reap()
-        if listener in ready and _answer(listener, components) == "detach":
-            watched = None
+        if listener.fileno() in ready and _answer(listener, components) == "detach":
+            watched = []
 
 
 def _answer(listener: socket.socket, components: Components) -> str:
@@ -194,7 +193,7 @@ def _end_children() -> None:
 
 def _children() -> list[int]:
     me = os.getpid()
-    return [int(pid) for pid in Path(f"/proc/{me}/task/{me}/children").read_text().split()]
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if parent_of(pid) == me]
 
 
 def _detach(log: Path) -> int:
@@ -218,7 +217,7 @@ def _detach(log: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="devcluster.guard")
     parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--parent", type=int, nargs=2, metavar=("PID", "STARTED"))
+    parser.add_argument("--parent", type=int, nargs=2, metavar=("PID", "STARTED"), required=True)
     arguments = parser.parse_args()
     directory: Path = arguments.directory
     os.chdir(directory)
@@ -228,17 +227,15 @@ def main() -> None:
     tell = _detach(directory / "guard.log")
     if libc.prctl(SET_CHILD_SUBREAPER, 1) != 0:
         sys.exit("this system cannot adopt orphaned processes")
-    own = Process.of(os.getpid())
-    assert own is not None  # noqa: S101 - we are running
+    signals = _signals()
+    own = Process.known(os.getpid())
     write_atomically(directory / "guard.json", json.dumps({"pid": own.pid, "started": own.started}), mode=0o600)
     os.write(tell, b"+")
     os.close(tell)
     try:
-        serve(listener, directory, Process(*arguments.parent) if arguments.parent else None)
+        serve(listener, signals, Components(directory), Process(*arguments.parent))
     finally:
         _end_children()
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         run_last_commands(directory)
         os.chdir("/")
         shutil.rmtree(directory)
