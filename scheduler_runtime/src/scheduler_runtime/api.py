@@ -397,7 +397,7 @@ class NodePlugin(Plugin):
             cls.filter = _filter_by_node  # type: ignore[method-assign, assignment]
         if cls.score_node is not NodePlugin.score_node:
             cls.score = _score_by_node  # type: ignore[method-assign, assignment]
-            cls.normalize_score = highest_is_best  # type: ignore[method-assign, assignment]
+            cls.normalize_score = highest_is_best  # type: ignore[method-assign]
 
 
 def _filter_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
@@ -417,12 +417,12 @@ def _score_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) 
     return scores
 
 
-def highest_is_best(_plugin: Plugin, _pod: Pod, nodes: NodeTable, scores: Scores, _state: Any) -> Ints:
+def highest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
     """A ``normalize_score``: the highest score becomes 100, the lowest 0; all equal, all 100."""
     return _spread(scores, nodes.feasible, best=np.max)
 
 
-def lowest_is_best(_plugin: Plugin, _pod: Pod, nodes: NodeTable, scores: Scores, _state: Any) -> Ints:
+def lowest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
     """A ``normalize_score``: the lowest score becomes 100, the highest 0; all equal, all 100."""
     return _spread(scores, nodes.feasible, best=np.min)
 

@@ -178,7 +178,7 @@ class GivesRaw(Gives):
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
         return np.array([{"a": 1.5, "b": -7.25, "c": np.nan}[name] for name in nodes.names])
 
-    normalize_score = lowest_is_best  # type: ignore[assignment]
+    normalize_score = lowest_is_best
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         yield Reject(rows(nodes, "c"), "has no score")
@@ -463,7 +463,7 @@ class Promised(First):
 
 
 class Half(Plugin):
-    normalize_score = highest_is_best  # type: ignore[assignment]
+    normalize_score = highest_is_best
 
 
 class CannotStart(Plugin):
