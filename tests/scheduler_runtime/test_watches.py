@@ -96,12 +96,13 @@ async def serving(script: Script) -> AsyncIterator[Client]:
     app.router.add_get("/api/v1/nodes", script.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    async with Client(Credentials(f"http://{host}:{port}"), "test") as client:
-        yield client
-    await runner.cleanup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        async with Client(Credentials(f"http://{host}:{port}"), "test") as client:
+            yield client
+    finally:
+        await runner.cleanup()
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,100 @@
+"""Requests to an API server: what is sent, and what each kind of failure becomes."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.credentials import Credentials, FileToken
+from scheduler_runtime.throttle import Throttle
+from tests.support.scripted import Script, hangs, refuses, resets, says, serving
+
+
+async def test_a_body_goes_as_json_and_comes_back_as_bytes() -> None:
+    script = Script([says({"b": 2})])
+    async with serving(script) as client:
+        answer = await client.request("PATCH", "/x", body={"a": 1}, content_type="application/merge-patch+json")
+    assert answer == b'{"b": 2}'
+    assert (script.asked[0].body, script.asked[0].content_type) == ({"a": 1}, "application/merge-patch+json")
+
+
+async def test_a_refusal_brings_status_reason_and_the_servers_words() -> None:
+    async with serving(Script([refuses(409, "Conflict", "somebody was faster", **{"Retry-After": "7"})])) as client:
+        with pytest.raises(ApiError, match="409 Conflict: somebody was faster") as caught:
+            await client.request("GET", "/x")
+    assert (caught.value.status, caught.value.reason, caught.value.retry_after) == (409, "Conflict", 7)
+
+
+async def test_an_answer_cut_off_may_have_been_carried_out() -> None:
+    async with serving(Script([resets])) as client:
+        with pytest.raises(NoAnswerError) as caught:
+            await client.request("POST", "/x", body={})
+    assert caught.value.sent
+
+
+async def test_no_answer_in_time_may_have_been_carried_out() -> None:
+    async with serving(Script([hangs])) as client:
+        with pytest.raises(NoAnswerError, match="no answer in time") as caught:
+            await client.request("POST", "/x", seconds=0.1)
+    assert caught.value.sent
+
+
+async def test_a_refused_token_is_read_again_and_the_request_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old")
+    source = FileToken(file)
+    assert source.token() == "old"
+    file.write_text("new")
+    script = Script([refuses(401), says({})])
+    async with serving(script, source=source) as client:
+        await client.request("GET", "/x")
+    assert [asked.authorization for asked in script.asked] == ["Bearer old", "Bearer new"]
+
+
+async def test_a_token_that_stays_refused_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    file = tmp_path / "token"
+    file.write_text("bad")
+    script = Script([refuses(401)] * 6)
+    async with serving(script, source=FileToken(file)) as client:
+        for _ in range(3):
+            with pytest.raises(ApiError):
+                await client.request("GET", "/x")
+        await client.request("GET", "/x")
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert "refuses our credentials (401)" in caplog.records[0].getMessage()
+
+
+async def test_a_token_that_cannot_be_read_is_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with Client(Credentials("http://127.0.0.1:9", source=FileToken(tmp_path / "none")), "tests") as client:
+        with pytest.raises(NoAnswerError, match="cannot read the token"):
+            await client.request("GET", "/x")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path}/none: cannot read the token: No such file or directory"
+    ]
+
+
+async def test_a_server_with_a_path_keeps_it() -> None:
+    script = Script()
+    async with (
+        serving(script) as client,
+        Client(Credentials(f"{client.server}/clusters/one"), "tests") as below,
+    ):
+        await below.request("GET", "/api/v1/pods")
+    assert script.asked[0].path == "/clusters/one/api/v1/pods"
+
+
+def test_a_throttle_lets_a_burst_through_and_then_spaces_requests() -> None:
+    now = [0.0]
+    throttle = Throttle(10, 3, clock=lambda: now[0])
+    assert [round(throttle.reserve(), 3) for _ in range(5)] == [0, 0, 0, 0.1, 0.2]
+    now[0] = 10.0
+    assert [round(throttle.reserve(), 3) for _ in range(4)] == [0, 0, 0, 0.1]
+
+
+def test_a_negative_rate_is_no_limit() -> None:
+    throttle = Throttle(-1, 0)
+    assert {throttle.reserve() for _ in range(1000)} == {0.0}

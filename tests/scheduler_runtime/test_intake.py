@@ -1,0 +1,222 @@
+"""What a change in the cluster does to the cache and to the pods that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler_runtime.api import Action, ClusterEvent, Event
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.intake import Intake, node_actions, pod_actions
+from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.testing import node, pod
+from scheduler_runtime.watches import Change
+from scheduler_runtime.wire import Node, Pod, Taint
+
+
+@dataclass
+class Profile:
+    """One plugin that hears of everything and keeps what it heard."""
+
+    heard: list[Event] = field(default_factory=list)
+
+    def pre_enqueue(self, pod: Pod) -> None:
+        return None
+
+    def sort_key(self, entry: Any) -> float:
+        return float(entry.added_at)
+
+    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
+        return {"All": (ClusterEvent("*", Action.ALL),)}
+
+    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+        self.heard.append(event)
+        return True
+
+
+class Intaken:
+    """An intake, and everything behind it. One pod is parked, so that events have somebody to wake."""
+
+    def __init__(self) -> None:
+        self.profile = Profile()
+        self.cache = Cache()
+        self.pending = Pending({"ours": self.profile})
+        self.gone: list[str] = []
+        self.intake = Intake(
+            self.cache, self.pending, {"ours"}, on_gone=lambda pod: self.gone.append(pod.name), clock=lambda: 0.0
+        )
+        self.pending.add(ours("parked"), "ours", -100)
+        self.park()
+
+    def park(self) -> None:
+        self.pending.activate(["uid-of-parked"], -100)
+        while entry := self.pending.take(-100):
+            self.pending.park(entry.uid, ["All"], -100)
+
+    def see(self, old: Pod | None, new: Pod | None) -> None:
+        self.intake.pod(Change(old, new))
+
+    def see_node(self, old: Node | None, new: Node | None) -> None:
+        self.intake.node(Change(old, new))
+
+    @property
+    def happened(self) -> list[tuple[str, Action]]:
+        return [(event.resource, event.action) for event in self.profile.heard]
+
+    def entry(self, name: str) -> Entry | None:
+        return next((entry for entry in self.pending.entries() if entry.pod.name == name), None)
+
+
+def ours(name: str = "a", **spec: Any) -> Pod:
+    return pod(name, {"cpu": "1"}, schedulerName="ours", **spec)
+
+
+def on(node_name: str, one: Pod) -> Pod:
+    return replace(one, spec=replace(one.spec, node_name=node_name))
+
+
+@pytest.fixture
+def there() -> Intaken:
+    return Intaken()
+
+
+def test_an_unbound_pod_of_ours_waits_and_wakes_nobody(there: Intaken) -> None:
+    there.see(None, ours())
+    entry = there.entry("a")
+    assert entry is not None
+    assert entry.place is Place.ACTIVE
+    assert there.happened == []
+
+
+def test_an_unbound_pod_of_another_scheduler_is_none_of_our_business(there: Intaken) -> None:
+    there.see(None, pod("b", {"cpu": "1"}))
+    assert (there.entry("b"), len(there.cache), there.happened) == (None, 0, [])
+
+
+def test_a_bound_pod_of_another_scheduler_counts_on_its_node(there: Intaken) -> None:
+    there.see_node(None, node("n"))
+    there.see(None, on("n", pod("b", {"cpu": "1"})))
+    assert int(there.cache.table.requested("cpu")[0]) == 1000
+
+
+def test_a_pod_bound_by_anybody_leaves_the_queue_and_confirms(there: Intaken) -> None:
+    there.see(None, ours())
+    there.cache.assume(ours(), "n")
+    there.see(ours(), on("n", ours()))
+    assert there.entry("a") is None
+    assert not there.cache.is_assumed("uid-of-a")
+    assert there.happened == [("Pod", Action.ADD)]
+
+
+def test_a_pod_that_ends_gives_back_its_room_and_wakes_the_others(there: Intaken) -> None:
+    there.see(None, on("n", ours()))
+    there.park()
+    there.profile.heard.clear()
+    there.see(on("n", ours()), None)
+    assert (len(there.cache), there.gone) == (0, ["a"])
+    assert there.happened == [("Pod", Action.DELETE)]
+    parked = there.entry("parked")
+    assert parked is not None
+    assert parked.place is Place.ACTIVE
+
+
+def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Intaken) -> None:
+    there.see(None, ours())
+    there.cache.assume(ours(), "n")
+    there.see(ours(), None)
+    assert (len(there.cache), there.entry("a"), there.gone) == (0, None, ["a"])
+    assert there.happened == [("Pod", Action.DELETE)]
+
+
+def test_a_waiting_pod_that_is_deleted_wakes_nobody(there: Intaken) -> None:
+    there.see(None, ours())
+    there.see(ours(), None)
+    assert (there.entry("a"), there.happened) == (None, [])
+
+
+def test_a_pod_made_again_under_its_name_is_another_pod(there: Intaken) -> None:
+    again = replace(ours(), metadata=replace(ours().metadata, uid="second"))
+    there.see(None, on("n", ours()))
+    there.see(on("n", ours()), None)
+    there.see(None, again)
+    entry = there.entry("a")
+    assert entry is not None
+    assert (entry.uid, entry.attempts, len(there.cache)) == ("second", 0, 0)
+
+
+def test_a_pod_that_is_being_deleted_is_not_taken_in(there: Intaken) -> None:
+    leaving = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    there.see(None, leaving)
+    assert there.entry("a") is None
+
+
+def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Intaken) -> None:
+    parked = ours("parked")
+    tolerant = ours("parked", tolerations=[{"operator": "Exists"}])
+    there.see(parked, tolerant)
+    assert there.happened == [("Pod", Action.UPDATE_POD_TOLERATION)]
+    entry = there.entry("parked")
+    assert entry is not None
+    assert (entry.place, entry.pod) == (Place.ACTIVE, tolerant)
+
+
+def test_a_change_that_matters_to_nobody_wakes_nobody(there: Intaken) -> None:
+    there.see_node(None, node("n"))
+    there.park()
+    there.profile.heard.clear()
+    there.see_node(node("n"), node("n"))
+    there.see(ours("parked"), ours("parked"))
+    assert there.happened == []
+
+
+def test_a_removed_node_is_no_row_any_more(there: Intaken) -> None:
+    there.see_node(None, node("n"))
+    there.park()
+    there.see_node(node("n"), None)
+    assert (len(there.cache.table), there.happened) == (0, [("Node", Action.ADD), ("Node", Action.DELETE)])
+
+
+TAINT = Taint(key="k", effect="NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("new", "action"),
+    [
+        (node("n"), Action(0)),
+        (node("n", cpu="8"), Action.UPDATE_NODE_ALLOCATABLE),
+        (node("n", labels={"zone": "a"}), Action.UPDATE_NODE_LABEL),
+        (node("n", taints=[TAINT]), Action.UPDATE_NODE_TAINT),
+        (node("n", unschedulable=True), Action.UPDATE_NODE_TAINT),
+        (node("n", cpu="8", taints=[TAINT]), Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_TAINT),
+    ],
+)
+def test_actions_of_a_node(new: Node, action: Action) -> None:
+    assert node_actions(node("n"), new) == action
+
+
+GATED = ours(schedulingGates=[{"name": "wait"}])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "action"),
+    [
+        (ours(), ours(), Action(0)),
+        (ours(), ours(tolerations=[{"key": "k"}]), Action.UPDATE_POD_TOLERATION),
+        (GATED, ours(), Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        (GATED, ours(schedulingGates=[{"name": "other"}]), Action(0)),
+        (pod("a", {"cpu": "2"}), pod("a", {"cpu": "1"}), Action.UPDATE_POD_SCALE_DOWN),
+        (pod("a", {"cpu": "1"}), pod("a", {"cpu": "2"}), Action(0)),
+        (pod("a", {"cpu": "1"}), pod("a", {"cpu": "one"}), Action(0)),
+    ],
+)
+def test_actions_of_a_pod(old: Pod, new: Pod, action: Action) -> None:
+    assert pod_actions(old, new) == action
+
+
+def test_a_label_is_an_action_of_its_own() -> None:
+    labelled = replace(ours(), metadata=replace(ours().metadata, labels={"app": "x"}))
+    assert pod_actions(ours(), labelled) == Action.UPDATE_POD_LABEL

@@ -1,0 +1,101 @@
+"""A server that answers by a script and remembers what it was asked: for what a real API server does rarely."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from scheduler_runtime.client import Client
+from scheduler_runtime.credentials import Credentials
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def says(body: Any, status: int = 200) -> Answer:
+    """Answer with ``body`` as JSON."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response(body, status=status)
+
+    return answer
+
+
+def refuses(status: int, reason: str = "", message: str = "no", **headers: str) -> Answer:
+    """Answer as the API server refuses."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"reason": reason, "message": message}, status=status, headers=headers)
+
+    return answer
+
+
+async def resets(request: web.Request) -> web.StreamResponse:
+    """Close the connection without an answer."""
+    if request.transport:
+        request.transport.abort()
+    return web.Response()
+
+
+async def hangs(request: web.Request) -> web.StreamResponse:
+    """Never answer."""
+    await asyncio.sleep(3600)
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request."""
+
+    method: str
+    path: str
+    body: Any
+    content_type: str
+    authorization: str
+
+
+@dataclass
+class Script:
+    """What the server answers, in order, and then always ``otherwise``."""
+
+    answers: list[Answer] = field(default_factory=list)
+    otherwise: Answer = field(default_factory=lambda: says({}))
+    asked: list[Asked] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        text = await request.text()
+        self.asked.append(
+            Asked(
+                request.method,
+                request.path,
+                json.loads(text) if text else None,
+                request.content_type,
+                request.headers.get("Authorization", ""),
+            )
+        )
+        answer = self.answers.pop(0) if self.answers else self.otherwise
+        return await answer(request)
+
+    def requests(self, method: str) -> list[Asked]:
+        return [each for each in self.asked if each.method == method]
+
+
+@contextlib.asynccontextmanager
+async def serving(script: Script, **credentials: Any) -> AsyncIterator[Client]:
+    """Serve ``script``, and give a client that speaks to it."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", script.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        async with Client(Credentials(f"http://{host}:{port}", **credentials), "tests") as client:
+            yield client
+    finally:
+        await runner.cleanup()
