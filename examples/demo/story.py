@@ -93,7 +93,8 @@ def once(kubectl: Kubectl, console: Console, timeout: float) -> int:
         console.print(evidence(scene))
         return 0
     console.print(f"[red]Not every pod was placed by {PROFILE} within {timeout:.0f} s.[/red] {scene.profile}")
-    console.print(kubectl("get", "events", "--all-namespaces", "--field-selector=type=Warning"), highlight=False)
+    for question in (("pods", "--output=wide"), ("events", "--field-selector=type=Warning,involvedObject.kind=Pod")):
+        console.print(kubectl("get", *question, "--all-namespaces"), highlight=False, soft_wrap=True)
     return 1
 
 

@@ -99,7 +99,8 @@ class World:
         """Objects, events and logs, for whoever has to find out why a story failed."""
         looks = [
             ("get", "schedulerprofiles", "--output=yaml"),
-            ("get", "pods,leases,deployments", "--all-namespaces", "--output=wide"),
+            ("get", "pods,deployments", "--all-namespaces", "--output=wide"),
+            ("get", "leases", f"--namespace={NAMESPACE}"),
             ("get", "events", "--all-namespaces", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
         ]
         return "\n\n".join(f"$ kubectl {' '.join(look)}\n{self.kubectl(*look)[-6000:]}" for look in looks)
