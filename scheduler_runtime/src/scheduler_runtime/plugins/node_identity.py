@@ -9,7 +9,7 @@ import numpy as np
 
 from ..api import QUEUE, SKIP, Answer, Event, NodeTable, Plugin, Pod, Reject, Taint
 from ..catalog import in_tree
-from .tolerations import tolerates
+from ..matching import tolerates
 
 CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 

@@ -24,13 +24,13 @@ from ..api import (
     Reject,
     Restrict,
     Scores,
+    share_of_the_largest,
 )
 from ..catalog import in_tree
 from ..catalog.args import NodeAffinityArgs
+from ..matching import is_sound, labelled_rows, matches, matching_rows, problem_in, term_rows
 from ..wire import NodeAffinity as Affinity
 from ..wire import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
-from .normalising import share_of_the_largest
-from .selectors import is_sound, labelled_rows, matches, matching_rows, problem_in, term_rows
 
 _POD = "node(s) didn't match Pod's node affinity/selector"
 _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

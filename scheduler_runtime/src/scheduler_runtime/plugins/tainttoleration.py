@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..api import QUEUE, SKIP, Answer, Event, Ints, NodeTable, Plugin, Pod, Reject, Scores
+from ..api import QUEUE, SKIP, Answer, Event, Ints, NodeTable, Plugin, Pod, Reject, Scores, share_of_the_largest
 from ..catalog import in_tree
-from .normalising import share_of_the_largest
-from .tolerations import discouragements, keeps_away
+from ..matching import discouragements, keeps_away
 
 
 class TaintToleration(Plugin):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..api import Mask, Node, NodeTable
 from ..catalog.checks import field_problem, label_problem, parse_int64
-from ..wire import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from ..table import Mask, NodeTable
+from ..wire import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 
 def is_sound(term: NodeSelectorTerm) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import (
+from ...api import (
     MAX_SCORE,
     QUEUE,
     SKIP,
@@ -23,10 +23,10 @@ from ..api import (
     Reject,
     Scores,
 )
-from ..catalog import Version, in_tree
-from ..catalog.args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs
-from ..catalog.names import is_extended_resource
-from ..table import offered_by
+from ...catalog import Version, in_tree
+from ...catalog.args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs
+from ...catalog.names import is_extended_resource
+from ...table import offered_by
 from .allocation import balance, loads_of, strategy_of
 
 Needs = Sequence[tuple[str, int]]

@@ -1,70 +1,20 @@
-"""The plugin contract: what a plugin is given, what it may answer, and what each answer causes.
-
-A plugin decides over all nodes at once. Every array it sees or returns has one row per node, in the table's order;
-the framework owns which rows are still in play, and ignores what is said about the others.
-"""
+"""What a plugin is given, what it may answer, and what each answer causes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, MutableMapping
+from collections.abc import Coroutine, Hashable, Iterable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
 from typing import Any, ClassVar, Final, Literal, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-from .catalog import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
-from .catalog.declaration import UNPOINTED_HOOKS
-from .table import Ints, LabelColumn, Mask, NodeTable
-from .wire import Node, Pod, QuantityError, Requests, Taint, Toleration
-
-__all__ = [
-    "ALLOW",
-    "CLEAR",
-    "MAX_SCORE",
-    "PARALLEL",
-    "QUEUE",
-    "SERIAL",
-    "SKIP",
-    "Action",
-    "Answer",
-    "Binds",
-    "ClusterEvent",
-    "Cycle",
-    "Declaration",
-    "Event",
-    "Handle",
-    "Ints",
-    "LabelColumn",
-    "Mask",
-    "Node",
-    "NodePlugin",
-    "NodeTable",
-    "Nomination",
-    "Plugin",
-    "PluginArgs",
-    "Pod",
-    "QuantityError",
-    "QueueEntry",
-    "Reject",
-    "Requests",
-    "Restrict",
-    "Rule",
-    "Scores",
-    "Taint",
-    "Toleration",
-    "Verdicts",
-    "Wait",
-    "WaitingPod",
-    "Watch",
-    "declaration_of",
-    "highest_is_best",
-    "hooks_of",
-    "lowest_is_best",
-]
+from ..catalog import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from ..catalog.declaration import UNPOINTED_HOOKS
+from ..table import Ints, Mask, NodeTable
+from ..wire import Pod
 
 MAX_SCORE: Final = 100
 """The best normalised score. The worst is 0."""
@@ -375,67 +325,6 @@ def hooks_of(plugin: type[Plugin]) -> frozenset[str]:
     return frozenset(
         hook for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS) if getattr(plugin, hook) is not getattr(Plugin, hook)
     )
-
-
-class NodePlugin(Plugin):
-    """The form to begin with: a plugin that looks at one node at a time.
-
-    Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters.
-    """
-
-    def filter_node(self, pod: Pod, node: Node) -> str | None:
-        """Why ``pod`` cannot be on ``node``; None when it can."""
-        raise NotImplementedError
-
-    def score_node(self, pod: Pod, node: Node) -> float:
-        """How good ``node`` is for ``pod``; the highest becomes 100, the lowest 0."""
-        raise NotImplementedError
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.filter_node is not NodePlugin.filter_node:
-            cls.filter = _filter_by_node  # type: ignore[method-assign, assignment]
-        if cls.score_node is not NodePlugin.score_node:
-            cls.score = _score_by_node  # type: ignore[method-assign, assignment]
-            cls.normalize_score = highest_is_best  # type: ignore[method-assign]
-
-
-def _filter_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
-    rejected: dict[str, Mask] = {}
-    for row in np.flatnonzero(nodes.feasible):
-        reason = plugin.filter_node(pod, nodes.node(int(row)))
-        if reason is not None:
-            rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
-    for reason, rows in rejected.items():
-        yield Reject(rows, reason)
-
-
-def _score_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Scores:
-    scores = np.zeros(len(nodes), np.float64)
-    for row in np.flatnonzero(nodes.feasible):
-        scores[row] = plugin.score_node(pod, nodes.node(int(row)))
-    return scores
-
-
-def highest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
-    """A ``normalize_score``: the highest score becomes 100, the lowest 0; all equal, all 100."""
-    return _spread(scores, nodes.feasible, best=np.max)
-
-
-def lowest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
-    """A ``normalize_score``: the lowest score becomes 100, the highest 0; all equal, all 100."""
-    return _spread(scores, nodes.feasible, best=np.min)
-
-
-def _spread(scores: Scores, feasible: Mask, best: Callable[[Scores], Any]) -> Ints:
-    inside = scores[feasible]
-    low, high = inside.min(), inside.max()
-    normalised = np.full(len(scores), MAX_SCORE, np.int64)
-    if high > low:
-        worst = low if best is np.max else high
-        share = np.abs(inside - worst) / (high - low)
-        normalised[feasible] = (share * MAX_SCORE).astype(np.int64)
-    return normalised
 
 
 def declaration_of(plugin: type[Plugin]) -> Declaration:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import MAX_SCORE, Ints, NodeTable
-from ..catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from ..catalog.names import is_scalar_resource
+from ...api import MAX_SCORE, Ints, NodeTable
+from ...catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from ...catalog.names import is_scalar_resource
 
 _HIGHEST_CUSTOM_SCORE = 10
 

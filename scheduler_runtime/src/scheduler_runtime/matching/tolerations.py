@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..api import Taint, Toleration
+from ..wire import Taint, Toleration
 
 Tolerations = tuple[Toleration, ...]
 

@@ -1,0 +1,82 @@
+"""The plugin contract: what a plugin is given, what it may answer, and what each answer causes.
+
+A plugin decides over all nodes at once. Every array it sees or returns has one row per node, in the table's order;
+the framework owns which rows are still in play, and ignores what is said about the others.
+"""
+
+from ..catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from ..table import Ints, LabelColumn, Mask, NodeTable
+from ..wire import Node, Pod, QuantityError, Requests, Taint, Toleration
+from .contract import (
+    ALLOW,
+    CLEAR,
+    MAX_SCORE,
+    PARALLEL,
+    QUEUE,
+    SERIAL,
+    SKIP,
+    Answer,
+    Binds,
+    Cycle,
+    Event,
+    Handle,
+    Nomination,
+    Plugin,
+    QueueEntry,
+    Reject,
+    Restrict,
+    Scores,
+    Verdicts,
+    Wait,
+    WaitingPod,
+    declaration_of,
+    hooks_of,
+)
+from .node_plugin import NodePlugin
+from .normalising import highest_is_best, lowest_is_best, share_of_the_largest
+
+__all__ = [
+    "ALLOW",
+    "CLEAR",
+    "MAX_SCORE",
+    "PARALLEL",
+    "QUEUE",
+    "SERIAL",
+    "SKIP",
+    "Action",
+    "Answer",
+    "Binds",
+    "ClusterEvent",
+    "Cycle",
+    "Declaration",
+    "Event",
+    "Handle",
+    "Ints",
+    "LabelColumn",
+    "Mask",
+    "Node",
+    "NodePlugin",
+    "NodeTable",
+    "Nomination",
+    "Plugin",
+    "PluginArgs",
+    "Pod",
+    "QuantityError",
+    "QueueEntry",
+    "Reject",
+    "Requests",
+    "Restrict",
+    "Rule",
+    "Scores",
+    "Taint",
+    "Toleration",
+    "Verdicts",
+    "Wait",
+    "WaitingPod",
+    "Watch",
+    "declaration_of",
+    "highest_is_best",
+    "hooks_of",
+    "lowest_is_best",
+    "share_of_the_largest",
+]

@@ -1,0 +1,53 @@
+"""The form of a plugin to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..table import Mask, NodeTable
+from ..wire import Node, Pod
+from .contract import Plugin, Reject, Scores
+from .normalising import highest_is_best
+
+
+class NodePlugin(Plugin):
+    """The form to begin with: a plugin that looks at one node at a time.
+
+    Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters.
+    """
+
+    def filter_node(self, pod: Pod, node: Node) -> str | None:
+        """Why ``pod`` cannot be on ``node``; None when it can."""
+        raise NotImplementedError
+
+    def score_node(self, pod: Pod, node: Node) -> float:
+        """How good ``node`` is for ``pod``; the highest becomes 100, the lowest 0."""
+        raise NotImplementedError
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.filter_node is not NodePlugin.filter_node:
+            cls.filter = _filter_by_node  # type: ignore[method-assign, assignment]
+        if cls.score_node is not NodePlugin.score_node:
+            cls.score = _score_by_node  # type: ignore[method-assign, assignment]
+            cls.normalize_score = highest_is_best  # type: ignore[method-assign]
+
+
+def _filter_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
+    rejected: dict[str, Mask] = {}
+    for row in np.flatnonzero(nodes.feasible):
+        reason = plugin.filter_node(pod, nodes.node(int(row)))
+        if reason is not None:
+            rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
+    for reason, rows in rejected.items():
+        yield Reject(rows, reason)
+
+
+def _score_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Scores:
+    scores = np.zeros(len(nodes), np.float64)
+    for row in np.flatnonzero(nodes.feasible):
+        scores[row] = plugin.score_node(pod, nodes.node(int(row)))
+    return scores

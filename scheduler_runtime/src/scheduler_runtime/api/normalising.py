@@ -1,0 +1,45 @@
+"""Ways to bring scores to 0..100: as ``normalize_score`` of a plugin, or from within one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..table import Ints, Mask, NodeTable
+from ..wire import Pod
+from .contract import MAX_SCORE, Plugin, Scores
+
+
+def highest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
+    """A ``normalize_score``: the highest score becomes 100, the lowest 0; all equal, all 100."""
+    return _spread(scores, nodes.feasible, best=np.max)
+
+
+def lowest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
+    """A ``normalize_score``: the lowest score becomes 100, the highest 0; all equal, all 100."""
+    return _spread(scores, nodes.feasible, best=np.min)
+
+
+def _spread(scores: Scores, feasible: Mask, best: Callable[[Scores], Any]) -> Ints:
+    inside = scores[feasible]
+    low, high = inside.min(), inside.max()
+    normalised = np.full(len(scores), MAX_SCORE, np.int64)
+    if high > low:
+        worst = low if best is np.max else high
+        share = np.abs(inside - worst) / (high - low)
+        normalised[feasible] = (share * MAX_SCORE).astype(np.int64)
+    return normalised
+
+
+def share_of_the_largest(scores: Scores, feasible: Mask, *, reverse: bool = False) -> Ints:
+    """Upstream's way: each score in hundredths of the largest feasible one, rounded down.
+
+    On ``reverse`` it is counted from the other end: the largest becomes 0.
+    """
+    largest = int(scores.max(initial=0, where=feasible)) if np.count_nonzero(scores) else 0
+    if largest <= 0:
+        return np.full(len(scores), MAX_SCORE if reverse else 0, np.int64)
+    shares: Ints = MAX_SCORE * scores // largest
+    return MAX_SCORE - shares if reverse else shares

@@ -1,0 +1,16 @@
+"""Kubernetes' ways of matching, over all nodes at once and for one: node selectors, taints and tolerations."""
+
+from .selectors import is_sound, labelled_rows, matches, matching_rows, problem_in, term_rows
+from .tolerations import discouragements, keeps_away, tolerates
+
+__all__ = [
+    "discouragements",
+    "is_sound",
+    "keeps_away",
+    "labelled_rows",
+    "matches",
+    "matching_rows",
+    "problem_in",
+    "term_rows",
+    "tolerates",
+]
