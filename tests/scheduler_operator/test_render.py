@@ -236,6 +236,33 @@ def test_all_mistakes_are_told_at_once() -> None:
     }
 
 
+def test_problems_of_different_kinds_are_told_together_under_the_most_telling_word() -> None:
+    found = problems(
+        profile(
+            plugins={"score": {"enabled": [{"name": "Nonsense"}]}},
+            pluginConfig=[
+                {"name": "NodeAffinity", "ref": "absent"},
+                {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Most"}}},
+                {"name": "NodeName"},
+            ],
+        )
+    )
+    assert found.reason == "PluginUnknown"
+    assert {problem.path for problem in found.problems} == {
+        "spec.plugins.score.enabled[0].name",
+        "spec.pluginConfig[0].ref",
+        "spec.pluginConfig[1].args.scoringStrategy.type",
+        "spec.pluginConfig[2]",
+    }
+
+
+def test_an_extension_point_that_the_version_does_not_have_is_a_mistake() -> None:
+    plugins = {"podGroupPostFilter": {"enabled": [{"name": "DefaultPreemption"}]}}
+    assert "has no such extension point" in str(problems(profile(plugins=plugins)))
+    newer = profile(plugins=plugins, scheduler={"kubernetesVersion": "1.37"})
+    assert rendered(newer).version == Version(1, 37)
+
+
 def test_the_name_of_the_clusters_own_scheduler_has_to_be_asked_for() -> None:
     assert "replacesDefaultScheduler" in str(problems(profile("default-scheduler")))
     asked_for = rendered(profile("default-scheduler", replacesDefaultScheduler=True))

@@ -63,18 +63,24 @@ def render(profile: Authored, plugin_configs: PluginConfigs, namespace: str, ver
     spec = read(ProfileSpec, profile.spec)
     if isinstance(spec, Problems):
         return spec
-    if mistakes := tuple(_mistakes(profile, spec, plugin_configs)):
-        return Problems("Invalid", mistakes)
-    if missing := tuple(_missing(spec, plugin_configs)):
-        return Problems("PluginConfigMissing", missing)
     scheduler = spec.scheduler or Scheduler()
     version = Version.parse(scheduler.kubernetes_version) if scheduler.kubernetes_version else version
-    if strange := tuple(_unknown(spec, version)):
-        return Problems("PluginUnknown", strange)
-    document = _document(profile, spec, plugin_configs, namespace)
-    if isinstance(document, Problems):
-        return document
-    return _expanded(spec, scheduler, document, version)
+    mistakes, missing = tuple(_mistakes(profile, spec, plugin_configs)), tuple(_missing(spec, plugin_configs))
+    outcome = _expanded(spec, scheduler, _document(profile, spec, plugin_configs, namespace), version)
+    more = outcome.problems if isinstance(outcome, Problems) else ()
+    if mistakes or missing or isinstance(outcome, Problems):
+        return Problems(_reason(spec, version, bool(missing)), (*mistakes, *missing, *more))
+    return outcome
+
+
+def _reason(spec: ProfileSpec, version: Version, is_missing: bool) -> Reason:
+    """The one word for several problems: the most telling one."""
+    plugins = spec.plugins.model_dump(exclude_none=True) if spec.plugins else {}
+    enabled = [plugin["name"] for changes in plugins.values() for plugin in changes.get("enabled", ())]
+    configured = [entry.name for entry in spec.plugin_config or ()]
+    if not all(_exists(name, version) for name in (*enabled, *configured)):
+        return "PluginUnknown"
+    return "PluginConfigMissing" if is_missing else "Invalid"
 
 
 def read(model: type[AnyModel], written: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
@@ -133,17 +139,6 @@ def _missing(spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Probl
             yield Problem(f"spec.pluginConfig[{index}].ref", message)
 
 
-def _unknown(spec: ProfileSpec, version: Version) -> Iterator[Problem]:
-    plugins = spec.plugins.model_dump(by_alias=True, exclude_none=True) if spec.plugins else {}
-    for point, changes in plugins.items():
-        for index, plugin in enumerate(changes.get("enabled", ())):
-            if not _exists(plugin["name"], version):
-                yield Problem(f"spec.plugins.{point}.enabled[{index}].name", unknown(plugin["name"]))
-    for index, entry in enumerate(spec.plugin_config or ()):
-        if not _exists(entry.name, version):
-            yield Problem(f"spec.pluginConfig[{index}].name", unknown(entry.name))
-
-
 def _exists(plugin: str, version: Version) -> bool:
     return catalog.known(plugin, version) or catalog.find(plugin) is not None
 
@@ -185,11 +180,16 @@ def _profile(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> dic
 
 
 def _args(entry: PluginArgs, plugin_configs: PluginConfigs) -> Mapping[str, Any]:
-    given = plugin_configs[entry.ref].spec.get("args") if entry.ref else entry.args
-    return given or {}
+    if entry.ref:
+        return plugin_configs[entry.ref].spec.get("args") or {} if entry.ref in plugin_configs else {}
+    return entry.args or {}
 
 
-def _expanded(spec: ProfileSpec, scheduler: Scheduler, document: Document, version: Version) -> Rendered | Problems:
+def _expanded(
+    spec: ProfileSpec, scheduler: Scheduler, document: Document | Problems, version: Version
+) -> Rendered | Problems:
+    if isinstance(document, Problems):
+        return document
     effective = config.effective(document.profiles[0], version)
     if isinstance(effective, config.Problems):
         return Problems("Invalid", tuple(_as_written(problem.below("profiles[0]"), spec) for problem in effective))

@@ -23,6 +23,7 @@ EVERYTHING = profile(
         for point in (
             *("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve"),
             *("permit", "preBind", "bind", "postBind", "multiPoint"),
+            *("placementGenerate", "placementScore", "podGroupPostFilter"),
         )
     },
     pluginConfig=[{"name": "A", "args": {"any": {"thing": [1, None]}}}, {"name": "B", "ref": "b"}],

@@ -52,6 +52,9 @@ class Plugins(Model):
     pre_bind: PluginSet | None = Field(None, description="Called before a pod is bound.")
     bind: PluginSet | None = Field(None, description="Bind the pod to its node: at least one plugin.")
     post_bind: PluginSet | None = Field(None, description="Called after a pod was bound.")
+    placement_generate: PluginSet | None = Field(None, description="Propose where a group of pods may be placed.")
+    placement_score: PluginSet | None = Field(None, description="Prefer some of the places proposed for a group.")
+    pod_group_post_filter: PluginSet | None = Field(None, description="Called when a group of pods fits nowhere.")
     multi_point: PluginSet | None = Field(None, description="Every extension point that the plugin has.")
 
 

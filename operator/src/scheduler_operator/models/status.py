@@ -50,14 +50,6 @@ class EffectivePlugin(Model):
     weight: Int32 | None = Field(None, description="Its weight, where weights count.")
 
 
-class Warning(Model):  # noqa: A001 - the word that the status has for it
-    """Something that does not do what it seems to say."""
-
-    code: Annotated[str, Field(max_length=128)] = Field(description="One word for what was found.")
-    path: Annotated[str, Field(max_length=1024)] = Field(description="Where it was found.")
-    message: Annotated[str, Field(max_length=4096)] = Field(description="What it means, and what to do.")
-
-
 class ProfileStatus(Model):
     """What became of a SchedulerProfile."""
 
@@ -75,10 +67,6 @@ class ProfileStatus(Model):
         ]
         | None
     ) = Field(None, description="The plugins that run at each extension point, in order, with their final weights.")
-    warnings: (
-        Annotated[list[Warning], Field(max_length=64, json_schema_extra={"x-kubernetes-list-type": "atomic"})] | None
-    ) = Field(None, description="What in the profile does not do what it seems to say.")
-    warning_count: Int32 | None = Field(None, description="How many warnings there are.")
     config_map: Annotated[str, Field(max_length=253)] | None = Field(
         None, description="The ConfigMap, in the operator's namespace, that holds the rendered document."
     )
