@@ -1,0 +1,342 @@
+"""From the queue to the node or back: the loop and the binder with a real framework, in memory up to HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler_runtime import binder, testing
+from scheduler_runtime.api import (
+    Answer,
+    Cycle,
+    Handle,
+    NodeTable,
+    Nomination,
+    Plugin,
+    Pod,
+    Reject,
+    Verdicts,
+    Wait,
+    WaitingPod,
+)
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.binds import FencedError, GoneError, TakenError
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.conditions import Conditions
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.framework import Services
+from scheduler_runtime.loop import Loop
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.pending import Pending, Place
+from tests.support.scripted import Script, serving
+
+GIVEN_BACK: list[str] = []
+HANDLES: list[Handle] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    GIVEN_BACK.clear()
+    HANDLES.clear()
+
+
+@dataclass
+class Binds:
+    """Binds; or waits first, or fails, as the test says for a pod's name."""
+
+    bound: list[tuple[str, str]] = field(default_factory=list)
+    hold: dict[str, asyncio.Event] = field(default_factory=dict)
+    trouble: dict[str, Exception] = field(default_factory=dict)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        if name in self.hold:
+            await self.hold[name].wait()
+        if name in self.trouble:
+            raise self.trouble[name]
+        self.bound.append((name, node))
+
+
+class Scene:
+    """One node of four cores, and everything between the queue and the API server."""
+
+    def __init__(self, script: Script, client: Any, *plugins: type[Plugin]) -> None:
+        self.script = script
+        self.binds = Binds()
+        self.cache = Cache()
+        self.cache.set_node(testing.node("n", cpu="4"))
+        self.outbox = Outbox()
+        self.recorder = Recorder(client, self.outbox, "host")
+        services = Services(self.binds, lambda *_: None, lambda _: None)
+        profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
+        frameworks = {"test": testing.framework(profile, *plugins, services=services)}
+        self.pending = Pending(frameworks, first_backoff=0.05, on_ready=lambda: self.loop.wake())
+        self.metrics = Metrics()
+        conditions = Conditions(client, self.outbox)
+        self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
+        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
+
+    def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:
+        pod = testing.pod(name, {"cpu": cpu}, schedulerName="test", **spec)
+        self.pending.add(pod, "test", asyncio.get_running_loop().time())
+        return pod
+
+    def place(self, pod: Pod) -> Place:
+        return next(entry.place for entry in self.pending.entries() if entry.uid == pod.uid)
+
+    @property
+    def cpu(self) -> int:
+        return int(self.cache.table.requested("cpu")[0])
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
+                await asyncio.sleep(0.005)
+
+    async def events(self) -> list[tuple[str, str]]:
+        await self.outbox.drain()
+        return [(each.body["reason"], each.body["note"]) for each in self.script.requests("POST")]
+
+    async def conditions(self) -> list[tuple[str, str]]:
+        await self.outbox.drain()
+        patches = [each.body["status"]["conditions"][0] for each in self.script.requests("PATCH")]
+        return [(patch["reason"], patch["message"]) for patch in patches]
+
+
+@contextlib.asynccontextmanager
+async def running(*plugins: type[Plugin]) -> AsyncIterator[Scene]:
+    script = Script()
+    async with serving(script) as client:
+        scene = Scene(script, client, *plugins)
+        tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
+        try:
+            yield scene
+            for task in tasks:
+                if task.done():
+                    task.result()
+        finally:
+            await scene.binder.finish(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_pod_gets_its_node_and_says_so() -> None:
+    async with running() as scene:
+        pod = scene.add("a")
+        await scene.until(lambda: scene.binds.bound)
+        assert scene.binds.bound == [("a", "n")]
+        assert await scene.events() == [("Scheduled", "Successfully assigned default/a to n")]
+        assert (scene.cpu, scene.cache.is_assumed(pod.uid), scene.place(pod)) == (1000, True, Place.BINDING)
+        assert 'scheduler_schedule_attempts_total{result="scheduled",profile="test"} 1' in scene.metrics.text()
+
+
+async def test_a_pod_that_fits_nowhere_is_parked_with_its_reasons() -> None:
+    async with running() as scene:
+        pod = scene.add("big", cpu="5")
+        text = "0/1 nodes are available: 1 Insufficient cpu."
+        assert await eventually_events(scene, 1) == [("FailedScheduling", text)]
+        assert await scene.conditions() == [("Unschedulable", text)]
+        assert scene.place(pod) is Place.PARKED
+        assert scene.cpu == 0
+
+
+async def test_what_one_pod_took_the_next_one_sees() -> None:
+    async with running() as scene:
+        first, second = scene.add("a", cpu="3"), scene.add("b", cpu="3")
+        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        assert scene.cache.is_assumed(first.uid)
+        assert scene.cpu == 3000
+
+
+async def test_refused_binding_gives_the_room_back() -> None:
+    async with running() as scene:
+        scene.binds.trouble["a"] = RuntimeError("the API server says no")
+        pod = scene.add("a")
+        ((reason, note),) = await eventually_events(scene, 1)
+        assert (reason, note) == (
+            "FailedScheduling",
+            'running Bind plugin "DefaultBinder": the API server says no',
+        )
+        assert (await scene.conditions())[0] == ("SchedulerError", note)
+        assert scene.cpu == 0
+        del scene.binds.trouble["a"]
+        await scene.until(lambda: scene.binds.bound)
+        assert scene.place(pod) is Place.BINDING
+
+
+async def test_a_failed_binding_wakes_those_whom_its_room_may_help() -> None:
+    async with running() as scene:
+        scene.binds.hold["a"] = asyncio.Event()
+        scene.add("a", cpu="3")
+        waiting = scene.add("b", cpu="3")
+        await scene.until(lambda: scene.place(waiting) is Place.PARKED)
+        scene.pending.remove("uid-of-a")
+        scene.binds.trouble["a"] = GoneError("deleted")
+        scene.binds.hold["a"].set()
+        await scene.until(lambda: scene.binds.bound == [("b", "n")])
+
+
+@pytest.mark.parametrize("error", [GoneError("x"), TakenError("x"), FencedError("x")])
+async def test_what_another_decided_is_not_reported_as_a_failure(error: Exception) -> None:
+    async with running() as scene:
+        scene.binds.trouble["a"] = error
+        pod = scene.add("a")
+        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        scene.pending.remove(pod.uid)
+        assert (await scene.events(), await scene.conditions(), scene.cpu) == ([], [], 0)
+
+
+async def test_a_confirmed_pod_is_not_forgotten_by_its_failed_binding() -> None:
+    async with running() as scene:
+        hold = scene.binds.hold["a"] = asyncio.Event()
+        pod = scene.add("a")
+        await scene.until(lambda: scene.cache.is_assumed(pod.uid))
+        scene.pending.remove(pod.uid)
+        scene.cache.add(replace(pod, spec=replace(pod.spec, node_name="n")))
+        scene.binds.trouble["a"] = TakenError("x")
+        hold.set()
+        await scene.until(lambda: not len(scene.binder))
+        assert scene.cpu == 1000
+
+
+async def eventually_events(scene: Scene, count: int) -> list[tuple[str, str]]:
+    await scene.until(lambda: len(scene.script.requests("POST")) >= count)
+    return await scene.events()
+
+
+class Breaks(Plugin):
+    """Fails for pods called broken."""
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterable[Reject]:
+        if pod.name == "broken":
+            raise ZeroDivisionError("a plugin's bug")
+        return ()
+
+
+async def test_a_plugin_that_fails_concerns_its_pod_alone() -> None:
+    async with running(Breaks) as scene:
+        broken = scene.add("broken", priority=9)
+        scene.add("a")
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
+        assert scene.place(broken) is Place.BACKOFF
+        notes = [note for reason, note in await scene.events() if reason == "FailedScheduling"]
+        assert set(notes) == {"plugin Breaks failed in filter: a plugin's bug"}
+
+
+class Holds(Plugin):
+    """Holds every pod until the test lets it go."""
+
+    def reserve(self, pod: Pod, node: str, state: Any) -> Reject | None:
+        return None
+
+    def unreserve(self, pod: Pod, node: str, state: Any) -> None:
+        GIVEN_BACK.append(pod.name)
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        HANDLES.append(self.handle)
+        return Wait(30)
+
+
+async def held(scene: Scene) -> WaitingPod:
+    """The pod that a permit holds, once its task waits."""
+    await scene.until(lambda: scene.binder._waiting)
+    (waiting,) = HANDLES[-1].waiting_pods()
+    return waiting
+
+
+async def test_a_held_pod_is_bound_when_it_is_let_go() -> None:
+    async with running(Holds) as scene:
+        pod = scene.add("a")
+        waiting = await held(scene)
+        assert (scene.place(pod), scene.binds.bound, scene.cpu) == (Place.IN_FLIGHT, [], 1000)
+        waiting.allow("Holds")
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
+        assert GIVEN_BACK == []
+
+
+async def test_a_held_pod_that_is_rejected_is_parked_and_gives_its_room_back() -> None:
+    async with running(Holds) as scene:
+        pod = scene.add("a")
+        (await held(scene)).reject("Holds", "its gang is not complete")
+        await scene.until(lambda: scene.place(pod) is Place.PARKED)
+        assert (scene.cpu, GIVEN_BACK) == (0, ["a"])
+        assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its gang is not complete.")]
+
+
+async def test_a_held_pod_that_is_deleted_gives_its_room_back_in_silence() -> None:
+    async with running(Holds) as scene:
+        pod = scene.add("a")
+        await held(scene)
+        scene.pending.remove(pod.uid)
+        scene.binder.cancel(pod)
+        await scene.until(lambda: not len(scene.binder))
+        assert (scene.cpu, GIVEN_BACK, await scene.events()) == (0, ["a"], [])
+
+
+async def test_held_pods_do_not_fill_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binder, "BACKLOG", 2)
+    async with running(Holds) as scene:
+        for name in ("a", "b", "c", "d"):
+            scene.add(name)
+        await scene.until(lambda: len(scene.binder._waiting) == 4)
+
+
+async def test_decisions_wait_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binder, "BACKLOG", 2)
+    async with running() as scene:
+        go = asyncio.Event()
+        scene.binds.hold = dict.fromkeys("abcd", go)
+        for name in "abcd":
+            scene.add(name)
+        await scene.until(lambda: len(scene.binder) == 2)
+        await asyncio.sleep(0.05)
+        assert len(scene.binder) == 2
+        go.set()
+        await scene.until(lambda: len(scene.binds.bound) == 4)
+
+
+async def test_finishing_waits_for_bindings_and_gives_up_the_late_ones() -> None:
+    async with running() as scene:
+        scene.binds.hold = {"a": asyncio.Event(), "b": asyncio.Event()}
+        scene.add("a")
+        scene.add("b")
+        await scene.until(lambda: len(scene.binder) == 2)
+        asyncio.get_running_loop().call_later(0.05, scene.binds.hold["a"].set)
+        await scene.binder.finish(0.3)
+        assert scene.binds.bound == [("a", "n")]
+        assert (len(scene.binder), scene.cpu) == (0, 1000)
+
+
+async def test_a_pod_that_is_being_deleted_is_left_alone() -> None:
+    async with running() as scene:
+        pod = testing.pod("a", schedulerName="test")
+        leaving = replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+        scene.pending.add(leaving, "test", 0)
+        assert await eventually_events(scene, 1) == [("FailedScheduling", "skip schedule deleting pod: default/a")]
+        assert (len(scene.pending), scene.binds.bound) == (0, [])
+
+
+class MakesRoom(Plugin):
+    """Makes room on the node by work that takes its time."""
+
+    def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Nomination:
+        async def work() -> None:
+            GIVEN_BACK.append(f"room for {pod.name}")
+
+        return Nomination("n", work())
+
+
+async def test_what_a_plugin_begins_to_make_room_is_done_and_the_node_is_nominated() -> None:
+    async with running(MakesRoom) as scene:
+        scene.add("big", cpu="5")
+        await scene.until(lambda: GIVEN_BACK == ["room for big"])
+        await scene.conditions()
+        (patch,) = scene.script.requests("PATCH")
+        assert patch.body["status"]["nominatedNodeName"] == "n"
