@@ -175,7 +175,7 @@ def test_a_missing_plugin_config_is_named() -> None:
             id="wrong-argument",
         ),
         pytest.param(
-            {"pluginConfig": [{"name": "X"}]}, "spec.pluginConfig[0]", "exactly one", id="neither-args-nor-ref"
+            {"pluginConfig": [{"name": "NodeName"}]}, "spec.pluginConfig[0]", "exactly one", id="neither-args-nor-ref"
         ),
         pytest.param({"replicas": 3}, "spec.replicas", "is not a field", id="field-that-does-not-exist"),
         pytest.param({"percentageOfNodesToScore": 101}, "spec.percentageOfNodesToScore", "100", id="beyond-its-bound"),

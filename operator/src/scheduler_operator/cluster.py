@@ -1,11 +1,13 @@
 """The cluster as the operator sees it: read what people wrote, apply what should be, prune what should not."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
 from scheduler_operator import drift, kinds
 from scheduler_operator.api import APPLY, JSON_PATCH, Api, ApiError
@@ -13,7 +15,7 @@ from scheduler_operator.authored import Authored
 from scheduler_operator.drift import FIELD_MANAGER
 from scheduler_operator.kinds import Kind, kind_of
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.names import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for
+from scheduler_operator.names import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for, generated_name
 from scheduler_operator.status import Status, dated
 from scheduler_runtime.catalog import Version
 
@@ -43,6 +45,19 @@ class Repair:
     fields: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an object was when we last applied to it, and what we applied: while both stay, nothing has to be done."""
+
+    uid: str
+    resource_version: str
+    digest: bytes
+
+    @classmethod
+    def to(cls, live: Object, digest: bytes) -> Self:
+        return cls(live["metadata"]["uid"], live["metadata"]["resourceVersion"], digest)
+
+
 class NameTakenError(Exception):
     """An object that has to be made exists already and belongs to somebody else."""
 
@@ -53,6 +68,7 @@ class Cluster:
     def __init__(self, api: Api, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
+        self._applied: dict[Identity, Applied] = {}
 
     async def version(self) -> Version:
         """The API server's Kubernetes version."""
@@ -153,7 +169,20 @@ class Cluster:
                 f"{names} exists already and was not made for this profile; delete it, or give the profile another name"
             )
 
+    def forget(self, profile: str) -> None:
+        """The profile is gone: there will be nothing to apply for it."""
+        name = generated_name(profile)
+        self._applied = {key: applied for key, applied in self._applied.items() if key[1] != name}
+
     async def _apply(self, wanted: Object, live: Object | None) -> Object:
+        digest = hashlib.sha256(json.dumps(wanted).encode()).digest()
+        if live is not None and self._applied.get(_identity(live)) == Applied.to(live, digest):
+            return live
+        applied = await self._apply_anew(wanted, live)
+        self._applied[_identity(applied)] = Applied.to(applied, digest)
+        return applied
+
+    async def _apply_anew(self, wanted: Object, live: Object | None) -> Object:
         path = kind_of(wanted).path(self._namespace, wanted["metadata"]["name"])
         if live is not None and _differs_for_ever(wanted, live):
             await self._delete(live)

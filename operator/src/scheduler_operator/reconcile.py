@@ -88,7 +88,8 @@ async def reconcile(name: str, operator: Operator) -> bool:
     plugin_configs = await operator.cluster.plugin_configs()
     operator.add(kinds.PLUGIN_CONFIG, _unaware(name, profile, plugin_configs))
     if profile is None:
-        return True  # its objects follow by owner reference
+        operator.cluster.forget(name)  # its objects follow by owner reference
+        return True
     if profile.spec.get("paused") is True:
         await operator.cluster.report(profile, status.paused(profile))
         return True
