@@ -1,0 +1,234 @@
+"""What is told to the API server about pods: the words, the shape, and never more than needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler_runtime import testing
+from scheduler_runtime.client import Client
+from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
+from scheduler_runtime.events import Recorder, cut
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.wire import Pod, PodCondition, PodStatus
+from tests.support.scripted import Script, refuses, says, serving
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+@contextlib.asynccontextmanager
+async def sending(script: Script, **options: Any) -> AsyncIterator[tuple[Client, Outbox]]:
+    async with serving(script) as client:
+        outbox = Outbox(**options)
+        task = asyncio.create_task(outbox.run())
+        try:
+            yield client, outbox
+            async with asyncio.timeout(10):
+                await outbox.drain()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def pod(name: str = "a", **condition: str) -> Pod:
+    made = testing.pod(name, schedulerName="berth")
+    return replace(made, status=PodStatus(conditions=(PodCondition(**condition),))) if condition else made
+
+
+async def test_an_event_has_upstreams_shape() -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        Recorder(client, outbox, "host").scheduled(pod(), "n")
+    (asked,) = script.asked
+    assert (asked.method, asked.path) == ("POST", EVENTS)
+    body = asked.body
+    assert re.fullmatch(r"a\.[0-9a-f]{16}", body["metadata"].pop("name"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body.pop("eventTime"))
+    assert body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": "default"},
+        "reportingController": "berth",
+        "reportingInstance": "berth-host",
+        "action": "Binding",
+        "reason": "Scheduled",
+        "type": "Normal",
+        "note": "Successfully assigned default/a to n",
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "default",
+            "name": "a",
+            "uid": "uid-of-a",
+            "resourceVersion": "",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("note", "written"),
+    [
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1020 + " ..."),
+        ("é" * 600, "é" * 510 + " ..."),
+    ],
+)
+def test_a_note_is_cut_to_what_an_event_holds(note: str, written: str) -> None:
+    assert cut(note) == written
+    assert len(cut(note).encode()) <= 1024
+
+
+async def test_the_same_failure_again_becomes_a_series() -> None:
+    script, now = Script(), [0.0]
+    async with sending(script) as (client, outbox):
+        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        for _ in range(5):
+            recorder.failed(pod(), "0/1 nodes are available: 1 Insufficient cpu.")
+            await outbox.drain()
+            now[0] += 10
+    first, second = script.asked
+    name = first.body["metadata"]["name"]
+    assert (second.method, second.path) == ("PATCH", f"{EVENTS}/{name}")
+    assert second.content_type == "application/merge-patch+json"
+    assert second.body["series"]["count"] == 2
+
+
+async def test_a_long_series_is_written_again_every_six_minutes() -> None:
+    script, now = Script(), [0.0]
+    async with sending(script) as (client, outbox):
+        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        for _ in range(40):
+            recorder.failed(pod(), "no")
+            await outbox.drain()
+            now[0] += 30
+    assert [asked.method for asked in script.asked] == ["POST", "PATCH", "PATCH", "PATCH", "PATCH"]
+    assert [asked.body["series"]["count"] for asked in script.asked[1:]] == [2, 14, 26, 38]
+
+
+async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
+    script, now = Script(), [0.0]
+    async with sending(script) as (client, outbox):
+        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        for note in ("one", "two"):
+            recorder.failed(pod(), note)
+        recorder.failed(pod("b"), "one")
+        now[0] = 361
+        recorder.failed(pod(), "one")
+    assert [asked.method for asked in script.asked] == ["POST"] * 4
+
+
+async def test_a_condition_says_why_a_pod_waits() -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        Conditions(client, outbox).unscheduled(pod(), UNSCHEDULABLE, "no room")
+    (asked,) = script.asked
+    assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
+    assert asked.content_type == "application/strategic-merge-patch+json"
+    assert asked.body["metadata"] == {"uid": "uid-of-a"}
+    (condition,) = asked.body["status"]["conditions"]
+    assert condition.pop("lastTransitionTime")
+    assert condition == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "no room",
+        "observedGeneration": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "patches"),
+    [
+        pytest.param(("False", "Unschedulable", "no room"), 0, id="said-already"),
+        pytest.param(("False", "Unschedulable", "no cpu"), 1, id="another-message"),
+        pytest.param(("False", "SchedulerError", "no room"), 1, id="another-reason"),
+    ],
+)
+async def test_a_condition_is_written_only_when_it_says_something_new(said: tuple[str, ...], patches: int) -> None:
+    script = Script()
+    status, reason, message = said
+    before = pod(type="PodScheduled", status=status, reason=reason, message=message)
+    async with sending(script) as (client, outbox):
+        Conditions(client, outbox).unscheduled(before, UNSCHEDULABLE, "no room")
+    assert len(script.asked) == patches
+    assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
+
+
+async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
+    script = Script()
+    async with serving(script) as client:
+        outbox = Outbox()
+        conditions = Conditions(client, outbox)
+        for message in ("one", "two", "three"):
+            conditions.unscheduled(pod(), UNSCHEDULABLE, message)
+        task = asyncio.create_task(outbox.run())
+        await outbox.drain()
+        task.cancel()
+    assert [asked.body["status"]["conditions"][0]["message"] for asked in script.asked] == ["three"]
+
+
+async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script([refuses(500), refuses(503), says({})])
+    async with sending(script) as (client, outbox):
+        Recorder(client, outbox, "host").scheduled(pod(), "n")
+    assert len(script.asked) == 3
+    assert outbox.dropped == 0
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == [
+        "events or conditions cannot be written: 500: no",
+        "events or conditions cannot be written: 503: no",
+    ]
+
+
+@pytest.mark.parametrize(("status", "dropped"), [(404, 0), (409, 0), (403, 1), (422, 1)])
+async def test_what_will_never_be_taken_is_not_sent_again(status: int, dropped: int) -> None:
+    script = Script([refuses(status)])
+    async with sending(script) as (client, outbox):
+        Recorder(client, outbox, "host").scheduled(pod(), "n")
+    assert (len(script.asked), outbox.dropped) == (1, dropped)
+
+
+async def test_a_full_box_drops_the_newest_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script()
+    async with serving(script) as client:
+        outbox = Outbox(longest=2)
+        recorder = Recorder(client, outbox, "host")
+        for name in "abcd":
+            recorder.scheduled(pod(name), "n")
+        assert (len(outbox), outbox.dropped) == (2, 2)
+        task = asyncio.create_task(outbox.run())
+        await outbox.drain()
+        task.cancel()
+    assert {asked.body["regarding"]["name"] for asked in script.asked} == {"a", "b"}
+    assert sum("dropped" in record.getMessage() for record in caplog.records) == 1
+
+
+async def test_while_bindings_wait_only_one_sender_goes_on() -> None:
+    under_way, most = 0, 0
+
+    def count() -> Callable[[], Any]:
+        async def send() -> None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.001)
+            under_way -= 1
+
+        return send
+
+    for is_busy, expected in ((True, 1), (False, 8)):
+        most = 0
+        outbox = Outbox(senders=8, is_busy=lambda is_busy=is_busy: is_busy)  # type: ignore[misc]
+        for number in range(40):
+            outbox.put(number, count())
+        task = asyncio.create_task(outbox.run())
+        await outbox.drain()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert most == expected

@@ -1,0 +1,154 @@
+"""The command line: what is refused, in which words, with which exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler_runtime.__main__ import main
+from scheduler_runtime.logs import JsonFormatter, TextFormatter
+
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+def config(directory: Path, **fields: object) -> Path:
+    path = directory / "config.yaml"
+    path.write_text(yaml.safe_dump({**HEADER, **fields}))
+    return path
+
+
+def kubeconfig(directory: Path, server: str) -> Path:
+    path = directory / "kubeconfig"
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_every_problem_of_a_document_is_a_line_with_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, parallelism=0, profiles=[{"schedulerName": "a", "plugin": {}}])
+    assert main(["--config", str(path)]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}: parallelism: 0 is too small; it must be at least 1",
+        f"{path}: profiles[0].plugin: is not a field; did you mean plugins?",
+    ]
+
+
+def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugins = {"filter": {"enabled": [{"name": "NodeAfinity"}]}}
+    path = config(tmp_path, profiles=[{"schedulerName": "a", "plugins": plugins}])
+    there = kubeconfig(tmp_path, "http://127.0.0.1:9")
+    flags = ["--kubernetes-version", "1.36", "--bind-address", "127.0.0.1", "--secure-port", "0"]
+    assert main(["--config", str(path), "--kubeconfig", str(there), *flags]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: profiles[0].plugins.filter.enabled[0]")
+    assert "NodeAffinity" in line
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read: No such file"), (b"a: [", "is not YAML")])
+def test_a_file_that_is_no_document_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["--config", str(path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: ")
+    assert said in line
+
+
+def test_without_credentials_it_says_what_to_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    flags = ["--bind-address", "127.0.0.1", "--secure-port", "0"]
+    assert main(["--config", str(config(tmp_path)), *flags]) == 1
+    assert "give --kubeconfig, set KUBECONFIG, or run in a pod" in capsys.readouterr().err
+
+
+def test_an_address_that_cannot_be_served_on_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--kubernetes-version", "1.36", "--bind-address", "192.0.2.1", "--secure-port", "1"]
+    assert main(["--config", str(config(tmp_path)), *flags]) == 1
+    assert capsys.readouterr().err == "192.0.2.1:1 cannot be served on: Cannot assign requested address\n"
+
+
+def test_a_version_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--config", str(config(tmp_path)), "--kubernetes-version", "latest"])
+    assert caught.value.code == 2
+    assert "'latest' is not a Kubernetes version; write it like v1.36.4" in capsys.readouterr().err
+
+
+def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:
+    written = tmp_path / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written)]) == 0
+    document = yaml.safe_load(written.read_text())
+    assert (document["podMaxBackoffSeconds"], document["profiles"][0]["schedulerName"]) == (10, "default-scheduler")
+    again = tmp_path / "again.yaml"
+    assert main(["--config", str(written), "--write-config-to", str(again)]) == 0
+    assert again.read_text() == written.read_text()
+
+
+def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(tmp_path: Path) -> None:
+    there = kubeconfig(tmp_path, "http://127.0.0.1:9")
+    command = [sys.executable, "-m", "scheduler_runtime", "--config", str(config(tmp_path)), "--kubeconfig", str(there)]
+    process = subprocess.Popen(
+        [*command, "--bind-address", "127.0.0.1", "--secure-port", "0", "--logging-format", "json"],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "KUBECONFIG": ""},
+    )
+    assert process.stderr is not None
+    first = json.loads(process.stderr.readline())
+    assert first["msg"] == "API server http://127.0.0.1:9 cannot be reached: Connection refused"
+    time.sleep(2)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(5) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def record(**extra: object) -> logging.LogRecord:
+    made = logging.LogRecord("berth", logging.INFO, "x.py", 1, "pod %s", ("a",), None)
+    made.created = 1767225600.5
+    vars(made).update(extra)
+    return made
+
+
+def test_text_lines_have_the_values_after_the_message() -> None:
+    line = TextFormatter().format(record(node="n", because="no room", nothing=""))
+    assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing=""'
+
+
+def test_json_lines_have_the_values_as_fields() -> None:
+    assert json.loads(JsonFormatter().format(record(node="n"))) == {
+        "ts": "2026-01-01T00:00:00.500Z",
+        "level": "info",
+        "logger": "berth",
+        "msg": "pod a",
+        "node": "n",
+    }
