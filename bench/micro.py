@@ -1,6 +1,6 @@
 """How long one decision takes, without an API server: ``python bench/micro.py [nodes ...]``.
 
-Prints microseconds of CPU per decision, the assuming included, for identical plain pods on clusters of several sizes.
+Prints microseconds of CPU per decision, the assuming included, by kind of pod and size of cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ def node(number: int) -> wire.Node:
 
 
 def plain_pod(number: int) -> wire.Pod:
+    """Every pod like the one before."""
     return testing.pod(f"pod-{number}", {"cpu": "100m", "memory": "500Mi"})
+
+
+def unique_pod(number: int) -> wire.Pod:
+    """No pod like any other, so that nothing can be kept."""
+    return testing.pod(f"pod-{number}", {"cpu": f"{100 + number % 50}m", "memory": f"{500_000 + number}Ki"})
 
 
 def microseconds_per_decision(nodes: int, pods: Iterable[wire.Pod]) -> float:
@@ -39,10 +45,11 @@ def microseconds_per_decision(nodes: int, pods: Iterable[wire.Pod]) -> float:
 
 
 def main(sizes: list[int]) -> None:
-    print(f"{'nodes':>8}  {'µs/decision':>12}")
+    families = {"plain": plain_pod, "unique": unique_pod}
+    print(f"{'nodes':>8}" + "".join(f"{f'{name}, µs':>14}" for name in families))
     for size in sizes:
-        micros = microseconds_per_decision(size, (plain_pod(number) for number in range(2000)))
-        print(f"{size:>8}  {micros:>12.1f}")
+        micros = (microseconds_per_decision(size, map(make, range(2000))) for make in families.values())
+        print(f"{size:>8}" + "".join(f"{each:>14.1f}" for each in micros))
 
 
 if __name__ == "__main__":

@@ -178,6 +178,10 @@ class Handle(Protocol):
         """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
         ...
 
+    def invalidate(self) -> None:
+        """Forget the verdicts of this plugin that were kept, because data of its own changed."""
+        ...
+
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """The pods that a ``permit`` holds."""
         ...
@@ -215,7 +219,10 @@ class Plugin:
     events: ClassVar[tuple[ClusterEvent, ...]] = ()
     """Changes after which a pod it rejected is worth another attempt. Without any, only time brings the pod back."""
     row_local: ClassVar[bool] = False
-    """Whether what it says about a node depends on that node and the pod alone, so that it may be kept."""
+    """Whether what it says about a node depends on that node and the pod's ``signature`` alone.
+
+    Then it is kept, and only asked again about nodes that changed.
+    """
     reads: ClassVar[tuple[str, ...]] = ()
     """Fields of pods or nodes beyond the standard ones that it looks at, such as ``metadata.annotations``."""
 

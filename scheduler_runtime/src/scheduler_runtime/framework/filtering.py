@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
-from .calls import Hook, checked_rows, rejections
+from .calls import Hook, checked_rows
+from .kept import Kept
 
 
 class Diagnosis:
@@ -110,12 +111,12 @@ def _restrict(restricting: Mapping[str, frozenset[str]], nodes: NodeTable, diagn
 
 
 def run_filters(
-    hooks: Iterable[Hook], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], diagnosis: Diagnosis
+    hooks: Iterable[Hook], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], diagnosis: Diagnosis, kept: Kept
 ) -> None:
     """Run the filters in order; each sees the nodes that all before it left."""
     for hook in hooks:
         rejected: Mask | None = None
-        for reject in rejections(hook, pod, nodes, states.get(hook.plugin)):
+        for reject in kept.rejections(hook, pod, nodes, states.get(hook.plugin)):
             rows = checked_rows(hook, reject.rows, diagnosis.size) & diagnosis.feasible
             if diagnosis.reject_rows(hook.plugin, rows, reject):
                 rejected = rows if rejected is None else rejected | rows

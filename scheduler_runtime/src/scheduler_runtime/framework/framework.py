@@ -33,6 +33,7 @@ from ..plugins import IN_TREE
 from ..wire import QuantityError
 from .calls import Hook
 from .filtering import Diagnosis, pre_filter, run_filters
+from .kept import Kept
 from .missing import JUDGED_BY, needed_but_missing
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import register
@@ -73,6 +74,8 @@ class Framework:
         self._post_filter = self._hooks("postFilter", "post_filter")
         self._pre_score = self._hooks("preScore", "pre_score")
         self._score = self._scorers()
+        plugins = {name: each.plugin for name, each in self._plugins.items()}
+        self._kept = self._around.kept = Kept(plugins, self._pre_filter, self._pre_score)
         self._reserve = self._hooks("reserve", "reserve")
         self._unreserve = tuple(reversed(self._hooks("reserve", "unreserve")))
         self._permit = self._hooks("permit", "permit")
@@ -120,6 +123,7 @@ class Framework:
         Raises PluginError, with everything as it was.
         """
         self._around.table = cluster.table
+        self._kept.begin(cluster.table)
         try:
             return self._decide(pod, cluster)
         finally:
@@ -136,7 +140,7 @@ class Framework:
         states, skipped = pre_filter(self._pre_filter, pod, nodes, cycle, diagnosis)
         if not diagnosis.rejection:
             remaining = (hook for hook in self._filter if hook.plugin not in skipped) if skipped else self._filter
-            run_filters(remaining, pod, nodes, states, diagnosis)
+            run_filters(remaining, pod, nodes, states, diagnosis, self._kept)
         if not np.count_nonzero(diagnosis.feasible):
             return self._unschedulable(pod, nodes, diagnosis, cycle)
         row = self._best(pod, nodes, cycle, states)
@@ -173,7 +177,9 @@ class Framework:
         if np.count_nonzero(feasible) == 1:
             return int(feasible.argmax())  # Its score does not matter.
         scoring, skipped = pre_score(self._pre_score, pod, nodes, cycle, states)
-        return best_row(total_scores(self._score, pod, nodes, scoring, skipped), feasible, self._around.random)
+        scorers = [scorer for scorer in self._score if scorer.score.plugin not in skipped]
+        total = total_scores(scorers, pod, nodes, scoring, self._kept)
+        return best_row(total, feasible, self._around.random)
 
     def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(pod, node)

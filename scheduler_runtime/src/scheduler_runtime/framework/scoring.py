@@ -11,6 +11,7 @@ import numpy as np
 
 from ..api import SKIP, Cycle, Ints, Mask, NodeTable, Pod
 from .calls import Hook, checked_normalised, checked_scores
+from .kept import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ def pre_score(
     return scoring, skipped
 
 
-def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> Ints:
+def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any, kept: Kept) -> Ints:
     """The normalised scores of one plugin, not yet weighted."""
-    scores = checked_scores(scorer.score, scorer.score(pod, nodes, state), nodes.feasible)
+    scores = kept.scores(scorer.score, pod, nodes, state)
     if scorer.normalize is None:
         return checked_normalised(scorer.score, scores, nodes.feasible)
     normalised = scorer.normalize(pod, nodes, scores, state)
@@ -47,15 +48,12 @@ def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> Int
     return checked_normalised(scorer.normalize, normalised, nodes.feasible)
 
 
-def total_scores(
-    scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], skipped: set[str]
-) -> Ints:
+def total_scores(scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], kept: Kept) -> Ints:
     """The weighted sum over the plugins."""
     total = np.zeros(len(nodes), np.int64)
     for scorer in scorers:
-        if scorer.score.plugin not in skipped:
-            scores = plugin_scores(scorer, pod, nodes, states.get(scorer.score.plugin))
-            total += scores if scorer.weight == 1 else scores * scorer.weight
+        scores = plugin_scores(scorer, pod, nodes, states.get(scorer.score.plugin), kept)
+        total += scores if scorer.weight == 1 else scores * scorer.weight
     return total
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..api import Binds, NodeTable, Pod, WaitingPod, Watch
 from ..table import Table
+from .kept import Kept
 from .waiting import Waiting
 
 
@@ -48,6 +49,7 @@ class Surroundings:
         self.random = random
         self.table: Table | None = None
         self.waiting: dict[str, Waiting] = {}
+        self.kept: Kept | None = None
 
 
 class PluginHandle:
@@ -105,6 +107,11 @@ class PluginHandle:
                 table.remove_pod(pod, node_name)
             for pod in removed:
                 table.add_pod(pod, node_name)
+
+    def invalidate(self) -> None:
+        """Forget the verdicts of this plugin that were kept."""
+        if self._around.kept is not None:
+            self._around.kept.forget(self._plugin)
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """The pods that a ``permit`` holds."""

@@ -18,7 +18,6 @@ class NodeName(Plugin):
     """Keep a pod that names its node off every other node."""
 
     declaration = in_tree()["NodeName"]
-    row_local = True
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         if not pod.spec.node_name:
@@ -37,7 +36,6 @@ class NodeUnschedulable(Plugin):
     """Keep pods off cordoned nodes, unless they tolerate the taint that a cordoned node has."""
 
     declaration = in_tree()["NodeUnschedulable"]
-    row_local = True
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         cordoned = nodes.unschedulable

@@ -37,23 +37,25 @@ class Column:
 
 
 class LabelColumn:
-    """One label of every node, for conditions over all of them at once."""
+    """One label of every node, for conditions over all of them at once.
 
-    __slots__ = ("_column", "_index", "_integers", "values")
+    ``ids`` has a number per node: 0 where the label is absent, otherwise one more than the place in ``values``.
+    """
 
-    def __init__(self, labels: Iterable[str | None], rows: int, capacity: int) -> None:
+    __slots__ = ("_index", "_integers", "ids", "values")
+
+    def __init__(self) -> None:
         self.values: list[str] = []
+        self.ids: NDArray[np.int32] = np.zeros(0, np.int32)
         self._index: dict[str, int] = {}
         self._integers: dict[int, int | None] = {}
-        self._column = Column(np.int32, rows, capacity)
-        for row, value in enumerate(labels):
-            self.set(row, value)
 
-    @property
-    def ids(self) -> NDArray[np.int32]:
-        """A number per node: 0 where the label is absent, otherwise one more than the place in ``values``."""
-        ids: NDArray[np.int32] = self._column.shown
-        return ids
+    def at(self, rows: NDArray[np.intp]) -> LabelColumn:
+        """The same label of the nodes in ``rows``."""
+        part = LabelColumn()
+        part.values, part._index, part._integers = self.values, self._index, self._integers
+        part.ids = self.ids[rows]
+        return part
 
     def equals(self, value: str) -> Mask:
         """The nodes that have the label with this ``value``."""
@@ -93,8 +95,21 @@ class LabelColumn:
             self._integers[place + 1] = parse_int64(self.values[place])
         return [number for number, value in self._integers.items() if value is not None and holds(value)]
 
+
+class WrittenLabels(LabelColumn):
+    """The label column that the table writes."""
+
+    __slots__ = ("_column",)
+
+    def __init__(self, labels: Iterable[str | None], rows: int, capacity: int) -> None:
+        super().__init__()
+        self._column = Column(np.int32, rows, capacity)
+        self.ids = self._column.shown
+        for row, value in enumerate(labels):
+            self.set(row, value)
+
     def set(self, row: int, value: str | None) -> None:
-        """Write one node's value. For the table only."""
+        """Write one node's value."""
         number = 0
         if value is not None:
             number = self._index.setdefault(value, len(self.values) + 1)
@@ -103,12 +118,13 @@ class LabelColumn:
         self._column.all[row] = number
 
     def move(self, source: int, target: int) -> None:
-        """Copy one row over another. For the table only."""
+        """Copy one row over another."""
         self._column.all[target] = self._column.all[source]
 
     def resize(self, rows: int, capacity: int) -> None:
-        """Show ``rows`` rows, with room for ``capacity``. For the table only."""
+        """Show ``rows`` rows, with room for ``capacity``."""
         self._column.resize(rows, capacity)
+        self.ids = self._column.shown
 
     @property
     def is_stale(self) -> bool:

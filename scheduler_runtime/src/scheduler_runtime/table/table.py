@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..wire import Node, Pod, QuantityError, Requests, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
-from .columns import Column, Ints, LabelColumn, Mask
+from .columns import Column, Ints, LabelColumn, Mask, WrittenLabels
 
 _FIRST_CAPACITY = 64
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
@@ -19,13 +20,15 @@ class Table:
     """The nodes, a row each, and the pods on them.
 
     Rows are in no order that means anything: removing a node moves the last row into its place.
-    Whoever keeps something per row compares ``layout``, which changes whenever rows are added or moved.
+    Whoever keeps something per row compares ``layout``, which changes whenever rows are added or moved, and asks for
+    the rows that changed since the ``clock`` showed a certain time.
     A pod on a node that is not there is kept aside and counts as soon as the node appears.
     A quantity that cannot be read counts as nothing: such a node offers nothing, such a pod takes nothing.
     """
 
     def __init__(self) -> None:
         self.layout = 0
+        self.clock = 0
         self.names: list[str] = []
         self._rows: dict[str, int] = {}
         self._nodes: list[Node] = []
@@ -40,10 +43,11 @@ class Table:
         self._unschedulable = self._new(np.bool_)
         self._taint_ids = self._new(np.int64)
         self._zeros = self._new(np.int64)
+        self._stamps = self._new(np.int64)
         self._taint_sets: dict[tuple[Taint, ...], int] = {}
-        self._labels: dict[str, LabelColumn] = {}
+        self._labels: dict[str, WrittenLabels] = {}
         self._label_uses: Counter[str] = Counter()
-        self._absent = LabelColumn((), 0, 0)
+        self._absent = WrittenLabels((), 0, 0)
 
     # What is read.
 
@@ -112,9 +116,14 @@ class Table:
             return column
         if key not in self._label_uses:
             return self._absent  # Keys that only pods speak of take no room.
-        column = LabelColumn((node.labels.get(key) for node in self._nodes), len(self), self._capacity)
+        column = WrittenLabels((node.labels.get(key) for node in self._nodes), len(self), self._capacity)
         self._labels[key] = column
         return column
+
+    def changed_since(self, clock: int) -> NDArray[np.intp]:
+        """The rows on which anything changed after the clock showed ``clock``, while the layout stayed."""
+        changed: NDArray[np.intp] = (self._stamps.shown > clock).nonzero()[0]
+        return changed
 
     # What is written.
 
@@ -181,7 +190,7 @@ class Table:
         yield from self._allocatable.values()
         yield from self._requested.values()
         yield from self._scored.values()
-        yield from (self._pod_counts, self._max_pods, self._unschedulable, self._taint_ids, self._zeros)
+        yield from (self._pod_counts, self._max_pods, self._unschedulable, self._taint_ids, self._zeros, self._stamps)
 
     def _add_row(self, node: Node) -> int:
         row = self._rows[node.name] = len(self)
@@ -200,7 +209,12 @@ class Table:
         for label in (*self._labels.values(), self._absent):
             label.resize(len(self), self._capacity)
 
+    def _stamp(self, row: int) -> None:
+        self.clock += 1
+        self._stamps.all[row] = self.clock
+
     def _write_node(self, row: int, node: Node) -> None:
+        self._stamp(row)
         offered = offered_by(node)
         for resource in offered.keys() - self._allocatable.keys() - {"pods"}:
             self._allocatable[resource] = self._new(np.int64)
@@ -229,6 +243,7 @@ class Table:
         self._taint_ids.all[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
 
     def _count(self, row: int, pod: Pod, sign: int) -> None:
+        self._stamp(row)
         try:
             requests = pod.requests
         except QuantityError:

@@ -1,0 +1,159 @@
+"""What is kept and brought up to date is what would be found from nothing, after any sequence of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from scheduler_runtime import testing, wire
+from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject, Scores, highest_is_best
+from scheduler_runtime.framework import Framework, Placed, Unschedulable
+
+NAMES = [f"node-{number}" for number in range(9)]
+TAINT = wire.Taint(key="a", effect="NoSchedule")
+DISCOURAGING = wire.Taint(key="b", effect="PreferNoSchedule")
+NODES = st.builds(
+    testing.node,
+    st.sampled_from(NAMES),
+    cpu=st.sampled_from(["1", "2", "4"]),
+    pods=st.sampled_from(["1", "110"]),
+    labels=st.dictionaries(st.sampled_from(["zone", "price"]), st.sampled_from(["1", "2", "7"])),
+    taints=st.lists(st.sampled_from([TAINT, DISCOURAGING]), unique=True),
+    unschedulable=st.booleans(),
+)
+IN_ZONE_1 = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["1"]}]}
+RATHER_ZONE_1 = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 9, "preference": IN_ZONE_1}]}
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"tolerations": [{"operator": "Exists"}]},
+    {"nodeSelector": {"zone": "1"}},
+    {"affinity": {"nodeAffinity": RATHER_ZONE_1}},
+]
+
+
+class Prices(Plugin):
+    """A row-local plugin whose state has a row per node, and whose data can change."""
+
+    row_local = True
+    cap: ClassVar[float] = 5
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Scores:
+        prices: Scores = nodes.label("price").map({"1": 1, "2": 2, "7": 7}, missing=0)
+        return prices
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(state > self.cap, "too dear", resolvable=False)
+        yield Reject(state == 0, "no price", resolvable=nodes.pod_counts > 0)
+
+    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
+        return np.negative(state)
+
+    normalize_score = highest_is_best
+
+    def signature(self, pod: Pod) -> Hashable:
+        return ()
+
+
+PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Prices"}]}}}
+
+
+def summary(outcome: Placed | Unschedulable) -> tuple[str, frozenset[str]]:
+    if isinstance(outcome, Placed):
+        return outcome.node, frozenset()
+    return outcome.message, outcome.plugins
+
+
+class KeptAgainstFresh(RuleBasedStateMachine):
+    """A framework that has seen everything, against one that is made for each question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = testing.Cluster()
+        self.seasoned = testing.framework(PROFILE, Prices)
+        self.pods: list[tuple[Pod, str]] = []
+        self.made = 0
+
+    @rule(node=NODES)
+    def set_node(self, node: wire.Node) -> None:
+        self.cluster.table.set_node(node)
+
+    @precondition(lambda self: len(self.cluster.table) > 0)
+    @rule(data=st.data())
+    def remove_node(self, data: st.DataObject) -> None:
+        self.cluster.table.remove_node(data.draw(st.sampled_from(sorted(self.cluster.table.names))))
+
+    @precondition(lambda self: self.pods)
+    @rule(data=st.data())
+    def remove_pod(self, data: st.DataObject) -> None:
+        pod, name = self.pods.pop(data.draw(st.integers(0, len(self.pods) - 1)))
+        self.cluster.table.remove_pod(pod, name)
+
+    @rule(kind=st.sampled_from(KINDS), cpu=st.sampled_from(["0", "500m", "1"]), stays=st.booleans())
+    def decide(self, kind: dict[str, Any], cpu: str, stays: bool) -> None:
+        self.made += 1
+        pod = testing.pod(f"pod-{self.made}", {"cpu": cpu}, **kind)
+        fresh = testing.framework(PROFILE, Prices)
+        give_same_luck(fresh, self.seasoned)
+        expected = fresh.schedule(pod, self.cluster)
+        if isinstance(expected, Placed):
+            self.cluster.forget(pod)
+        found = self.seasoned.schedule(pod, self.cluster)
+        assert summary(found) == summary(expected)
+        if isinstance(found, Placed):
+            if stays:
+                self.pods.append((pod, found.node))
+            else:
+                self.cluster.forget(pod)
+
+
+def give_same_luck(one: Framework, other: Framework) -> None:
+    one._around.random.setstate(other._around.random.getstate())
+
+
+TestKeptAgainstFresh = KeptAgainstFresh.TestCase
+TestKeptAgainstFresh.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+
+
+class Counts(Plugin):
+    """Counts the rows it is asked about."""
+
+    row_local = True
+    asked: ClassVar[list[int]] = []
+    answer: ClassVar[str] = "no"
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        self.asked.append(len(nodes))
+        yield Reject(np.ones(len(nodes), np.bool_), self.answer)
+
+    def signature(self, pod: Pod) -> Hashable:
+        return pod.spec.priority
+
+
+def test_only_changed_rows_are_asked_about_again() -> None:
+    Counts.asked.clear()
+    cluster = testing.Cluster(*(testing.node(name) for name in NAMES))
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}
+    decides = testing.framework(profile, Counts)
+    decides.schedule(testing.pod("first"), cluster)
+    decides.schedule(testing.pod("second"), cluster)
+    cluster.place(testing.pod("there"), "node-3")
+    decides.schedule(testing.pod("third"), cluster)
+    decides.schedule(testing.pod("another kind", priority=5), cluster)
+    cluster.table.set_node(testing.node("node-9"))
+    decides.schedule(testing.pod("fourth"), cluster)
+    assert Counts.asked == [9, 1, 9, 10]
+
+
+def test_a_plugin_whose_data_changed_is_asked_anew() -> None:
+    Counts.asked.clear()
+    cluster = testing.Cluster(*(testing.node(name) for name in NAMES))
+    decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}, Counts)
+    decides.schedule(testing.pod("first"), cluster)
+    decides._plugins["Counts"].plugin.handle.invalidate()
+    decides.schedule(testing.pod("second"), cluster)
+    assert Counts.asked == [9, 9]
