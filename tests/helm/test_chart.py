@@ -10,6 +10,7 @@ import yaml
 
 from scheduler_operator import kinds
 from scheduler_operator.chart import FILE, catalog_rules
+from scheduler_operator.names import RESERVED
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
@@ -73,6 +74,11 @@ def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[s
         granted = [r for r in role["rules"] if kind.group in r["apiGroups"] and kind.plural in r["resources"]]
         assert granted, kind
         assert needed <= set(granted[0]["verbs"]), kind
+
+
+def test_no_profile_can_have_the_name_of_an_object_of_the_chart(chart: dict[tuple[str, str], Any]) -> None:
+    generated = {kind.name for kind in kinds.GENERATED}
+    assert {name.removeprefix("berth-") for kind, name in chart if kind in generated} == set(RESERVED)
 
 
 def test_the_aggregated_role_leaves_its_rules_to_the_controller(chart: dict[tuple[str, str], Any]) -> None:

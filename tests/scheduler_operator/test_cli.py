@@ -1,5 +1,7 @@
 """The ``berth`` command."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,9 @@ def test_the_crds_are_printed() -> None:
 
 def test_the_version_is_printed() -> None:
     assert berth("--version").stdout.startswith("berth ")
+
+
+def test_the_command_starts_without_what_only_the_operator_needs() -> None:
+    look = "import sys, scheduler_operator.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
+    assert {"kubernetes", "kopf", "aiohttp", "numpy"}.isdisjoint(loaded)

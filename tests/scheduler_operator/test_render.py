@@ -269,6 +269,10 @@ def test_the_name_of_the_clusters_own_scheduler_has_to_be_asked_for() -> None:
     assert asked_for.document.profiles[0].scheduler_name == "default-scheduler"
 
 
+def test_a_profile_cannot_have_the_name_of_the_operators_own_objects() -> None:
+    assert [problem.path for problem in problems(profile("operator")).problems] == ["metadata.name"]
+
+
 def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
     broken = profile(
         engine="Rust", pluginConfig=[{"name": "A", "ref": "one"}, {"ref": "two"}, "nonsense", {"name": "B"}]

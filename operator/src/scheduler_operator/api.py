@@ -105,4 +105,4 @@ def _decoded(payload: bytes) -> Any:
     try:
         return json.loads(payload)
     except ValueError:
-        return payload.decode(errors="replace")
+        return payload.decode(errors="replace").strip()

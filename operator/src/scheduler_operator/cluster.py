@@ -166,7 +166,8 @@ class Cluster:
         if taken:
             names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in taken)
             raise NameTakenError(
-                f"{names} exists already and was not made for this profile; delete it, or give the profile another name"
+                f"{names} is there already and was not made for this profile; "
+                "give the profile another name, or delete what is in its way"
             )
 
     def forget(self, profile: str) -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
 from scheduler_operator.models.fields import NAME_LENGTH, cel
+from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE
 
 Schema = dict[str, Any]
 
@@ -68,59 +69,62 @@ def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Sche
     return node
 
 
+def _column(name: str, path: str, **more: Any) -> Schema:
+    return {"name": name, "type": "string", "jsonPath": path, **more}
+
+
+def _ready(name: str, field: str, **more: Any) -> Schema:
+    return _column(name, f".status.conditions[?(@.type=='Ready')].{field}", **more)
+
+
+AGE = _column("Age", ".metadata.creationTimestamp", type="date")
+
+PROFILE_COLUMNS = [
+    _column("Engine", ".spec.engine"),
+    _ready("Ready", "status"),
+    _ready("Reason", "reason"),
+    _column("Replicas", ".status.readyReplicas", type="integer", description="Scheduler processes that are ready"),
+    AGE,
+    _ready("Message", "message", priority=1),
+    _column("Hash", ".status.configHash", priority=1),
+]
+PLUGIN_CONFIG_COLUMNS = [
+    _column("Plugin", ".spec.plugin"),
+    _ready("Ready", "status"),
+    _ready("Reason", "reason"),
+    AGE,
+    _column("Used by", ".status.usedBy", priority=1),
+]
+SCALE = {
+    "specReplicasPath": ".spec.scheduler.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+PROFILE_NAMES = [
+    cel(
+        "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
+        TAKES_THE_PLACE,
+        fieldPath=".spec.replacesDefaultScheduler",
+    ),
+    cel(f"!(self.metadata.name in {list(RESERVED)})", OWN_NAME),
+]
+
+
 def profile_crd() -> Schema:
     """The CustomResourceDefinition of SchedulerProfile."""
-    schema = _object_schema(
-        "SchedulerProfile",
-        "A scheduler: pods choose it by spec.schedulerName, which is the name of this object.",
-        ProfileSpec,
-        ProfileStatus,
-    )
-    schema["properties"]["metadata"] = {
-        "type": "object",
-        "properties": {"name": {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}},
-    }
-    schema["x-kubernetes-validations"] = [
-        cel(
-            "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
-            "default-scheduler belongs to the cluster's own scheduler: "
-            "set spec.replacesDefaultScheduler: true to take its place",
-            fieldPath=".spec.replacesDefaultScheduler",
-        )
-    ]
-    scale = {
-        "specReplicasPath": ".spec.scheduler.replicas",
-        "statusReplicasPath": ".status.replicas",
-        "labelSelectorPath": ".status.selector",
-    }
-    columns = [
-        _column("Engine", ".spec.engine"),
-        _column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
-        _column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
-        _column("Replicas", ".status.readyReplicas", type="integer", description="Scheduler processes that are ready"),
-        _column("Age", ".metadata.creationTimestamp", type="date"),
-        _column("Message", ".status.conditions[?(@.type=='Ready')].message", priority=1),
-        _column("Hash", ".status.configHash", priority=1),
-    ]
-    return _definition("SchedulerProfile", ["sp"], schema, columns, {"status": {}, "scale": scale})
+    description = "A scheduler: pods choose it by spec.schedulerName, which is the name of this object."
+    schema = _object_schema("SchedulerProfile", description, ProfileSpec, ProfileStatus)
+    name = {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}
+    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
+    schema["x-kubernetes-validations"] = PROFILE_NAMES
+    return _definition("SchedulerProfile", ["sp"], schema, PROFILE_COLUMNS, {"status": {}, "scale": SCALE})
 
 
 def plugin_config_crd() -> Schema:
     """The CustomResourceDefinition of PluginConfig."""
-    schema = _object_schema(
-        "PluginConfig",
-        "Arguments of a plugin, for several profiles to share.",
-        PluginConfigSpec,
-        PluginConfigStatus,
-    )
-    columns = [
-        _column("Plugin", ".spec.plugin"),
-        _column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
-        _column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
-        _column("Age", ".metadata.creationTimestamp", type="date"),
-        _column("Used by", ".status.usedBy", priority=1),
-    ]
-    return _definition("PluginConfig", ["plc"], schema, columns, {"status": {}})
+    description = "Arguments of a plugin, for several profiles to share."
+    schema = _object_schema("PluginConfig", description, PluginConfigSpec, PluginConfigStatus)
+    return _definition("PluginConfig", ["plc"], schema, PLUGIN_CONFIG_COLUMNS, {"status": {}})
 
 
 def _object_schema(kind: str, description: str, spec: type[BaseModel], status: type[BaseModel]) -> Schema:
@@ -135,10 +139,6 @@ def _object_schema(kind: str, description: str, spec: type[BaseModel], status: t
             "status": structural(status),
         },
     }
-
-
-def _column(name: str, path: str, **more: Any) -> Schema:
-    return {"name": name, "type": "string", "jsonPath": path, **more}
 
 
 def _definition(

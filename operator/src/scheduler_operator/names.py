@@ -16,6 +16,15 @@ HASH_ANNOTATION = "berth.dev/config-hash"
 GENERATED = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 """The label selector of everything that is generated."""
 
+RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
+"""Profiles that cannot be: the chart has made objects that would be theirs."""
+
+OWN_NAME = f"berth needs the names {', '.join(RESERVED)} for itself: give the profile another one"
+TAKES_THE_PLACE = (
+    "default-scheduler belongs to the cluster's own scheduler: "
+    "set spec.replacesDefaultScheduler: true to take its place"
+)
+
 
 def generated_name(profile: str) -> str:
     """The name that all objects of a profile share."""

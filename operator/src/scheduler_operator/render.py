@@ -19,7 +19,7 @@ from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec, Scheduler
 from scheduler_operator.models.profile import PluginArgs
 from scheduler_operator.models.status import Reason
-from scheduler_operator.names import generated_name
+from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Rule, Version
 from scheduler_runtime.config import API_VERSION, Document, EffectiveProfile, Problem
@@ -117,10 +117,9 @@ def references(profile: Authored) -> set[str]:
 def _mistakes(profile: Authored, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
     """What the schema alone does not refuse."""
     if profile.name == "default-scheduler" and not spec.replaces_default_scheduler:
-        yield Problem(
-            "spec.replacesDefaultScheduler",
-            "default-scheduler belongs to the cluster's own scheduler; set this to true to take its place",
-        )
+        yield Problem("spec.replacesDefaultScheduler", TAKES_THE_PLACE)
+    if profile.name in RESERVED:
+        yield Problem("metadata.name", OWN_NAME)
     for index, entry in enumerate(spec.plugin_config or ()):
         if (entry.args is None) == (entry.ref is None):
             yield Problem(f"spec.pluginConfig[{index}]", "give exactly one of args and ref")

@@ -92,6 +92,7 @@ def test_is_taken(installed: Installed, written: Object) -> None:
         pytest.param(profile("a" * 53), "metadata.name: Too long: may not be more than 52 bytes", id="long-name"),
         pytest.param(profile("with.dot"), "metadata.name in body should match", id="dot-in-name"),
         pytest.param(profile("default-scheduler"), "set spec.replacesDefaultScheduler: true", id="reserved-name"),
+        pytest.param(profile("operator"), "berth needs the names", id="the-operators-own-name"),
         pytest.param(profile("x", engine="Rust"), 'supported values: "Python", "ConfigMap"', id="engine"),
         pytest.param(profile("x", plugin={}), 'unknown field "spec.plugin"', id="unknown-field"),
         pytest.param(profile("x", percentageOfNodesToScore=101), "less than or equal to 100", id="percentage"),

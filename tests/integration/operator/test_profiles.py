@@ -241,6 +241,37 @@ def test_what_the_api_server_refuses_is_told_in_its_words(installed: Installed) 
     installed.delete("schedulerprofile", "greedy")
 
 
+@pytest.fixture
+def webhook(installed: Installed) -> Iterator[str]:
+    """A webhook that nobody answers, in the way of the Deployments of a profile whose name this is."""
+    hook = {
+        "name": "hinder.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]}],
+        "objectSelector": {"matchLabels": {"berth.dev/profile": "hindered"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    kind = "ValidatingWebhookConfiguration"
+    api_version = "admissionregistration.k8s.io/v1"
+    metadata = {"name": "hinder"}
+    installed.apply({"apiVersion": api_version, "kind": kind, "metadata": metadata, "webhooks": [hook]})
+    yield "hindered"
+    installed.cluster.kubectl("delete", kind, "hinder", "--ignore-not-found")
+
+
+def test_what_passes_by_itself_is_being_reconciled(installed: Installed, webhook: str) -> None:
+    installed.apply(profile(webhook))
+    reconciling = eventually(lambda: installed.condition(webhook, "Reconciling"), 10)
+    assert "failed calling webhook" in reconciling["message"]
+    assert installed.condition(webhook, "Stalled") == {}
+
+    installed.cluster.kubectl("delete", "validatingwebhookconfiguration", "hinder")
+
+    eventually(lambda: installed.is_ready(webhook), 60)
+    installed.delete("schedulerprofile", webhook)
+
+
 def test_a_right_that_the_operator_cannot_pass_on_is_named(installed: Installed) -> None:
     catalog = installed.get("clusterrole", "berth-catalog-permissions")
     assert catalog is not None
