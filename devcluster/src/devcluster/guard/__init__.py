@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from devcluster.errors import DevclusterError
 from devcluster.processes import Process
 
 END_SECONDS = 15.0
+LOCK = "guard.lock"
 PROCESSES = "processes.json"
 LAST_COMMANDS = "at_end.json"
 LAST_COMMAND_SECONDS = 60.0
@@ -72,8 +74,15 @@ class Guard:
 
     @property
     def is_alive(self) -> bool:
-        process = self._process()
-        return process is not None and process.is_alive
+        """Whether the guard runs: by the lock it holds, which shows from other process namespaces too."""
+        try:
+            with (self.directory / LOCK).open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def end(self) -> None:
         """End every process of the cluster and remove its directory."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -32,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster.files import write_atomically
-from devcluster.guard import LAST_COMMANDS, PROCESSES, run_last_commands
+from devcluster.guard import LAST_COMMANDS, LOCK, PROCESSES, run_last_commands
 from devcluster.processes import Process, parent_of
 
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
@@ -228,6 +229,8 @@ def main() -> None:
     if libc.prctl(SET_CHILD_SUBREAPER, 1) != 0:
         sys.exit("this system cannot adopt orphaned processes")
     signals = _signals()
+    alive = (directory / LOCK).open("w")  # locked for as long as we live: how anyone can tell that we do
+    fcntl.flock(alive, fcntl.LOCK_EX)
     own = Process.known(os.getpid())
     write_atomically(directory / "guard.json", json.dumps({"pid": own.pid, "started": own.started}), mode=0o600)
     os.write(tell, b"+")
