@@ -196,16 +196,18 @@ def test_what_infeasible_nodes_score_does_not_matter() -> None:
     assert outcome.node == "b"
 
 
-def test_weights_multiply() -> None:
-    profile = only(
-        "Gives", "GivesRaw", score={"enabled": [{"name": "GivesRaw", "weight": 1}, {"name": "Gives", "weight": 9}]}
-    )
-    profile["plugins"]["filter"] = {"disabled": [{"name": "GivesRaw"}]}
-    cluster = testing.Cluster(testing.node("a"), testing.node("b"))
-    assert isinstance(
-        outcome := testing.framework(profile, Gives, GivesRaw).schedule(testing.pod("p"), cluster), Placed
-    )
-    assert outcome.node == "b"
+class Opposes(Plugin):
+    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
+        return np.array([{"a": 100, "c": 40}[name] for name in nodes.names])
+
+
+@pytest.mark.parametrize(("weight", "best"), [(1, "c"), (2, "a")])
+def test_weights_multiply(weight: int, best: str) -> None:
+    profile = only("Gives", "Opposes", score={"enabled": [{"name": "Opposes", "weight": weight}]})
+    cluster = testing.Cluster(testing.node("a"), testing.node("c"))
+    outcome = testing.framework(profile, Gives, Opposes).schedule(testing.pod("p"), cluster)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == best
 
 
 class Leaves(Plugin):

@@ -43,15 +43,15 @@ class Prices(Plugin):
     cap: ClassVar[float] = 5
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Scores:
-        prices: Scores = nodes.label("price").map({"1": 1, "2": 2, "7": 7}, missing=0)
-        return prices
+        return nodes.label("price").map({"1": 1, "2": 2, "7": 7}, missing=0)
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         yield Reject(state > self.cap, "too dear", resolvable=False)
         yield Reject(state == 0, "no price", resolvable=nodes.pod_counts > 0)
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
-        return np.negative(state)
+        dearness: Scores = np.negative(state)
+        return dearness
 
     normalize_score = highest_is_best
 
@@ -143,10 +143,23 @@ def test_only_changed_rows_are_asked_about_again() -> None:
     decides.schedule(testing.pod("second"), cluster)
     cluster.place(testing.pod("there"), "node-3")
     decides.schedule(testing.pod("third"), cluster)
+    cluster.table.set_node(testing.node("node-5", cpu="1"))
+    decides.schedule(testing.pod("third again"), cluster)
     decides.schedule(testing.pod("another kind", priority=5), cluster)
     cluster.table.set_node(testing.node("node-9"))
     decides.schedule(testing.pod("fourth"), cluster)
-    assert Counts.asked == [9, 1, 9, 10]
+    assert Counts.asked == [9, 1, 1, 9, 10]
+
+
+def test_a_reason_that_no_longer_holds_is_taken_back() -> None:
+    cluster = testing.Cluster(*(testing.node(name, labels={"price": "7"}) for name in NAMES))
+    decides = testing.framework(PROFILE, Prices)
+    assert summary(decides.schedule(testing.pod("p"), cluster))[0] == "0/9 nodes are available: 9 too dear."
+    cluster.table.set_node(testing.node("node-4"))
+    found = summary(decides.schedule(testing.pod("p"), cluster))[0]
+    assert found == "0/9 nodes are available: 1 no price, 8 too dear."
+    cluster.table.set_node(testing.node("node-4", labels={"price": "1"}))
+    assert summary(decides.schedule(testing.pod("p"), cluster))[0] == "node-4"
 
 
 def test_a_plugin_whose_data_changed_is_asked_anew() -> None:

@@ -140,7 +140,7 @@ def _degree(part: Ints, whole: Ints) -> NDArray[np.float64]:
 
 
 def _deviation(loads: Sequence[tuple[Ints, Ints]], size: int) -> NDArray[np.float64]:
-    """The standard deviation over the resources each node offers: half the difference where they are two."""
+    """The standard deviation over the resources each node offers; half the difference where they are two."""
     if not loads:
         return np.zeros(size)
     offered = np.array([allocatable > 0 for _, allocatable in loads])
@@ -150,7 +150,8 @@ def _deviation(loads: Sequence[tuple[Ints, Ints]], size: int) -> NDArray[np.floa
     spread = np.sqrt(_summed((degrees - mean) * (degrees - mean), offered) / np.maximum(count, 1))
     highest = np.where(offered, degrees, 0.0).max(axis=0)
     lowest = np.where(offered, degrees, 1.0).min(axis=0)
-    return np.where(count == 2, (highest - lowest) / 2, np.where(count > 2, spread, 0.0))
+    deviation: NDArray[np.float64] = np.where(count == 2, (highest - lowest) / 2, spread)
+    return deviation
 
 
 def _summed(values: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
