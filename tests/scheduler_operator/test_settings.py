@@ -12,12 +12,12 @@ def test_a_pod_tells_where_it_is() -> None:
     assert found.release.namespace == "schedulers"
     assert found.release.scheduler_image == "berth:1"
     assert found.bind_address == "10.0.0.7"
-    assert found.identity.startswith("berth-operator-1_")
+    assert found.lease.identity.startswith("berth-operator-1_")
 
 
 def test_two_processes_of_one_pod_are_not_the_same_candidate() -> None:
     one, other = (parse(["--scheduler-image", "berth:1"], ENVIRONMENT) for _ in range(2))
-    assert one.identity != other.identity
+    assert one.lease.identity != other.lease.identity
 
 
 def test_without_an_image_there_is_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +25,9 @@ def test_without_an_image_there_is_nothing_to_run(capsys: pytest.CaptureFixture[
         parse([], ENVIRONMENT)
     assert ended.value.code == 2
     assert "--scheduler-image" in capsys.readouterr().err
+
+
+def test_times_with_which_nobody_could_lead_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--scheduler-image", "berth:1", "--lease-duration", "5"], ENVIRONMENT)
+    assert "leaseDuration: 5s is not greater than renewDeadline 10s" in capsys.readouterr().err

@@ -25,7 +25,6 @@ from scheduler_operator.reconcile import Key, Operator
 from scheduler_operator.settings import Settings
 from scheduler_operator.work import Work
 from scheduler_runtime import leadership
-from scheduler_runtime.leadership import LeaseSettings
 
 logger = logging.getLogger("scheduler_operator")
 
@@ -47,8 +46,7 @@ class Process:
         self.health = Health()
         self.stop = asyncio.Event()
         self.waiting_for = ""
-        lease = LeaseSettings(namespace=chosen.release.namespace, name=settings.LEASE, identity=chosen.identity)
-        self.election = Election(lease, chosen.kubeconfig, chosen.user_agent)
+        self.election = Election(chosen.lease, chosen.kubeconfig, chosen.user_agent)
         self.health.not_alive = self.election.elector.check
 
     async def run(self) -> int:
@@ -82,7 +80,7 @@ class Process:
 
     async def operate(self) -> None:
         """Watch and work, for ever."""
-        recorder = Recorder(self.cluster, self.settings.identity)
+        recorder = Recorder(self.cluster, self.settings.lease.identity)
         version = await self.retried(self.cluster.version)
         operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
         seam = handlers.Seam(self.work.add, self.credentials)

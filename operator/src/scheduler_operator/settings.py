@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from scheduler_operator.release import Release
-from scheduler_runtime.leadership import unique_identity
+from scheduler_runtime.leadership import LeaseSettings, unique_identity
 
 LEASE = "berth-operator"
 
@@ -17,8 +17,8 @@ class Settings:
     """How this process was started."""
 
     release: Release
+    lease: LeaseSettings
     kubeconfig: str
-    identity: str
     bind_address: str
     port: int
     workers: int
@@ -32,6 +32,34 @@ class Settings:
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the command line. Ends the process, with a usage message, when it is wrong."""
+    parser = _parser(environment)
+    given = parser.parse_args(arguments)
+    try:
+        lease = LeaseSettings(
+            namespace=given.namespace,
+            name=LEASE,
+            identity=unique_identity(environment),
+            lease_duration=given.lease_duration,
+            renew_deadline=given.renew_deadline,
+            retry_period=given.retry_period,
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    return Settings(
+        release=Release(
+            namespace=given.namespace, scheduler_image=given.scheduler_image, image_pull_policy=given.image_pull_policy
+        ),
+        lease=lease,
+        kubeconfig=given.kubeconfig,
+        bind_address=given.bind_address,
+        port=given.port,
+        workers=given.workers,
+        resync_seconds=given.resync_seconds,
+        verbosity=given.verbosity,
+    )
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("berth-operator", description="Turn SchedulerProfiles into running schedulers.")
     add = parser.add_argument
     add("--namespace", default=environment.get("POD_NAMESPACE", "berth-system"), help="where generated objects go")
@@ -42,19 +70,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
     add("--port", type=int, default=8080)
     add("--workers", type=int, default=4, help="how many profiles to work on at a time")
     add("--resync-seconds", type=float, default=300.0, help="how often to look at every profile unasked")
+    add("--lease-duration", type=float, default=15.0, help="seconds the others wait for a silent leader")
+    add("--renew-deadline", type=float, default=10.0, help="seconds a leader goes on without having renewed")
+    add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
     add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and more is for debugging")
     add("--version", action="version", version=f"berth {version('berth-operator')}")
-    given = parser.parse_args(arguments)
-    release = Release(
-        namespace=given.namespace, scheduler_image=given.scheduler_image, image_pull_policy=given.image_pull_policy
-    )
-    return Settings(
-        release=release,
-        kubeconfig=given.kubeconfig,
-        identity=unique_identity(environment),
-        bind_address=given.bind_address,
-        port=given.port,
-        workers=given.workers,
-        resync_seconds=given.resync_seconds,
-        verbosity=given.verbosity,
-    )
+    return parser

@@ -22,6 +22,8 @@ def installed(
 @pytest.fixture(scope="module")
 def operator(installed: Installed, request: pytest.FixtureRequest) -> Iterator[OperatorProcess]:
     """An operator that leads, for the tests of a module."""
-    process = installed.operator(request.module.__name__.rpartition(".")[2]).until_leading()
-    yield process
-    process.end()
+    process = installed.operator(request.module.__name__.rpartition(".")[2])
+    try:
+        yield process.until_leading()
+    finally:
+        process.end()

@@ -109,10 +109,11 @@ class OperatorProcess:
         self.token_file.write_text(token)
         self.port = free_port()
         environment = {"PATH": os.environ["PATH"], "POD_NAME": name, "POD_NAMESPACE": NAMESPACE, "POD_IP": "127.0.0.1"}
+        election = ["--lease-duration", "8", "--renew-deadline", "6", "--retry-period", "1"]
         argv = ["--kubeconfig", self._kubeconfig(installed.cluster), "--scheduler-image", "berth:test"]
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [BIN / "berth-operator", *argv, "--port", str(self.port)],
+                [BIN / "berth-operator", *argv, *election, "--port", str(self.port)],
                 env=environment,
                 stdout=log,
                 stderr=log,
