@@ -125,7 +125,7 @@ def most(loads: Loads) -> int:
 
 def ratio(loads: Loads) -> int:
     def line(percent: int) -> int:
-        points: list[tuple[int, int]] = [(0, 0), (30, 100), (70, 20), (100, 90)]
+        points: list[tuple[int, int]] = [(0, 0), (30, 100), (73, 20), (100, 90)]
         for (low, start), (high, end) in pairwise(points):
             if percent <= high:
                 return start + int((end - start) * (percent - low) / (high - low))
@@ -177,7 +177,7 @@ def some_weights(random: Random, most: int) -> dict[str, int]:
     return {name: random.randint(1, most) for name in random.sample(RESOURCES, random.randint(1, 4))}
 
 
-SHAPE = {"shape": [{"utilization": u, "score": s} for u, s in ((0, 0), (30, 10), (70, 2), (100, 9))]}
+SHAPE = {"shape": [{"utilization": u, "score": s} for u, s in ((0, 0), (30, 10), (73, 2), (100, 9))]}
 
 
 @pytest.mark.parametrize(
