@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_operator.models.selectors import LabelSelector
+from scheduler_operator.models.label_selector import LabelSelector
 
 PLUGIN = "NodeAffinity"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

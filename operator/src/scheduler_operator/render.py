@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from scheduler_operator import nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec, Scheduler
-from scheduler_operator.models.profile import PluginArgs
+from scheduler_operator.models.scheduler_profile import PluginArgs
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config

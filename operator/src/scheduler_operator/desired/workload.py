@@ -124,8 +124,9 @@ def container(rendered: Rendered, release: Release) -> Object:
             _from_field("POD_NAMESPACE", "metadata.namespace"),
         ],
         "ports": [{"name": "http-metrics", "containerPort": PORT, "protocol": "TCP"}],
-        "livenessProbe": _probe("/livez", failureThreshold=8),
-        "readinessProbe": _probe("/readyz", failureThreshold=3),
+        "startupProbe": _probe("/livez", period_seconds=1, failureThreshold=60),
+        "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
+        "readinessProbe": _probe("/readyz", period_seconds=2, failureThreshold=3),
         "resources": _resources(scheduler),
         "securityContext": RESTRICTED_CONTAINER,
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
@@ -136,8 +137,9 @@ def _from_field(name: str, path: str) -> Object:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def _probe(path: str, **more: Any) -> Object:
-    return {"httpGet": {"path": path, "port": PORT, "scheme": "HTTP"}, "periodSeconds": 5, "timeoutSeconds": 5, **more}
+def _probe(path: str, period_seconds: int, **more: Any) -> Object:
+    question = {"path": path, "port": PORT, "scheme": "HTTP"}
+    return {"httpGet": question, "periodSeconds": period_seconds, "timeoutSeconds": 5, **more}
 
 
 def _resources(scheduler: Scheduler) -> Object:

@@ -1,8 +1,8 @@
 """The two kinds that people write, ``berth.dev/v1alpha1``, as pydantic models."""
 
 from scheduler_operator.models.plugin_config import PluginConfigSpec
-from scheduler_operator.models.profile import ProfileSpec
 from scheduler_operator.models.scheduler import Scheduler
+from scheduler_operator.models.scheduler_profile import ProfileSpec
 from scheduler_operator.models.status import Condition, PluginConfigStatus, ProfileStatus
 
 GROUP = "berth.dev"

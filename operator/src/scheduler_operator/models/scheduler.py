@@ -16,7 +16,7 @@ from scheduler_operator.models.fields import (
     cel,
     rules,
 )
-from scheduler_operator.models.selectors import Affinity, Labels, Toleration, TopologySpreadConstraint
+from scheduler_operator.models.label_selector import Affinity, Labels, Toleration, TopologySpreadConstraint
 
 OWN_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/name", "berth.dev/profile")
 OWN_ANNOTATIONS = ("berth.dev/config-hash",)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from scheduler_operator.models.fields import AnyObject, Int32, Model, ObjectName, PluginName, cel, list_map, rules
+from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.scheduler import Scheduler
-from scheduler_operator.models.selectors import LabelSelector
 
 
 class EnabledPlugin(Model):
