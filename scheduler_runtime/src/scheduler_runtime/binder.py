@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import BindError, Framework, Placed, Unschedulable
@@ -171,9 +172,10 @@ class Binder:
             self._pending.happened(Event("Pod", Action.DELETE, there, None), self._clock())
 
     def _report_failure(self, pod: Pod, error: BindError) -> None:
-        if isinstance(error.__cause__, FencedError | GoneError | TakenError):
+        cause = error.__cause__
+        if isinstance(cause, FencedError | GoneError | TakenError | NoAnswerError):
             logger.debug("not bound", extra={"pod": pod.key, "because": str(error)})
-            return  # nobody reads it, or another says how the pod fares
+            return  # it is said once for all, or nobody reads it, or another says how the pod fares
         logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         self._metrics.failed(pod.spec.scheduler_name)
         self.report_error(pod, error.message)

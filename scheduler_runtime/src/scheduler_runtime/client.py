@@ -128,9 +128,9 @@ class Client:
                 self._trouble.ends()
                 yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            text = f"API server {self.server} cannot be reached: {_cause(error)}"
-            self._trouble.begins(text)
-            raise NoAnswerError(text, sent=False) from error
+            text, cause = f"API server {self.server} cannot be reached", _cause(error)
+            self._trouble.begins(text, cause)
+            raise NoAnswerError(f"{text}: {cause}", sent=False) from error
         except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
             cause = _cause(error)
             raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
@@ -179,7 +179,8 @@ def _cause(error: BaseException) -> str:
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
-        return os.strerror(number) if number and number > 0 else str(error.os_error)
+        text = os.strerror(number) if number and number > 0 else str(error.os_error)
+        return text or type(error.os_error).__name__
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientPayloadError):

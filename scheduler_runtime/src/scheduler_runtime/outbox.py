@@ -84,7 +84,8 @@ class Outbox:
             except (ApiError, NoAnswerError) as error:
                 if isinstance(error, ApiError) and error.status in (404, 409):
                     return  # what it was about is gone
-                self._trouble.begins(f"events or conditions cannot be written: {error}")
+                if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+                    self._trouble.begins("events or conditions cannot be written", str(error))
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return

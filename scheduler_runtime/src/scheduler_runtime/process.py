@@ -40,6 +40,7 @@ from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pending import Pending, Place
 from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.trouble import Trouble
 from scheduler_runtime.watches import NODES, PODS, Reflector
 from scheduler_runtime.wire import Pod
 
@@ -232,13 +233,14 @@ def _assemble(settings: Settings, version: Version, clients: tuple[Client, Clien
 
 
 async def _server_version(client: Client, stop: asyncio.Event) -> Version | None:
-    """Ask the API server until there is an answer, None when stopped meanwhile. The client says why there is none."""
-    backoff = Backoff()
+    """Ask the API server until there is an answer, None when stopped meanwhile."""
+    backoff, trouble = Backoff(), Trouble(logger)
     while not stop.is_set():
         try:
             return Version.parse(json.loads(await client.request("GET", "/version"))["gitVersion"])
         except (NoAnswerError, ApiError) as error:
-            logger.debug("no version yet: %s", error)
+            if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+                trouble.begins(f"the API server's version cannot be read: {error}")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), min(backoff.pause(), 5.0))
     return None

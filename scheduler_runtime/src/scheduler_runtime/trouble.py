@@ -29,15 +29,15 @@ class Trouble:
         """What is wrong now; empty when nothing is."""
         return self._sentence
 
-    def begins(self, sentence: str) -> None:
-        """Log ``sentence`` unless it is what was said last."""
+    def begins(self, sentence: str, because: str = "") -> None:
+        """Log ``sentence`` with its cause, unless it is what was said last, whatever the cause is now."""
         with self._lock:
             if sentence == self._sentence:
                 return
             if not self._sentence:
                 self._since = self._clock()
             self._sentence = sentence
-        self._logger.warning("%s", sentence)
+        self._logger.warning("%s", f"{sentence}: {because}" if because else sentence)
 
     def ends(self) -> None:
         """Log that the trouble is over, if there was one."""

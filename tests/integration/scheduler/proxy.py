@@ -1,0 +1,208 @@
+"""A proxy between a scheduler and the API server that does to their exchanges what a test asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+from devcluster import Cluster
+from scheduler_runtime import credentials
+
+Act = Callable[[web.Request, "Proxy"], Any]
+"""Answers a request in the API server's place, or returns None to let it pass."""
+
+
+@dataclass
+class Proxy:
+    """What passes through, and how it is disturbed. Without rules nothing is."""
+
+    server: str
+    session: aiohttp.ClientSession
+    tls: Any
+    rules: list[Act] = field(default_factory=list)
+    bindings: list[tuple[str, str, int]] = field(default_factory=list)
+    """Pod, node and the API server's answer, for each binding that reached it."""
+    disturbed: int = 0
+    open: dict[int, web.Request] = field(default_factory=dict)
+    port: int = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        for rule in list(self.rules):
+            answer = await rule(request, self)
+            if answer is not None:
+                self.disturbed += 1
+                return answer  # type: ignore[no-any-return]
+        return await self.forward(request)
+
+    async def forward(self, request: web.Request) -> web.StreamResponse:
+        """Pass a request on, and its answer back as it comes."""
+        async with self.sent(request) as answer:
+            back = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+            await back.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await back.write(chunk)
+            return back
+
+    async def break_watches(self) -> None:
+        """Close the connections of all watches that pass through now."""
+        for request in list(self.open.values()):
+            if is_watch(request):
+                _abort(request)
+
+    async def break_watches_every(self, seconds: float) -> None:
+        """Do so again and again, so that every rule about watches has its turn."""
+        while True:
+            await asyncio.sleep(seconds)
+            await self.break_watches()
+
+    @contextlib.asynccontextmanager
+    async def sent(self, request: web.Request) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The API server's answer to a request, which it has carried out by then."""
+        body = await request.read()
+        headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}
+        url = f"{self.server}{request.path_qs}"
+        async with self.session.request(request.method, url, data=body, headers=headers, ssl=self.tls) as answer:
+            if request.path.endswith("/binding"):
+                binding = json.loads(body)
+                self.bindings.append((binding["metadata"]["name"], binding["target"]["name"], answer.status))
+            self.open[id(request)] = request
+            try:
+                yield answer
+            finally:
+                del self.open[id(request)]
+
+
+@contextlib.asynccontextmanager
+async def proxied(cluster: Cluster, directory: Path, user: dict[str, Any] | None = None) -> AsyncIterator[Proxy]:
+    """A proxy in front of ``cluster``; the kubeconfig in ``directory`` leads through it."""
+    admin = credentials.load(str(cluster.kubeconfig))
+    timeout = aiohttp.ClientTimeout(total=None)
+    plain = {"Accept-Encoding": "identity"}  # what passes through is passed on as it is
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(timeout=timeout, headers=plain, connector=connector) as session:
+        proxy = Proxy(cluster.server, session, admin.tls)
+        app = web.Application(client_max_size=2**26)
+        app.router.add_route("*", "/{path:.*}", proxy.handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            proxy.port = runner.addresses[0][1]
+            write_kubeconfig(directory, proxy.port, user or {"token": cluster.token})
+            yield proxy
+        finally:
+            await runner.cleanup()
+
+
+def write_kubeconfig(directory: Path, port: int, user: dict[str, Any]) -> None:
+    document = {
+        "current-context": "proxy",
+        "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "user"}}],
+        "clusters": [{"name": "proxy", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "user", "user": user}],
+    }
+    (directory / "kubeconfig").write_text(yaml.safe_dump(document))
+
+
+# What can be done to an exchange
+
+
+def is_watch(request: web.Request, kind: str = "") -> bool:
+    return request.query.get("watch") == "1" and (not kind or request.path.endswith(f"/{kind}"))
+
+
+def is_binding(request: web.Request) -> bool:
+    return request.path.endswith("/binding")
+
+
+def every(number: int, chosen: Callable[[web.Request], bool], act: Act) -> Act:
+    """Do ``act`` to each ``number``-th of the requests that are ``chosen``."""
+    seen = 0
+
+    async def rule(request: web.Request, proxy: Proxy) -> web.StreamResponse | None:
+        nonlocal seen
+        if not chosen(request):
+            return None
+        seen += 1
+        answer: web.StreamResponse | None = await act(request, proxy) if seen % number == 0 else None
+        return answer
+
+    return rule
+
+
+def refuse(status: int, reason: str = "", **headers: str) -> Act:
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        body = {"kind": "Status", "code": status, "reason": reason, "message": f"{status} by the test"}
+        return web.json_response(body, status=status, headers=headers)
+
+    return act
+
+
+async def reset(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+    """Close the connection; the API server never hears of the request."""
+    return _abort(request)
+
+
+async def carry_out_and_reset(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+    """Let the API server do it, and close the connection instead of telling."""
+    async with proxy.sent(request) as answer:
+        await answer.read()
+    return _abort(request)
+
+
+def carry_out_and_say(status: int) -> Act:
+    """Let the API server do it, and tell that it failed."""
+
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        async with proxy.sent(request) as answer:
+            await answer.read()
+        failed: web.StreamResponse = await refuse(status)(request, proxy)
+        return failed
+
+    return act
+
+
+def cut_after(lines: int, more: int = 60) -> Act:
+    """Cut a watch ``more`` bytes into the line after so many lines."""
+
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        async with proxy.sent(request) as answer:
+            back = web.StreamResponse(status=answer.status)
+            await back.prepare(request)
+            for _ in range(lines):
+                await back.write(await answer.content.readline())
+            await back.write((await answer.content.readline())[:more])
+            await asyncio.sleep(0.01)
+        return _abort(request)
+
+    return act
+
+
+def garble_after(lines: int, garbage: bytes) -> Act:
+    """Follow a watch for so many lines, then say ``garbage`` and end the stream in good order."""
+
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        async with proxy.sent(request) as answer:
+            back = web.StreamResponse(status=answer.status)
+            await back.prepare(request)
+            for _ in range(lines):
+                await back.write(await answer.content.readline())
+            await back.write(garbage)
+        return back
+
+    return act
+
+
+def _abort(request: web.Request) -> web.StreamResponse:
+    if request.transport:
+        request.transport.abort()
+    return web.Response()

@@ -1,0 +1,188 @@
+"""Whatever comes between scheduler and API server: every pod is bound, once, and no node is overcommitted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from devcluster import Cluster
+from tests.integration.scheduler.proxy import (
+    Act,
+    Proxy,
+    carry_out_and_reset,
+    carry_out_and_say,
+    cut_after,
+    every,
+    garble_after,
+    is_binding,
+    is_watch,
+    proxied,
+    refuse,
+    reset,
+)
+from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, scheduler
+
+pytestmark = pytest.mark.cluster
+
+PODS = 120
+EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+GONE = json.dumps(EXPIRED).encode() + b"\n"
+PATIENT = {"resourceNamespace": "default", "resourceName": "patient"}
+"""Leader election with the usual times, for what takes longer than the quick ones."""
+
+
+@dataclass
+class Scene:
+    """A scheduler behind a proxy, and the API server past it."""
+
+    there: Api
+    proxy: Proxy
+    process: SchedulerProcess
+
+    async def place(self, seconds: float = 60) -> None:
+        """Create pods while the disturbance lasts, wait until all have nodes, and check what came of it."""
+        await self.there.create_pods(PODS // 2, "first", cpu="2")
+        await self.there.create_pods(PODS // 2, "second", cpu="2")
+        await self.there.all_bound(PODS, seconds)
+        await self.check()
+
+    async def check(self) -> None:
+        done = Counter(pod for pod, _, status in self.proxy.bindings if status == 201)
+        assert len(done) == PODS
+        assert set(done.values()) == {1}
+        assert await self.there.overcommitted() == []
+        assert self.process.process.poll() is None
+        assert "Traceback" not in self.process.log
+
+
+@asynccontextmanager
+async def scene(cluster: Cluster, directory: Path, *rules: Act) -> AsyncIterator[Scene]:
+    async with api(cluster) as there, proxied(cluster, directory) as proxy:
+        proxy.rules[:] = rules
+        with scheduler(directory, directory / "kubeconfig", document(directory.name.replace("_", "-"))) as process:
+            await there.until(lambda: process.is_scheduling, 30)
+            yield Scene(there, proxy, process)
+
+
+def pods_watch(request: web.Request) -> bool:
+    return is_watch(request, "pods")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(every(1, pods_watch, cut_after(50, more=1)), id="cut-at-the-first-byte-of-a-line"),
+        pytest.param(every(1, pods_watch, cut_after(50, more=333)), id="cut-in-the-middle-of-a-line"),
+        pytest.param(every(1, is_watch, garble_after(50, b"<html>\n")), id="garbage"),
+        pytest.param(every(2, is_watch, garble_after(0, b"")), id="ends-at-once"),
+        pytest.param(every(1, pods_watch, garble_after(50, GONE)), id="410-event"),
+        pytest.param(every(2, is_watch, refuse(410, "Expired")), id="410-answer"),
+        pytest.param(every(2, is_watch, refuse(429, **{"Retry-After": "1"})), id="429"),
+        pytest.param(every(2, is_watch, refuse(500, "InternalError")), id="500"),
+    ],
+)
+async def test_disturbed_watches_lose_no_pod(cluster: Cluster, tmp_path: Path, rule: Act) -> None:
+    async with scene(cluster, tmp_path, rule) as disturbed:
+        breaking = asyncio.create_task(disturbed.proxy.break_watches_every(2.0))
+        try:
+            await disturbed.place()
+        finally:
+            breaking.cancel()
+        assert disturbed.proxy.disturbed > 1
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(reset, id="reset-before"),
+        pytest.param(carry_out_and_reset, id="reset-after"),
+        pytest.param(refuse(500), id="500-before"),
+        pytest.param(carry_out_and_say(500), id="500-after"),
+        pytest.param(carry_out_and_say(504), id="504-after"),
+        pytest.param(refuse(429, **{"Retry-After": "1"}), id="429"),
+    ],
+)
+async def test_disturbed_bindings_bind_once(cluster: Cluster, tmp_path: Path, act: Act) -> None:
+    async with scene(cluster, tmp_path, every(3, is_binding, act)) as disturbed:
+        await disturbed.place()
+        assert disturbed.proxy.disturbed >= PODS // 3 - 1
+        assert len(disturbed.process.lines("WARNING bindings fail")) <= PODS // 3
+
+
+async def test_a_binding_that_is_answered_late_is_not_repeated(cluster: Cluster, tmp_path: Path) -> None:
+    """The time-out of a binding passes, the API server carries it out nevertheless."""
+
+    async def late(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        async with proxy.sent(request) as answer:
+            await answer.read()
+        await asyncio.sleep(6)
+        return web.Response(status=201)
+
+    async with scene(cluster, tmp_path, every(10, is_binding, late)) as disturbed:
+        await disturbed.place()
+
+
+async def test_lists_and_events_that_fail_do_no_harm(cluster: Cluster, tmp_path: Path) -> None:
+    def is_list(request: web.Request) -> bool:
+        return request.method == "GET" and not is_watch(request) and request.path in ("/api/v1/pods", "/api/v1/nodes")
+
+    def is_told(request: web.Request) -> bool:
+        return "/events" in request.path or request.path.endswith("/status")
+
+    rules = (every(2, is_list, refuse(500)), every(2, is_told, refuse(503)), every(1, pods_watch, cut_after(50)))
+    async with scene(cluster, tmp_path, *rules) as disturbed:
+        await disturbed.place()
+
+
+async def test_an_api_server_that_restarts_is_found_again(cluster: Cluster, tmp_path: Path) -> None:
+    async with api(cluster) as there:
+        with scheduler(tmp_path, cluster.kubeconfig, document(leaderElection=PATIENT)) as process:
+            await there.until(lambda: process.is_scheduling, 30)
+            await there.create_pods(PODS // 2, "first", cpu="2")
+            await asyncio.to_thread(cluster.stop, "kube-apiserver")
+            await there.until(lambda: process.lines("cannot be reached"), 10)
+            await asyncio.to_thread(cluster.start, "kube-apiserver")
+            await there.create_pods(PODS // 2, "second", cpu="2")
+            await there.all_bound(PODS)
+            assert await there.overcommitted() == []
+            assert process.process.poll() is None
+            said = [line for line in process.lines("WARNING") if "API server" in line]
+            assert 1 <= len(said) <= 3  # one for each client that noticed
+
+
+async def test_a_replaced_token_is_taken_up(cluster: Cluster, tmp_path: Path) -> None:
+    """The account is made anew, so that the API server refuses the token in use; then the file is replaced."""
+    token = tmp_path / "token"
+
+    def make_account() -> None:
+        cluster.kubectl("create", "serviceaccount", "rotates")
+        token.write_text(cluster.kubectl("create", "token", "rotates").stdout)
+
+    make_account()
+    account = "--serviceaccount=default:rotates"
+    cluster.kubectl("create", "clusterrolebinding", "rotates", "--clusterrole=cluster-admin", account)
+    try:
+        async with api(cluster) as there, proxied(cluster, tmp_path, {"tokenFile": "token"}) as proxy:
+            with scheduler(tmp_path, tmp_path / "kubeconfig", document(leaderElection=PATIENT)) as process:
+                await there.until(lambda: process.is_scheduling, 30)
+                await there.create_pods(10, "first")
+                await there.all_bound(10)
+                cluster.kubectl("delete", "serviceaccount", "rotates")
+                await proxy.break_watches()
+                await there.until(lambda: process.lines("401"), 30)  # the API server believes a token for a while
+                make_account()
+                await there.create_pods(10, "second")
+                await there.all_bound(20)
+                assert process.process.poll() is None
+                assert len(process.lines("WARNING lease")) <= 1
+                assert len(process.lines("WARNING API server")) <= 2  # one for each client
+    finally:
+        cluster.kubectl("delete", "serviceaccount,clusterrolebinding", "rotates", "--ignore-not-found")

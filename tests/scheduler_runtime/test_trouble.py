@@ -1,0 +1,28 @@
+"""A trouble is said when it begins, when it becomes another, and when it is over."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from scheduler_runtime.trouble import Trouble
+
+
+def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    now = [0.0]
+    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble.ends()
+    for cause in ("refused", "reset", "refused"):
+        trouble.begins("no API server", cause)
+    trouble.begins("no credentials")
+    now[0] = 2.5
+    trouble.ends()
+    trouble.ends()
+    assert trouble.sentence == ""
+    assert [record.getMessage() for record in caplog.records] == [
+        "no API server: refused",
+        "no credentials",
+        "over after 2.5 s: no credentials",
+    ]
