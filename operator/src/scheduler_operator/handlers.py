@@ -20,6 +20,9 @@ from scheduler_operator.reconcile import Key
 
 REGISTRY = kopf.OperatorRegistry()
 
+# For peering, which is off. Left to itself kopf makes it of the user's name, and the user of a container has none.
+IDENTITY: Any = "berth"
+
 SHORTEST_LOGIN = timedelta(seconds=30)
 BEFORE_EXPIRY = timedelta(minutes=1)
 
@@ -92,6 +95,7 @@ async def watch(seam: Seam, namespace: str, on_ready: Callable[[], None]) -> Non
             registry=REGISTRY,
             settings=settings(),
             memo=seam,
+            identity=IDENTITY,
             standalone=True,
             namespaces=[namespace],
             ready_flag=ready,
