@@ -72,6 +72,27 @@ def test_a_class_declares_what_it_has() -> None:
     assert declaration.points == {"filter", "score"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "resource"),
+    [
+        ("ConfigMap", "configmaps"),
+        ("NetworkPolicy", "networkpolicies"),
+        ("Ingress", "ingresses"),
+        ("Endpoints", "endpoints"),
+    ],
+        ("ConfigMap", "configmaps"),
+        ("NetworkPolicy", "networkpolicies"),
+        ("Ingress", "ingresses"),
+        ("Endpoints", "endpoints"),
+    ],
+)
+def test_the_permission_to_watch_names_the_resource_of_the_kind(kind: str, resource: str) -> None:
+    class Watcher(Plugin):
+        watches = (Watch("example.com/v1", kind),)
+
+    assert declaration_of(Watcher).rules_for()[0] == Rule(("example.com",), (resource,), ("get", "list", "watch"))
+
+
 def enabled(name: str, **args: Any) -> dict[str, Any]:
     return {
         "plugins": {"multiPoint": {"enabled": [{"name": name, "weight": 100}]}},

@@ -490,6 +490,15 @@ def test_a_plugin_that_cannot_be_used_is_refused(plugin: type[Plugin], message: 
         testing.framework(only(plugin.__name__), plugin)
 
 
+class ReadsAnnotations(First):
+    reads = ("metadata.annotations",)
+
+
+def test_a_plugin_that_reads_what_is_not_decoded_is_refused() -> None:
+    with pytest.raises(RegistrationError, match=r"it reads metadata\.annotations, which this build does not decode"):
+        testing.framework(only("ReadsAnnotations"), ReadsAnnotations)
+
+
 class Hints(Plugin):
     events = (ClusterEvent("Node", Action.ADD),)
 

@@ -224,7 +224,10 @@ class Plugin:
     Then it is kept, and only asked again about nodes that changed.
     """
     reads: ClassVar[tuple[str, ...]] = ()
-    """Fields of pods or nodes beyond the standard ones that it looks at, such as ``metadata.annotations``."""
+    """Fields of pods or nodes beyond the decoded ones that it looks at, such as ``metadata.annotations``.
+
+    A process that does not decode them refuses the plugin.
+    """
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args
@@ -352,4 +355,12 @@ def _rules_of_watches(watches: Iterable[Watch]) -> Iterator[Rule]:
     for watch in watches:
         group = watch.api_version.rpartition("/")[0]
         names = (watch.name,) if watch.name else ()
-        yield Rule((group,), (f"{watch.kind.lower()}s",), ("get", "list", "watch"), names, watch.namespace)
+        yield Rule((group,), (_resource_of(watch.kind),), ("get", "list", "watch"), names, watch.namespace)
+
+
+def _resource_of(kind: str) -> str:
+    """The name of a kind's resource, by the rule that Kubernetes' own kinds follow."""
+    name = kind.lower()
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return name if name == "endpoints" else f"{name}es" if name.endswith("s") else f"{name}s"

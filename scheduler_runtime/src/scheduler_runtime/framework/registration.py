@@ -39,6 +39,9 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     if declaration.watches and around.services.objects is None:
         kinds = ", ".join(watch.kind for watch in declaration.watches)
         raise RegistrationError(f"plugin {name}: it watches {kinds}, which this process cannot offer")
+    if kind.reads:
+        fields = ", ".join(kind.reads)
+        raise RegistrationError(f"plugin {name}: it reads {fields}, which this build does not decode")
     handle = PluginHandle(name, declaration.watches, around)
     try:
         plugin = kind(profile.args.get(name), handle)
