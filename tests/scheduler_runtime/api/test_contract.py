@@ -80,11 +80,6 @@ def test_a_class_declares_what_it_has() -> None:
         ("Ingress", "ingresses"),
         ("Endpoints", "endpoints"),
     ],
-        ("ConfigMap", "configmaps"),
-        ("NetworkPolicy", "networkpolicies"),
-        ("Ingress", "ingresses"),
-        ("Endpoints", "endpoints"),
-    ],
 )
 def test_the_permission_to_watch_names_the_resource_of_the_kind(kind: str, resource: str) -> None:
     class Watcher(Plugin):
