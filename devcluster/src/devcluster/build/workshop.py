@@ -16,6 +16,7 @@ from devcluster.build.products import Product
 from devcluster.build.progress import Progress
 from devcluster.errors import DevclusterError, MissingBinariesError
 
+UNCERTAIN = 0.05  # the part of an estimate that is always still to come, as long as it is not done
 LINK_GIGABYTES = 2  # what linking one of the large binaries takes
 
 
@@ -105,7 +106,7 @@ class _TimeLeft:
         spent = _cpu_seconds(pid)
         elapsed = time.monotonic() - self._begun
         rate = spent / elapsed if spent > 20 else float(parallel())
-        return max(self._budget - spent, 1.0) / rate
+        return max(self._budget - spent, UNCERTAIN * self._budget) / rate
 
 
 def parallel() -> int:
