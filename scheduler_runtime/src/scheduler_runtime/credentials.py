@@ -283,12 +283,11 @@ def _inline_token(text: str, name: str) -> str:
 def _context(cluster: Mapping[str, Any], directory: Path, where: str) -> ssl.SSLContext:
     authority = cluster.get("certificate-authority")
     data = cluster.get("certificate-authority-data")
-    context = ssl.create_default_context()
     try:
         if data:
             context = ssl.create_default_context(cadata=_decoded(data, f"{where}: certificate-authority-data").decode())
-        elif authority:
-            context = ssl.create_default_context(cafile=str(directory / str(authority)))
+        else:
+            context = ssl.create_default_context(cafile=str(directory / str(authority)) if authority else None)
     except (OSError, UnicodeDecodeError) as error:
         raise CredentialsError(
             f"{where}: the certificate authority {authority or ''} cannot be used: {error}"

@@ -135,8 +135,7 @@ class Process:
         gc.freeze()  # what was listed stays: the collector need not look at it again
         self.election.start()
         await first_of(self._lead(), stop.wait(), self.election.lost.wait())
-        if not stop.is_set():
-            logger.error("leadership is lost; ending, so that nothing begun under it can still act")
+        if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more
             await self.binder.finish(0)
             return 1
         await self.binder.finish(FINISH_SECONDS)

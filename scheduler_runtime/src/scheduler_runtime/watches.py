@@ -38,6 +38,8 @@ from scheduler_runtime.wire import (
 logger = logging.getLogger(__name__)
 
 PAGE = 500
+SLICE = 100
+"""How many objects of a list are taken in before others have their turn."""
 QUIET_SECONDS = 70.0
 """The API server sends a bookmark about every minute: longer silence is a dead connection."""
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
@@ -219,9 +221,11 @@ class Reflector(Generic[T]):
         params = {**self.kind.params, **({"limit": str(limit)} if limit else {})}
         while True:
             page = self.kind.read_list(await self._client.request("GET", self.kind.path, params=params))
-            for item in page.items:
+            for number, item in enumerate(page.items, start=1):
                 present.add(self.kind.key(item))
                 self._put(item)
+                if number % SLICE == 0:
+                    await asyncio.sleep(0)
             if not page.metadata.continue_token:
                 return present, page.metadata.resource_version
             params["continue"] = page.metadata.continue_token

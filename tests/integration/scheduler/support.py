@@ -195,14 +195,15 @@ class Api:
 
 
 @contextlib.asynccontextmanager
-async def api(cluster: Cluster) -> AsyncIterator[Api]:
-    """The cluster, as its administrator; without pods when it is left."""
+async def api(cluster: Cluster, *, tidy: bool = True) -> AsyncIterator[Api]:
+    """The cluster, as its administrator; without pods when it is left, if it is to be ``tidy``."""
     async with Client(credentials.load(str(cluster.kubeconfig)), "tests") as client:
         there = Api(client, cluster)
         try:
             yield there
         finally:
-            await there.delete_pods()
+            if tidy:
+                await there.delete_pods()
 
 
 def pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> Object:

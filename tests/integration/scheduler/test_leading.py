@@ -99,7 +99,7 @@ async def test_a_leader_that_was_frozen_binds_nothing_more(cluster: Cluster, tmp
                 frozen.process.send_signal(signal.SIGCONT)
                 assert await asyncio.to_thread(frozen.process.wait, 20) == 1
                 await there.all_bound(PODS)
-                assert frozen.lines("leadership is lost")
+                assert frozen.lines("lost lease")
                 late = [binding for binding in proxy.bindings[before:] if binding[2] == 201]
                 assert late == []
                 assert await there.overcommitted() == []
@@ -128,5 +128,5 @@ async def test_a_lease_that_is_taken_away_ends_the_leader(cluster: Cluster, tmp_
             patch = '{"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}}'
             cluster.kubectl("patch", "lease", "stolen", "--type=merge", f"--patch={patch}")
             assert await asyncio.to_thread(process.process.wait, 20) == 1
-            assert len(process.lines("leadership is lost")) == 1
+            assert len(process.lines("ERROR lost lease default/stolen: held by thief")) == 1
             assert await holder(there, "stolen") == "thief"

@@ -29,7 +29,7 @@ def cpu_seconds(process: SchedulerProcess) -> float:
 
 
 async def test_five_thousand_pods_on_a_thousand_nodes(large_cluster: Cluster, tmp_path: Path) -> None:
-    async with api(large_cluster) as there:
+    async with api(large_cluster, tidy=False) as there:
         await there.create_pods(PODS, cpu="100m", memory="100Mi")
         with scheduler(tmp_path, large_cluster.kubeconfig, document(leaderElection=ELECTION)) as process:
 

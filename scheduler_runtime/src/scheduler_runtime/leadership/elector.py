@@ -68,6 +68,7 @@ class Elector:
         self._observed_at = NEVER
         self._sent_at = NEVER
         self._reported = ""
+        self._failure = ""
         self._chance = random.SystemRandom()
         self._trouble = Trouble(logger, clock)
 
@@ -136,7 +137,7 @@ class Elector:
     def _renew(self) -> None:
         while not self._stopping.wait(self.settings.retry_period):
             if not self._renew_once():
-                logger.error("lost lease %s: %s", self.settings.key, self._trouble.sentence or "held by another")
+                logger.error("lost lease %s: %s", self.settings.key, self._failure or f"held by {self.leader}")
                 return  # and do not release: what was begun as the leader may not have ended yet
         self._leading = False
         if self._release:
@@ -160,9 +161,11 @@ class Elector:
         try:
             won = self._attempt(deadline)
         except LeaseError as error:
+            self._failure = str(error)
             self._trouble.begins(f"lease {self.settings.key}: {error}")
             won = False
         else:
+            self._failure = ""
             self._trouble.ends()
         self._report_leader()
         return won

@@ -106,11 +106,11 @@ class Pending:
         return uid in self._entries
 
     def entries(self) -> Iterator[Entry]:
-        return iter(self._entries.values())
+        return iter(list(self._entries.values()))
 
     def counts(self) -> Mapping[Place, int]:
-        """Return how many pods are in each place."""
-        return Counter(entry.place for entry in self._entries.values())
+        """Return how many pods are in each place. May be asked from another thread."""
+        return Counter(entry.place for entry in self.entries())
 
     # Pods come, change and go
 
