@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.desired import Object, desired_objects
+from scheduler_operator.names import with_uids
 from tests.scheduler_operator.builders import RELEASE, profile, rendered
 
 KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
@@ -14,7 +15,13 @@ KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
 
 def objects(**spec: Any) -> dict[str, Object]:
     written = profile(**spec)
-    return {each["kind"]: each for each in desired_objects(written, rendered(written), RELEASE)}
+    return applied(desired_objects(written, rendered(written), RELEASE))
+
+
+def applied(wanted: list[Object], account: str = "the-accounts-uid") -> dict[str, Object]:
+    """What reaches the API server, by kind, when the ServiceAccount has that uid."""
+    uids = {("ServiceAccount", each["metadata"]["name"]): account for each in wanted}
+    return {each["kind"]: with_uids(each, uids) for each in wanted}
 
 
 def pod(**spec: Any) -> Object:
@@ -175,3 +182,11 @@ def test_bindings_bind_the_profiles_role_to_the_profiles_account(kind: str) -> N
 
 def test_the_same_profile_gives_the_same_objects() -> None:
     assert json.dumps(objects()) == json.dumps(objects())
+
+
+def test_pods_are_replaced_when_their_account_was_made_anew() -> None:
+    written = profile()
+    wanted = desired_objects(written, rendered(written), RELEASE)
+    one, other = (applied(wanted, account)["Deployment"]["spec"]["template"] for account in ("first", "second"))
+    assert one != other
+    assert one == applied(wanted, "first")["Deployment"]["spec"]["template"]

@@ -15,7 +15,14 @@ from scheduler_operator.authored import Authored
 from scheduler_operator.drift import FIELD_MANAGER
 from scheduler_operator.kinds import Kind, kind_of
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.names import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for, generated_name
+from scheduler_operator.names import (
+    MANAGED_BY,
+    MANAGED_BY_LABEL,
+    PROFILE_LABEL,
+    generated_for,
+    generated_name,
+    with_uids,
+)
 from scheduler_operator.status import Status, dated
 from scheduler_runtime.catalog import Version
 
@@ -113,10 +120,11 @@ class Cluster:
         """
         live = await self._generated(profile.name)
         await self._refuse_strangers(profile, [each for each in wanted if _identity(each) not in live])
-        applied = {}
+        applied: dict[Identity, Object] = {}
         for each in wanted:
             before = live.get(_identity(each))
-            applied[_identity(each)] = await self._apply(each, before)
+            uids = {key: earlier["metadata"]["uid"] for key, earlier in applied.items()}
+            applied[_identity(each)] = await self._apply(with_uids(each, uids), before)
             for repair in _repairs(before):
                 await tell(repair)
         await asyncio.gather(*(self._delete(gone) for key, gone in live.items() if key not in applied))

@@ -1,5 +1,7 @@
 """Names, labels and owner references of generated objects: how they are found again."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from scheduler_operator.authored import Authored
@@ -13,6 +15,7 @@ MANAGED_BY = "berth"
 APP_LABEL = "app.kubernetes.io/name"
 APP = "berth-scheduler"
 HASH_ANNOTATION = "berth.dev/config-hash"
+ACCOUNT_ANNOTATION = "berth.dev/service-account-uid"
 GENERATED = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 """The label selector of everything that is generated."""
 
@@ -24,6 +27,26 @@ TAKES_THE_PLACE = (
     "default-scheduler belongs to the cluster's own scheduler: "
     "set spec.replacesDefaultScheduler: true to take its place"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class UidOf:
+    """In a desired object: the uid of another, which is applied before it and has its uid only then."""
+
+    kind: str
+    name: str
+
+
+def with_uids(wanted: Any, uids: Mapping[tuple[str, str], str]) -> Any:
+    """``wanted`` with each UidOf in it replaced by the uid in ``uids``, by kind and name."""
+    match wanted:
+        case UidOf(kind, name):
+            return uids[kind, name]
+        case dict():
+            return {key: with_uids(value, uids) for key, value in wanted.items()}
+        case list():
+            return [with_uids(value, uids) for value in wanted]
+    return wanted
 
 
 def generated_name(profile: str) -> str:

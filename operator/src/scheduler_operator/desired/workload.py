@@ -4,7 +4,15 @@ from typing import Any
 
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import Scheduler
-from scheduler_operator.names import HASH_ANNOTATION, Object, generated_name, metadata, pod_labels
+from scheduler_operator.names import (
+    ACCOUNT_ANNOTATION,
+    HASH_ANNOTATION,
+    Object,
+    UidOf,
+    generated_name,
+    metadata,
+    pod_labels,
+)
 from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
 
@@ -78,11 +86,19 @@ def deployment(profile: Authored, rendered: Rendered, release: Release) -> Objec
             "template": {
                 "metadata": {
                     "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
-                    "annotations": {**(scheduler.pod_annotations or {}), HASH_ANNOTATION: rendered.hash},
+                    "annotations": {**(scheduler.pod_annotations or {}), **_reasons_for_new_pods(profile, rendered)},
                 },
                 "spec": pod_spec(profile.name, rendered, release),
             },
         },
+    }
+
+
+def _reasons_for_new_pods(profile: Authored, rendered: Rendered) -> Object:
+    """What a running pod cannot follow. Its credentials end with its ServiceAccount, also when that is made again."""
+    return {
+        HASH_ANNOTATION: rendered.hash,
+        ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name)),
     }
 
 
