@@ -8,7 +8,7 @@ from typing import Any
 from devcluster.api import Api
 from devcluster.components import FAKE_NODE, FAKE_NODE_ADDRESS
 
-CONNECTIONS = 8
+CONNECTIONS = 16
 ZONES = 3
 RESOURCES = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "110"}
 VERSION = "kwok"  # what stands for each of the versions that a real node reports
