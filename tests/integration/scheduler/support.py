@@ -100,12 +100,8 @@ def scheduler(
     try:
         yield started
     finally:
-        process.terminate()  # which releases the lease for the next one
-        try:
-            process.wait(10)
-        finally:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
 
 
 def free_port() -> int:

@@ -35,8 +35,11 @@ pytestmark = pytest.mark.cluster
 PODS = 120
 EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
 GONE = json.dumps(EXPIRED).encode() + b"\n"
-PATIENT = {"resourceNamespace": "default", "resourceName": "patient"}
-"""Leader election with the usual times, for what takes longer than the quick ones."""
+
+
+def patient(lease: str) -> dict[str, str]:
+    """Leader election with the usual times, for what takes longer than the quick ones."""
+    return {"resourceNamespace": "default", "resourceName": lease}
 
 
 @dataclass
@@ -144,7 +147,7 @@ async def test_lists_and_events_that_fail_do_no_harm(cluster: Cluster, tmp_path:
 
 async def test_an_api_server_that_restarts_is_found_again(cluster: Cluster, tmp_path: Path) -> None:
     async with api(cluster) as there:
-        with scheduler(tmp_path, cluster.kubeconfig, document(leaderElection=PATIENT)) as process:
+        with scheduler(tmp_path, cluster.kubeconfig, document(leaderElection=patient("restart"))) as process:
             await there.until(lambda: process.is_scheduling, 30)
             await there.create_pods(PODS // 2, "first", cpu="2")
             await asyncio.to_thread(cluster.stop, "kube-apiserver")
@@ -171,7 +174,7 @@ async def test_a_replaced_token_is_taken_up(cluster: Cluster, tmp_path: Path) ->
     cluster.kubectl("create", "clusterrolebinding", "rotates", "--clusterrole=cluster-admin", account)
     try:
         async with api(cluster) as there, proxied(cluster, tmp_path, {"tokenFile": "token"}) as proxy:
-            with scheduler(tmp_path, tmp_path / "kubeconfig", document(leaderElection=PATIENT)) as process:
+            with scheduler(tmp_path, tmp_path / "kubeconfig", document(leaderElection=patient("token"))) as process:
                 await there.until(lambda: process.is_scheduling, 30)
                 await there.create_pods(10, "first")
                 await there.all_bound(10)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from scheduler_runtime.leadership import Elector, LeaseError, LeaseSettings
 from scheduler_runtime.leadership.record import LeaseRecord
 
@@ -443,13 +444,16 @@ def test_stopping_while_a_request_is_under_way_still_releases(run: Run, verb: st
     assert leases.record.holder == ""
 
 
-def test_the_lost_lease_is_not_released_from_another(run: Run) -> None:
+def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     leases = MemoryLeases()
     leader = run(leases)
     assert leader.started.wait(2)
     leases.write(LeaseRecord("thief", 60, WALL, WALL, 9))
     assert leader.stopped.wait(3)
     assert leases.record.holder == "thief"
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
+        "lost lease foo/bar: held by thief"
+    ]
 
 
 def test_a_forbidden_create_names_the_missing_right_once(run: Run, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from scheduler_runtime.credentials import Credentials, FileToken
 from scheduler_runtime.leadership import HttpLeases, LeaseError
 

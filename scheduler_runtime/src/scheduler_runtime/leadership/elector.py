@@ -147,11 +147,10 @@ class Elector:
         """Attempt again and again until one attempt succeeds or renewDeadline has passed."""
         deadline = self._clock() + self.settings.renew_deadline
         while not self.attempt(deadline):
-            pause = min(self.settings.retry_period, deadline - self._clock())
-            if pause <= 0:
-                return False
-            if self._stopping.wait(pause):
+            if self._stopping.wait(min(self.settings.retry_period, deadline - self._clock())):
                 return True  # stopped on purpose, which is not a loss
+            if self._clock() >= deadline:
+                return False
         return True
 
     # One attempt.
