@@ -52,6 +52,13 @@ def test_another_go_builds_into_another_place(go: FakeGo) -> None:
     assert shelf(product_of("kubectl", "1.36")).directory != before
 
 
+def test_without_go_what_another_go_built_will_do(go: FakeGo, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = binaries("kubectl")
+    monkeypatch.setenv("PATH", str(home))
+    assert missing("kubectl", "kubelet") == ("kubelet",)
+    assert binaries("kubectl") == built
+
+
 def test_the_users_go_settings_change_where_modules_come_from_and_nothing_else(
     go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,13 +27,13 @@ from tests.devcluster.fake_go import FakeGo
 )
 def test_go_on_path_is_taken_when_it_is_new_enough(go: FakeGo, version: str, needed: str, taken: bool) -> None:
     go.plan(version=version)
-    expected = Toolchain(version, go.directory / "go") if taken else Toolchain(PACKAGED, None)
+    expected = Toolchain(version, go.directory / "go") if taken else Toolchain(PACKAGED, None, packaged=True)
     assert toolchain.choose(needed) == expected
 
 
 def test_without_go_the_packaged_one_is_chosen_before_it_is_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
-    assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, None)
+    assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, None, packaged=True)
 
 
 def test_the_packaged_go_is_installed_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_the_packaged_go_is_installed_once(home: Path, monkeypatch: pytest.Monke
     assert os.access(go, os.X_OK)
     assert go.is_relative_to(home / "cache")
     shutil.rmtree(home / "wheels")
-    assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, go)
+    assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, go, packaged=True)
     assert toolchain.installed(toolchain.choose("1.26.0")) == go
 
 

@@ -69,17 +69,28 @@ def build_seconds(*names: str, kubernetes: str = DEFAULT_KUBERNETES) -> float:
 
 
 def shelf(product: Product) -> Shelf:
-    """Where the binaries of ``product`` are kept that are built in the way this release builds them."""
+    """Where the binaries of ``product`` are kept that the Go to use now builds."""
+    return Shelf(cache.root() / "bin" / f"{_recipe(product)}-go{toolchain.choose(product.go).version}")
+
+
+def _shelves(product: Product) -> list[Shelf]:
+    """Where its binaries may be found: where there is no Go, what any Go built in the same way will do."""
+    others = sorted((cache.root() / "bin").glob(f"{_recipe(product)}-go*"))
+    return [shelf(product), *(map(Shelf, others) if toolchain.choose(product.go).packaged else ())]
+
+
+def _recipe(product: Product) -> str:
+    """A name for the sources of ``product`` and the way they are built, whichever Go does it."""
     recipe = hashlib.sha256()
     for path in sorted(product.directory.iterdir()):
         recipe.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    go = toolchain.choose(product.go)
-    recipe.update("\0".join([go.version, *toolchain.FLAGS, *toolchain.BUILD_FLAGS, product.link_flags()]).encode())
-    return Shelf(cache.root() / "bin" / f"{product.title.replace(' ', '-')}-{recipe.hexdigest()[:12]}")
+    recipe.update("\0".join([*toolchain.FLAGS, *toolchain.BUILD_FLAGS, product.link_flags()]).encode())
+    return f"{product.title.replace(' ', '-')}-{recipe.hexdigest()[:12]}"
 
 
 def _find(name: str, minor: str) -> Path | None:
-    return _given(name, minor) or shelf(products.product_of(name, minor)).find(name)
+    kept = (shelf.find(name) for shelf in _shelves(products.product_of(name, minor)))
+    return _given(name, minor) or next(filter(None, kept), None)
 
 
 def _given(name: str, minor: str) -> Path | None:

@@ -29,10 +29,11 @@ BUILD_FLAGS = ("-trimpath", "-gcflags=all=-dwarf=false")
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A Go to build with. ``go`` is None while it still has to be installed."""
+    """A Go to build with. ``go`` is None while it still has to be installed; only the packaged one ever has to be."""
 
     version: str
     go: Path | None
+    packaged: bool = False
 
 
 def choose(needed: str) -> Toolchain:
@@ -43,7 +44,7 @@ def choose(needed: str) -> Toolchain:
         if _numbers(version) >= _numbers(needed):
             return Toolchain(version, Path(found))
     installed = _packaged_directory() / "go" / "bin" / "go"
-    return Toolchain(PACKAGED, installed if _is_complete() else None)
+    return Toolchain(PACKAGED, installed if _is_complete() else None, packaged=True)
 
 
 def installed(toolchain: Toolchain) -> Path:
