@@ -14,7 +14,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo test check check-text check-behaviour e2e bench image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,10 +26,15 @@ test: $(READY) ## Every test this machine can run; says what it skipped and what
 	@$(RUN)/pytest
 
 check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text check-behaviour
+
+check-text:
 	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
 	@$(RUN)/ruff check --quiet .
-	@$(RUN)/lint-imports --no-logo 2>&1 || exit 1
+	@$(RUN)/lint-imports --no-logo
 	@$(RUN)/mypy
+
+check-behaviour:
 	@$(RUN)/pytest -q -m "not cluster and not nodes"
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
@@ -49,8 +54,9 @@ chart: $(READY) ## Lint the chart and package it into dist/
 	@$(RUN)/helm lint --strict helm/berth
 	@$(RUN)/helm package helm/berth --destination dist
 
-crds: $(READY) ## Write crds/ from the models
+crds: $(READY) ## Write crds/ from the models, and the chart's permissions from the catalog
 	@$(RUN)/python -m scheduler_operator.crds
+	@$(RUN)/python -m scheduler_operator.chart
 
 lock: $(UV) ## Resolve the dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
