@@ -304,6 +304,31 @@ async def test_refresh_lists_again_even_while_a_watch_is_open() -> None:
     assert script.asked[3]["resourceVersion"] == "20"
 
 
+async def test_a_refresh_asked_for_during_a_list_is_a_list_of_its_own() -> None:
+    go = asyncio.Event()
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await go.wait()
+        return await listed(10, node("a", 1))(request)
+
+    script = Script([slow, listed(20, node("b", 15))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) == 1)
+        refreshed = asyncio.create_task(watched.reflector.refresh())
+        await asyncio.sleep(0)
+        go.set()
+        async with asyncio.timeout(5):
+            await refreshed
+        assert watched.copy == {"uid-b": 15}
+
+
+async def test_a_version_that_is_always_expired_is_not_asked_for_in_a_hurry() -> None:
+    script = Script([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
+    async with watching(script=script):
+        await asyncio.sleep(0.5)
+    assert 2 < len(script.asked) < 110
+
+
 async def test_what_the_sink_raises_ends_the_run() -> None:
     def sink(change: Change[Node]) -> None:
         raise ZeroDivisionError

@@ -44,6 +44,8 @@ QUIET_SECONDS = 70.0
 """The API server sends a bookmark about every minute: longer silence is a dead connection."""
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
 TRIES_BEFORE_RELIST = 3
+RELIST_SECONDS = 30.0
+"""A list is work for the API server: two within this time have a pause between them."""
 _chance = random.SystemRandom()
 
 
@@ -143,6 +145,7 @@ class Reflector(Generic[T]):
         self._trouble = Trouble(logger)
         self._unwell = False
         self._broken_in_a_row = 0
+        self._listed_at = float("-inf")
         self._interrupt: asyncio.Timeout | None = None
         self._refreshing: list[asyncio.Future[None]] = []
 
@@ -152,10 +155,10 @@ class Reflector(Generic[T]):
             try:
                 if self._refreshing or not self.resource_version:
                     await self._list()
-                await self._watch_until_refresh()
+                else:
+                    await self._watch_until_refresh()
             except ExpiredError as error:
-                logger.info("listing %s again: %s", self.kind.path, error)
-                self.resource_version = ""
+                await self._expire(error)
             except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
                 await self._recover(error)
 
@@ -177,6 +180,13 @@ class Reflector(Generic[T]):
                 raise
         finally:
             self._interrupt = None
+
+    async def _expire(self, error: ExpiredError) -> None:
+        """Have everything listed again; not at once when that was done a moment ago."""
+        logger.info("listing %s again: %s", self.kind.path, error)
+        self.resource_version = ""
+        if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
+            await asyncio.sleep(self._backoff.pause())
 
     async def _recover(self, error: Exception) -> None:
         """Say what happened once, pause, and after refusals in a row do not rely on the version."""
@@ -209,6 +219,7 @@ class Reflector(Generic[T]):
         for key in [key for key in self.objects if key not in present]:
             self._remove(key)
         self.resource_version = version
+        self._listed_at = asyncio.get_running_loop().time()
         self._well()
         self.synced.set()
         for done in answered:

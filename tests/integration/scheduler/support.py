@@ -47,6 +47,11 @@ def document(lease: str = SCHEDULER, **changes: Any) -> Object:
     }
 
 
+def lease_of(directory: Path) -> str:
+    """A Lease for the test whose directory this is, so that it need not wait for another test's to run out."""
+    return directory.name.replace("_", "-")
+
+
 @dataclass
 class SchedulerProcess:
     """One running ``berth-scheduler``."""

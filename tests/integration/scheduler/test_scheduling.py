@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, scheduler
+from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -23,7 +23,7 @@ PODS = "/api/v1/namespaces/default/pods"
 async def scheduling(cluster: Cluster, directory: Path, **changes: Any) -> AsyncIterator[tuple[Api, SchedulerProcess]]:
     """A scheduler that leads, and the API server."""
     async with api(cluster) as there:
-        with scheduler(directory, cluster.kubeconfig, document(**changes)) as process:
+        with scheduler(directory, cluster.kubeconfig, document(lease_of(directory), **changes)) as process:
             await there.until(lambda: process.is_scheduling, 30)
             yield there, process
 
