@@ -18,7 +18,12 @@ REFUSAL = "a berth scheduler writes only PodScheduled"
 @pytest.fixture(scope="module")
 def pod(installed: Installed) -> Iterator[str]:
     """A pod of somebody, and an account with a scheduler's right to patch its status."""
-    spec = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "x"}]}
+    spec = {
+        "schedulerName": "nobody",
+        "initContainers": [{"name": "i", "image": "x"}],
+        "containers": [{"name": "c", "image": "x"}],
+        "resourceClaims": [{"name": "r", "resourceClaimName": "somebodys"}],
+    }
     rbac = "rbac.authorization.k8s.io"
     named = {"name": "some-scheduler"}
     installed.apply(
@@ -37,16 +42,17 @@ def pod(installed: Installed) -> Iterator[str]:
             "subjects": [{"kind": "ServiceAccount", "name": "berth-some", "namespace": NAMESPACE}],
         },
     )
+    assert patch_status(installed, {"message": "as it is"}, by="--as=") == ""
     eventually(lambda: REFUSAL in patch_status(installed, {"phase": "Failed"}), 10)  # policies take a moment
     yield "some"
     installed.cluster.kubectl("delete", "pod", "some", "-n", "default", "--grace-period=0", "--force")
 
 
-def patch_status(installed: Installed, status: object) -> str:
+def patch_status(installed: Installed, status: object, by: str = SCHEDULER) -> str:
     """What the server says to a scheduler that patches the pod's status; empty when it takes the patch."""
     patch = json.dumps({"status": status})
     answer = installed.cluster.kubectl(
-        "patch", "pod", "some", "-n", "default", "--subresource=status", "-p", patch, SCHEDULER, check=False
+        "patch", "pod", "some", "-n", "default", "--subresource=status", "-p", patch, by, check=False
     )
     return answer.stderr
 
@@ -74,15 +80,38 @@ def test_the_operator_writes_only_roles_that_it_made(installed: Installed, attem
     eventually(lambda: words in refusal(), 10, explain=refusal)  # a new policy takes a moment
 
 
+@pytest.mark.parametrize("name", ["berth-operator-roles", "berth-scheduler-pod-status"])
+def test_the_api_servers_type_checker_has_nothing_to_say(installed: Installed, name: str) -> None:
+    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}"
+    checked = eventually(lambda: installed.api.get(path).get("status"), 30)
+    assert checked.get("typeChecking", {}).get("expressionWarnings", []) == []
+
+
 def test_a_scheduler_says_why_a_pod_is_not_scheduled(installed: Installed, pod: str) -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
     assert patch_status(installed, {"conditions": [condition], "nominatedNodeName": "kwok-0"}) == ""
+
+
+STATE = {"name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
+ADDRESS = "10.9.8.7"
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
         pytest.param({"phase": "Failed"}, REFUSAL, id="phase"),
+        pytest.param({"podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}]}, REFUSAL, id="pod-addresses"),
+        pytest.param({"hostIP": ADDRESS, "hostIPs": [{"ip": ADDRESS}]}, REFUSAL, id="host-addresses"),
+        pytest.param({"reason": "Evicted"}, REFUSAL, id="reason"),
+        pytest.param({"message": "moved"}, REFUSAL, id="message"),
+        pytest.param({"message": None}, REFUSAL, id="taking-a-field-away"),
+        pytest.param({"startTime": "2026-01-01T00:00:00Z"}, REFUSAL, id="start-time"),
+        pytest.param({"resize": "Infeasible"}, REFUSAL, id="resize"),
+        pytest.param({"containerStatuses": [STATE]}, REFUSAL, id="containers"),
+        pytest.param({"initContainerStatuses": [{**STATE, "name": "i"}]}, REFUSAL, id="init-containers"),
+        pytest.param(
+            {"resourceClaimStatuses": [{"name": "r", "resourceClaimName": "somebodys"}]}, REFUSAL, id="resource-claims"
+        ),
         pytest.param({"conditions": [{"type": "Ready", "status": "True"}]}, REFUSAL, id="ready"),
         pytest.param(
             {"conditions": [{"type": "berth.dev/ConfigLoaded", "status": "True"}]},

@@ -86,7 +86,10 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "document": ("configmap", {"data": {"config.yaml": "nonsense", "more": "x"}}),
     "label": ("clusterrole", {"metadata": {"labels": {"more": "x"}}}),
     "rules": ("clusterrole", {"rules": []}),
-    "lost-label": ("service", {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}),
+    **{
+        f"lost-label-of-{kind}": (kind, {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}})
+        for kind in ("service", "clusterrole", "clusterrolebinding", "role", "rolebinding")
+    },
     "lost-owner": ("serviceaccount", {"metadata": {"ownerReferences": []}}),
 }
 
