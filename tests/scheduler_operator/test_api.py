@@ -111,6 +111,20 @@ def test_an_answer_that_is_not_json_is_told_as_it_is(server: Server, tmp_path: P
         ask(server.port, tmp_path, "GET", "/version")
 
 
+def test_a_status_that_http_does_not_know_is_told_as_it_is(server: Server, tmp_path: Path) -> None:
+    server.answers = [(529, "too busy")]
+    with pytest.raises(ApiError, match="529 Unknown: too busy"):
+        ask(server.port, tmp_path, "GET", "/version")
+
+
+@pytest.mark.parametrize("text", ["<html>welcome", "[1]", ""])
+def test_a_success_that_is_no_object_is_an_error(server: Server, tmp_path: Path, text: str) -> None:
+    server.answers = [(200, text)]
+    with pytest.raises(ApiError, match="200 OK: the answer is not a JSON object") as caught:
+        ask(server.port, tmp_path, "GET", "/version")
+    assert text in str(caught.value)
+
+
 def test_no_answer_is_an_error_without_a_status(server: Server, tmp_path: Path) -> None:
     with pytest.raises(ApiError, match="no answer from the API server") as caught:
         ask(1, tmp_path, "GET", "/version")

@@ -20,6 +20,8 @@ APPLY = "application/apply-patch+yaml"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
 
 class ApiError(Exception):
     """A request did not succeed. ``status`` is the HTTP status; 0 when there was no answer at all."""
@@ -58,7 +60,7 @@ class Api:
     ) -> Any:
         """Send a request and return the object in the answer.
 
-        Raises ApiError for every answer that is not a success, and when there is no answer.
+        Raises ApiError for every answer that is not a success or not JSON, and when there is no answer.
         """
         target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         loop = asyncio.get_running_loop()
@@ -71,8 +73,11 @@ class Api:
             status, answer = self._send(method, target, body, content_type)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             refusal = answer if isinstance(answer, dict) else {}
-            reason = refusal.get("reason") or HTTPStatus(status).phrase
+            reason = refusal.get("reason") or PHRASES.get(status, "Unknown")
             raise ApiError(f"{method} {target}", status, reason, refusal.get("message") or str(answer))
+        if not isinstance(answer, dict):
+            message = f"the answer is not a JSON object; is this an API server? It begins: {str(answer)[:100]!r}"
+            raise ApiError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
         return answer
 
     def _send(self, method: str, target: str, body: Any, content_type: str) -> tuple[int, Any]:
