@@ -22,9 +22,7 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Rule, Version
-from scheduler_runtime.config import API_VERSION, Document, EffectiveProfile, Problem
-from scheduler_runtime.config.expansion import unknown
-from scheduler_runtime.config.problems import explain
+from scheduler_runtime.config import API_VERSION, Document, EffectiveProfile, Problem, explain, unknown
 
 PluginConfigs = Mapping[str, Authored]
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

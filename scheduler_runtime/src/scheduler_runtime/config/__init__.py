@@ -16,9 +16,9 @@ from .document import (
     PluginSet,
     Profile,
 )
-from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles
+from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles, unknown
 from .loading import dump, load
-from .problems import Problem, Problems
+from .problems import Problem, Problems, explain
 
 __all__ = [
     "API_VERSION",
@@ -39,5 +39,7 @@ __all__ = [
     "dump",
     "effective",
     "effective_profiles",
+    "explain",
     "load",
+    "unknown",
 ]
