@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.desired import Object, desired_objects
+from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
 from scheduler_operator.names import with_uids
 from tests.scheduler_operator.builders import RELEASE, profile, rendered
 
@@ -140,6 +141,12 @@ def test_what_the_profile_says_of_its_pods_stands_in_them() -> None:
 def test_the_labels_that_find_the_pods_cannot_be_taken_away() -> None:
     labels = pod(scheduler={"podLabels": {"berth.dev/profile": "other"}})["metadata"]["labels"]
     assert labels["berth.dev/profile"] == "bin-packing"
+
+
+def test_nobody_can_set_what_berth_writes_into_its_pods() -> None:
+    metadata = pod()["metadata"]
+    assert set(metadata["annotations"]) == set(OWN_ANNOTATIONS)
+    assert set(metadata["labels"]) < set(OWN_LABELS)
 
 
 def test_another_document_is_another_pod_template() -> None:

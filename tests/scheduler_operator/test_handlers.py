@@ -30,6 +30,14 @@ def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, An
     assert seen == [Key("SchedulerProfile", "calm")]
 
 
+@pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
+def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], credentials: Credentials) -> None:
+    seen: list[Key] = []
+    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=Seam(seen.append, credentials)))
+    asyncio.run(handlers.lease_seen(type="DELETED", meta={"labels": labels}, memo=Seam(seen.append, credentials)))
+    assert seen == []
+
+
 @pytest.mark.parametrize(("type_", "looks"), [("MODIFIED", 0), ("ADDED", 0), (None, 0), ("DELETED", 1)])
 def test_a_lease_matters_only_when_it_is_gone(type_: str | None, looks: int, credentials: Credentials) -> None:
     seen: list[Key] = []
@@ -40,7 +48,7 @@ def test_a_lease_matters_only_when_it_is_gone(type_: str | None, looks: int, cre
 def test_only_what_berth_made_is_watched() -> None:
     chosen = handlers.settings().watching.label_selectors
     for kind in kinds.GENERATED:
-        assert chosen[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth"
+        assert chosen[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth,berth.dev/profile"
 
 
 def test_logging_in_reads_the_token_anew(credentials: Credentials, tmp_path: Path) -> None:

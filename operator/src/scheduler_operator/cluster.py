@@ -14,15 +14,9 @@ from scheduler_operator.api import APPLY, JSON_PATCH, Api, ApiError
 from scheduler_operator.authored import Authored
 from scheduler_operator.drift import FIELD_MANAGER
 from scheduler_operator.kinds import Kind, kind_of
+from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.names import (
-    MANAGED_BY,
-    MANAGED_BY_LABEL,
-    PROFILE_LABEL,
-    generated_for,
-    generated_name,
-    with_uids,
-)
+from scheduler_operator.names import generated_name, with_uids
 from scheduler_operator.status import Status, dated
 from scheduler_runtime.catalog import Version
 

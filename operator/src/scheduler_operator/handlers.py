@@ -15,7 +15,7 @@ import kopf
 
 from scheduler_operator import kinds
 from scheduler_operator.credentials import Credentials
-from scheduler_operator.names import GENERATED, PROFILE_LABEL
+from scheduler_operator.labels import GENERATED, PROFILE_LABEL
 from scheduler_operator.reconcile import Key
 
 REGISTRY = kopf.OperatorRegistry()
@@ -67,12 +67,13 @@ async def plugin_config_seen(name: str, memo: Seam, **_: Any) -> None:
 
 
 async def generated_seen(meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:
-    memo.look_at(Key(kinds.PROFILE.name, owner(meta)))
+    if name := owner(meta):
+        memo.look_at(Key(kinds.PROFILE.name, name))
 
 
 async def lease_seen(type: str | None, meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:  # noqa: A002
     if type == "DELETED":  # its holder renews it every few seconds, which is nothing to look at
-        memo.look_at(Key(kinds.PROFILE.name, owner(meta)))
+        await generated_seen(meta, memo)
 
 
 for _kind in kinds.GENERATED:
@@ -81,9 +82,9 @@ for _kind in kinds.GENERATED:
 
 
 def owner(metadata: Mapping[str, Any]) -> str:
-    """The profile that a generated object was made for; its label is what let us see the object."""
+    """The profile that a generated object was made for; empty when the object only looks like one of ours."""
     owners = (each for each in metadata.get("ownerReferences", ()) if each["kind"] == kinds.PROFILE.name)
-    return next((str(each["name"]) for each in owners), str(metadata["labels"].get(PROFILE_LABEL, "")))
+    return next((str(each["name"]) for each in owners), str(metadata.get("labels", {}).get(PROFILE_LABEL, "")))
 
 
 async def watch(seam: Seam, namespace: str, on_ready: Callable[[], None]) -> None:

@@ -1,23 +1,14 @@
-"""Names, labels and owner references of generated objects: how they are found again."""
+"""Names and owner references of generated objects: how they are found again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_operator.authored import Authored
+from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, pod_labels
 from scheduler_operator.models import API_VERSION
 
 Object = dict[str, Any]
-
-PROFILE_LABEL = "berth.dev/profile"
-MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
-MANAGED_BY = "berth"
-APP_LABEL = "app.kubernetes.io/name"
-APP = "berth-scheduler"
-HASH_ANNOTATION = "berth.dev/config-hash"
-ACCOUNT_ANNOTATION = "berth.dev/service-account-uid"
-GENERATED = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
-"""The label selector of everything that is generated."""
 
 RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
 """Profiles that cannot be: the chart has made objects that would be theirs."""
@@ -52,16 +43,6 @@ def with_uids(wanted: Any, uids: Mapping[tuple[str, str], str]) -> Any:
 def generated_name(profile: str) -> str:
     """The name that all objects of a profile share."""
     return f"berth-{profile}"
-
-
-def generated_for(profile: str) -> str:
-    """The label selector of the objects of one profile."""
-    return f"{GENERATED},{PROFILE_LABEL}={profile}"
-
-
-def pod_labels(profile: str) -> dict[str, str]:
-    """The labels by which a Deployment and a Service find the pods of a profile's scheduler."""
-    return {APP_LABEL: APP, PROFILE_LABEL: profile}
 
 
 def metadata(profile: Authored, namespace: str | None) -> Object:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from scheduler_operator.authored import Authored
+from scheduler_operator.labels import pod_labels
 from scheduler_operator.models.status import Reason
-from scheduler_operator.names import generated_name, pod_labels
+from scheduler_operator.names import generated_name
 from scheduler_operator.render import Problems, Rendered
 
 Status = dict[str, Any]

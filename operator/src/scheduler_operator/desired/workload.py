@@ -3,16 +3,9 @@
 from typing import Any
 
 from scheduler_operator.authored import Authored
+from scheduler_operator.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, pod_labels
 from scheduler_operator.models import Scheduler
-from scheduler_operator.names import (
-    ACCOUNT_ANNOTATION,
-    HASH_ANNOTATION,
-    Object,
-    UidOf,
-    generated_name,
-    metadata,
-    pod_labels,
-)
+from scheduler_operator.names import Object, UidOf, generated_name, metadata
 from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
 from scheduler_operator.models.fields import (
     ATOMIC,
     GoDuration,
@@ -17,9 +18,6 @@ from scheduler_operator.models.fields import (
     rules,
 )
 from scheduler_operator.models.label_selector import Affinity, Labels, Toleration, TopologySpreadConstraint
-
-OWN_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/name", "berth.dev/profile")
-OWN_ANNOTATIONS = ("berth.dev/config-hash",)
 
 _LEASE = "self.?leaseDuration.orValue(duration('15s'))"
 _RENEW = "self.?renewDeadline.orValue(duration('10s'))"
