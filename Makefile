@@ -8,7 +8,8 @@ IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
 BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
 
-UV     := .tools/uv/bin/uv
+UV_VERSION := 0.13.8
+UV     := .tools/uv-$(UV_VERSION)/bin/uv
 VENV   := .venv
 READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
@@ -48,7 +49,7 @@ image: wheels ## Build the container image IMAGE from BASE_IMAGE
 	docker build --build-arg BASE_IMAGE=$(BASE_IMAGE) -t $(IMAGE) .
 
 wheels: $(READY) ## The wheels the image is made of, for Python IMAGE_PYTHON, in dist/wheels
-	@UV=$(UV) PIP=.tools/uv/bin/pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
+	@UV=$(UV) PIP=$(dir $(UV))pip IMAGE_PYTHON=$(IMAGE_PYTHON) sh image/wheels.sh dist/wheels
 
 chart: $(READY) ## Lint the chart and package it into dist/
 	@$(RUN)/helm lint --strict helm/berth
@@ -73,11 +74,11 @@ clean: ## Remove what was made in this directory (built binaries stay in the use
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Berth needs Python 3.11 or newer; '$(PYTHON)' is older or missing. Say which to use: make PYTHON=/path/to/python3"; exit 1; }
 	@echo "Setting up .tools and .venv (once)"
-	@$(PYTHON) -m venv .tools/uv || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; rm -rf .tools/uv; exit 1; }
-	@.tools/uv/bin/pip install --quiet --disable-pip-version-check uv==0.13.8 || { rm -rf .tools/uv; exit 1; }
+	@rm -rf .tools && $(PYTHON) -m venv $(dir $(@D)) || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; rm -rf .tools; exit 1; }
+	@$(@D)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) || { echo "uv could not be installed: see that the package index of pip's configuration can be reached"; rm -rf .tools; exit 1; }
 
 $(READY): $(UV) requirements.lock operator/pyproject.toml scheduler_runtime/pyproject.toml devcluster/pyproject.toml
-	@test -x $(RUN)/python || $(UV) venv --quiet --no-python-downloads --python $(PYTHON) $(VENV)
+	@$(RUN)/python -c '' 2>/dev/null || $(UV) venv --quiet --clear --no-python-downloads --python $(PYTHON) $(VENV)
 	@$(UV) pip sync --quiet --require-hashes requirements.lock
 	@$(UV) pip install --quiet --no-deps --no-build-isolation -e scheduler_runtime -e operator -e devcluster
 	@touch $@

@@ -6,8 +6,11 @@ rm -rf "$out" && mkdir -p "$out"
 "$UV" pip compile --quiet --no-header --no-annotate --generate-hashes --constraint requirements.lock \
   --python-version "$IMAGE_PYTHON" --no-emit-package berth-runtime \
   operator/pyproject.toml scheduler_runtime/pyproject.toml --output-file "$out/requirements.txt"
+arch=$(uname -m | sed 's/arm64/aarch64/')  # the image runs Linux, whatever this machine runs
 "$PIP" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
-  --python-version "$IMAGE_PYTHON" --dest "$out" --requirement "$out/requirements.txt"
+  --implementation cp --python-version "$IMAGE_PYTHON" \
+  --platform "manylinux_2_28_$arch" --platform "manylinux_2_17_$arch" --platform "manylinux2014_$arch" \
+  --dest "$out" --requirement "$out/requirements.txt"
 for distribution in scheduler_runtime operator; do
   "$UV" build --quiet --wheel --no-build-isolation --python .venv/bin/python --out-dir "$out" "$distribution"
 done

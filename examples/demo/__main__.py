@@ -17,7 +17,8 @@ def main() -> int:
     """Run the demonstration; 0 when its pods were placed as promised."""
     options = arguments()
     console = Console()
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     try:
         with places.place(options.cluster, options.image, console) as place:
             kubectl = Kubectl(place.environment)

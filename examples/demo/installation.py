@@ -27,10 +27,28 @@ def apply_profile_and_pods(kubectl: Kubectl, pod_image: str) -> None:
     kubectl("apply", "--filename=-", text=pods)
 
 
+def in_the_way(kubectl: Kubectl) -> list[str]:
+    """What is in the cluster already that the demonstration would make, and then remove."""
+    own = (
+        ("crd", "schedulerprofiles.berth.dev"),
+        ("namespace", NAMESPACE),
+        ("deployment", "packed", "--namespace=default"),
+    )
+    found = [kubectl("get", *each, "--ignore-not-found", "--output=name").strip() for each in own]
+    return [name for name in found if name]
+
+
 def remove(kubectl: Kubectl) -> None:
-    """Take everything the demonstration installed out of a cluster that stays."""
+    """Take everything the demonstration installed out of a cluster that stays.
+
+    The CRDs go last: what was made for a profile follows it by garbage collection, which may need
+    most of a minute to hear of a new kind, and never looks again when the kind is gone before.
+    """
     for file in ("pods.yaml", "profile.yaml"):
-        kubectl("delete", "--ignore-not-found", "--wait", "--filename", HERE / file)
+        kubectl("delete", "--ignore-not-found", "--filename", HERE / file)
+    ours = "--selector=berth.dev/profile=bin-packing"
+    kubectl("wait", "--for=delete", "clusterroles,clusterrolebindings", ours, "--timeout=90s")
+    kubectl("wait", "--for=delete", "deployments,configmaps", ours, f"--namespace={NAMESPACE}", "--timeout=90s")
     kubectl.program(helm(), "uninstall", "berth", "--namespace", NAMESPACE, "--ignore-not-found", "--wait")
     kubectl("delete", "--ignore-not-found", "--filename", ROOT / "crds")
     kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")

@@ -1,7 +1,9 @@
 """Where the demonstration can happen: on a process node, on kind, or on the cluster that kubectl points at."""
 
 import os
+import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 import devcluster
-from devcluster import DevclusterError, Spec
+from devcluster import Cluster, DevclusterError, Spec
 from devcluster.build.progress import shown_on
 from examples.demo import containers, installation
 from examples.demo.kubectl import Kubectl
@@ -27,6 +29,7 @@ class Place:
     image: str
     pod_image: str
     by_hand: str
+    logs: str = ""  # where kubectl logs has nobody to ask
 
 
 @contextmanager
@@ -39,7 +42,8 @@ def process(image: str, console: Console) -> Iterator[Place]:
         # Only pods that say so go where nothing really runs.
         kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
         console.print(f"Kubernetes {cluster.version} is up: one process node and {FAKE_NODES} fake ones")
-        yield Place(kubectl.environment, image, "devcluster/pause", f"export KUBECONFIG={cluster.kubeconfig}")
+        logs = f"{cluster.directory}/node/logs/berth-system_*/*/current"
+        yield Place(kubectl.environment, image, "devcluster/pause", settings(cluster), logs)
 
 
 @contextmanager
@@ -48,7 +52,7 @@ def kind(image: str, console: Console) -> Iterator[Place]:
     with devcluster.running(Spec(kind=True), progress=shown_on(sys.stdout)) as cluster:
         console.print(f"Kubernetes {cluster.version} is up on kind; building {image}")
         containers.provide(cluster, image)
-        yield Place(cluster.env(), image, image, f"export KUBECONFIG={cluster.kubeconfig}")
+        yield Place(cluster.env(), image, image, settings(cluster))
 
 
 @contextmanager
@@ -57,13 +61,27 @@ def current(image: str, console: Console) -> Iterator[Place]:
     if not shutil.which("kubectl"):
         raise DevclusterError("CLUSTER=current needs kubectl on PATH: install it, or leave CLUSTER out")
     kubectl = Kubectl(dict(os.environ))
-    if kubectl("get", "crd", "schedulerprofiles.berth.dev", "--ignore-not-found"):
-        raise DevclusterError("this cluster has Berth already: apply examples/demo/profile.yaml and pods.yaml to it")
-    console.print(f"Using the cluster of the context {kubectl('config', 'current-context').strip()}")
+    if found := installation.in_the_way(kubectl):
+        raise DevclusterError(
+            f"this cluster has {' and '.join(found)} already, which the demo would change and then remove: "
+            "apply examples/demo/profile.yaml and pods.yaml by hand, or choose another cluster"
+        )
+    console.print(f"Using the cluster of the context {kubectl('config', 'current-context').strip()} and its {image}")
     try:
         yield Place(kubectl.environment, image, image, "kubectl points at it already")
     finally:
+        console.print("Removing what the demo installed (up to two minutes)")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         installation.remove(kubectl)
+
+
+def settings(cluster: Cluster) -> str:
+    """The command that makes a shell use ``cluster``, and the kubectl that goes with it."""
+    own = {name: value for name, value in cluster.variables().items() if name != "PATH"}
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
+    file = cluster.directory / "env"
+    file.write_text("\n".join([*lines, f"export PATH={shlex.quote(str(cluster.directory / 'bin'))}:$PATH", ""]))
+    return f". {file}"
 
 
 PLACES: Mapping[str, Callable[[str, Console], AbstractContextManager[Place]]] = {

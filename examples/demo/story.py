@@ -1,6 +1,8 @@
 """Watching the pods of the demonstration until they are placed, and showing by whom."""
 
 import time
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +17,7 @@ from examples.demo.places import Place
 
 PROFILE = "bin-packing"
 PODS = 6
+READY_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Row:
 class Scene:
     """Everything the demonstration shows at one moment."""
 
-    profile: str  # the profile's Ready condition, in words
+    profiles: dict[str, str]  # each profile's Ready condition, in words
     rows: list[Row]
     leader: str  # the pod that holds the profile's Lease
     service_account: str  # whose permissions that pod has
@@ -41,33 +44,35 @@ class Scene:
     def is_placed(self) -> bool:
         """Whether each pod is on a node and the profile's own scheduler is what put it there."""
         bound = [row for row in self.rows if row.node and row.scheduler == PROFILE]
-        return len(bound) == PODS and self.service_account == f"berth-{PROFILE}"
+        return len(bound) >= PODS and self.service_account == f"berth-{PROFILE}"
+
+    @property
+    def is_ready(self) -> bool:
+        return self.profiles.get(PROFILE, "").startswith("Ready=True")
 
 
 def look(kubectl: Kubectl) -> Scene:
     """Read the scene from the cluster."""
-    profiles = kubectl.items("schedulerprofiles")
     schedulers = {pod["metadata"]["name"]: pod for pod in kubectl.items("pods", "--namespace=berth-system")}
     leases = kubectl.items("leases", "--namespace=berth-system", f"--field-selector=metadata.name=berth-{PROFILE}")
-    holder = "".join(lease["spec"].get("holderIdentity") or "" for lease in leases if "spec" in lease)
+    holder = "".join(lease.get("spec", {}).get("holderIdentity") or "" for lease in leases)
     leader = holder.partition("_")[0]
     account = schedulers.get(leader, {}).get("spec", {}).get("serviceAccountName", "")
-    return Scene(profile_state(profiles), rows(kubectl), leader, account)
+    profiles = {each["metadata"]["name"]: readiness(each) for each in kubectl.items("schedulerprofiles")}
+    return Scene(profiles, rows(kubectl), leader, account)
 
 
-def profile_state(profiles: list[dict[str, Any]]) -> str:
-    conditions = [c for p in profiles for c in p.get("status", {}).get("conditions", []) if c["type"] == "Ready"]
-    return (
-        " ".join(f"Ready={c['status']} ({c['reason']}): {c.get('message', '')}" for c in conditions) or "not seen yet"
-    )
+def readiness(profile: dict[str, Any]) -> str:
+    for condition in profile.get("status", {}).get("conditions", []):
+        if condition["type"] == "Ready":
+            return f"Ready={condition['status']} ({condition['reason']}): {condition.get('message', '')}"
+    return "the operator has not seen it yet"
 
 
 def rows(kubectl: Kubectl) -> list[Row]:
-    selected = ("--namespace=default", "--field-selector=reason=Scheduled")
-    placed_by = {
-        event["involvedObject"]["uid"]: event["reportingComponent"] for event in kubectl.items("events", *selected)
-    }
-    pods = kubectl.items("pods", "--namespace=default", "--selector=app=packed")
+    events = kubectl.items("events", "--namespace=default", "--field-selector=reason=Scheduled")
+    placed_by = {event["involvedObject"]["uid"]: event["reportingComponent"] for event in events}
+    pods = kubectl.items("pods", "--namespace=default")
     return [row(pod, placed_by.get(pod["metadata"]["uid"], "")) for pod in pods]
 
 
@@ -83,55 +88,81 @@ def row(pod: dict[str, Any], scheduler: str) -> Row:
 
 def once(kubectl: Kubectl, console: Console, timeout: float) -> int:
     """Wait until the pods are placed and say by whom; 1, with the reason, when they are not within the time."""
-    end = time.monotonic() + timeout
-    scene = look(kubectl)
-    while not scene.is_placed and time.monotonic() < end:
-        time.sleep(0.5)
-        scene = look(kubectl)
-    console.print(table(scene))
+    scene = watch(kubectl, timeout, lambda scene: scene.is_placed)
     if scene.is_placed:
+        scene = watch(kubectl, READY_SECONDS, lambda scene: scene.is_ready)
+        console.print(picture(scene, rows=PODS))
         console.print(evidence(scene))
         return 0
-    console.print(f"[red]Not every pod was placed by {PROFILE} within {timeout:.0f} s.[/red] {scene.profile}")
+    console.print(picture(scene, rows=PODS))
+    console.print(f"[red]Not every pod was placed by {PROFILE} within {timeout:.0f} s.[/red]")
     for question in (("pods", "--output=wide"), ("events", "--field-selector=type=Warning,involvedObject.kind=Pod")):
         console.print(kubectl("get", *question, "--all-namespaces"), highlight=False, soft_wrap=True)
     return 1
 
 
+def watch(kubectl: Kubectl, seconds: float, is_enough: Callable[[Scene], bool]) -> Scene:
+    """The scene as soon as it ``is_enough``, or as it is after ``seconds``."""
+    end = time.monotonic() + seconds
+    while not is_enough(scene := look(kubectl)) and time.monotonic() < end:
+        time.sleep(0.5)
+    return scene
+
+
 def live(kubectl: Kubectl, console: Console, place: Place) -> None:
-    """Show the scene until Ctrl-C, and below it how to go on by hand."""
-    with Live(console=console, auto_refresh=False) as screen:
+    """Show how to go on by hand, and below it the scene as it changes, until Ctrl-C."""
+    instructions = Text.from_markup(by_hand(place))
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as screen:
         while True:
             scene = look(kubectl)
-            screen.update(Group(table(scene), Text(""), Text.from_markup(by_hand(place))), refresh=True)
+            room = console.height - len(instructions.wrap(console, console.width)) - len(scene.profiles) - 8
+            screen.update(Group(instructions, Text(), picture(scene, rows=max(room, 3))), refresh=True)
             time.sleep(1)
 
 
-def table(scene: Scene) -> Table:
-    drawn = Table(
-        title=f"Pods with schedulerName: {PROFILE}", caption=scene.profile, title_justify="left", expand=False
+def picture(scene: Scene, rows: int) -> Group:
+    """The profiles, how many pods are where, and the newest of them."""
+    lines = [Text.assemble((name, "bold"), f"  {state}") for name, state in sorted(scene.profiles.items())]
+    if PROFILE not in scene.profiles:
+        lines.append(Text(f"{PROFILE} is not there: pods that name it wait until it is"))
+    nodes = Counter(each.node or "no node yet" for each in scene.rows)
+    summary = ", ".join(
+        f"{count} on {node}" if node != "no node yet" else f"{count} waiting" for node, count in nodes.items()
     )
+    return Group(*lines, Text(f"{len(scene.rows)} pods: {summary}"), table(scene.rows[:rows]), *more(scene, rows))
+
+
+def table(shown: list[Row]) -> Table:
+    drawn = Table(expand=False)
     for heading in ("Pod", "Phase", "Node", "Placed by", "After"):
-        drawn.add_column(heading)
-    for each in scene.rows:
+        drawn.add_column(heading, no_wrap=True)
+    for each in shown:
         after = "" if each.seconds is None else f"{each.seconds:.0f} s"
         drawn.add_row(each.pod, each.phase, each.node or "-", each.scheduler or "-", after)
     return drawn
 
 
+def more(scene: Scene, shown: int) -> list[Text]:
+    return [Text(f"… and {len(scene.rows) - shown} more")] if len(scene.rows) > shown else []
+
+
 def evidence(scene: Scene) -> str:
     """Who placed the pods, by the three things that cannot be had otherwise."""
     return (
-        f"{len(scene.rows)} pods bound by [bold]{PROFILE}[/bold]: their events come from it, pod {scene.leader} "
+        f"{PODS} pods bound by [bold]{PROFILE}[/bold]: their events come from it, pod {scene.leader} "
         f"holds its Lease, and that pod runs as ServiceAccount {scene.service_account}."
     )
 
 
 def by_hand(place: Place) -> str:
     return (
-        "In another terminal:\n"
+        "In another terminal (Ctrl-C here ends everything):\n"
         f"  [bold]{place.by_hand}[/bold]\n"
         f"  kubectl get schedulerprofiles; kubectl describe schedulerprofile {PROFILE}\n"
-        "  kubectl scale deployment packed --replicas=20\n"
-        "Ctrl-C ends everything."
+        "  kubectl scale deployment packed --replicas=20"
+        + (
+            f"\n  tail -n 20 {place.logs}"
+            if place.logs
+            else "\n  kubectl logs -n berth-system deployment/berth-operator"
+        )
     )

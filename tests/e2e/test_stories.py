@@ -6,7 +6,6 @@ import pytest
 
 import devcluster
 from devcluster import Spec
-from devcluster.kind import missing
 from examples.demo import containers
 from examples.demo.installation import install_operator
 from examples.demo.kubectl import Kubectl
@@ -20,8 +19,6 @@ IMAGE = "localhost/berth:e2e"
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    if reason := missing():
-        pytest.skip(reason)
     with devcluster.running(Spec(kind=True)) as cluster:
         containers.provide(cluster, IMAGE)
         kubectl = Kubectl(cluster.env())

@@ -68,7 +68,8 @@ def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_lo
 
 def test_a_thousand_pods_on_a_hundred_nodes_stay_within_capacity(world: World) -> None:
     running_profile(world, "story")  # noqa: F405
-    world.apply(world.deployment("thousand", "story", 1000, {"cpu": "2", "memory": "1Gi"}))
+    # Ten pods of 3 cpus fill a node of 32: a thousand leave none of the fake nodes with room for another.
+    world.apply(world.deployment("thousand", "story", 1000, {"cpu": "3", "memory": "20Gi"}))
 
     world.eventually(lambda: len(world.bound("thousand")) == 1000, 90)
 

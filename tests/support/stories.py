@@ -32,9 +32,7 @@ def test_a_profiles_own_scheduler_binds_its_pods(world: World) -> None:
     world.apply(world.deployment("told", "story", 5, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("told")) == 5, 30)
 
-    leader = world.get("pod", world.holder(berth), NAMESPACE)
-    assert leader is not None
-    assert leader["spec"]["serviceAccountName"] == berth
+    assert world.pod(world.holder(berth))["spec"]["serviceAccountName"] == berth
     uids = {pod["metadata"]["uid"] for pod in world.pods("told")}
 
     def bindings() -> set[str]:
@@ -74,24 +72,23 @@ def test_an_unknown_plugin_stalls_the_profile_and_names_the_nearest(world: World
 
 def test_scheduling_goes_on_when_the_leading_scheduler_is_killed(world: World) -> None:
     berth = running_profile(world, "story")
-    killed = world.holder(berth)
-    leader = world.get("pod", killed, NAMESPACE)
-    assert leader is not None
+    before = world.identity(berth)
 
-    world.kill(world, leader)
+    world.kill(world, world.pod(world.holder(berth)))
 
     world.apply(world.deployment("after-a-kill", "story", 3, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("after-a-kill")) == 3, 40)
+    assert world.identity(berth) not in ("", before)
 
 
 def test_profiles_are_served_when_the_leading_operator_is_killed(world: World) -> None:
-    leader = world.get("pod", world.eventually(lambda: world.holder("berth-operator"), 30), NAMESPACE)
-    assert leader is not None
+    before = world.eventually(lambda: world.identity("berth-operator"), 30)
 
-    world.kill(world, leader)
+    world.kill(world, world.pod(world.holder("berth-operator")))
 
     world.apply(world.profile("late"))
     world.eventually(lambda: world.condition("late", "Ready").get("status") == "True", 90)
+    assert world.identity("berth-operator") not in ("", before)
     world.kubectl("delete", "schedulerprofile", "late")
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -87,10 +87,20 @@ class World:
         current = [c for c in conditions if c["observedGeneration"] == found["metadata"]["generation"]]
         return next((c for c in current if c["type"] == kind), {})
 
+    def pod(self, name: str) -> Object:
+        """A pod of Berth's own."""
+        found = self.get("pod", name, NAMESPACE)
+        assert found is not None, f"pod {name} is gone"
+        return found
+
+    def identity(self, lease: str) -> str:
+        """Who holds the Lease, or ``""``."""
+        found = self.get("lease", lease, NAMESPACE) or {}
+        return str(found.get("spec", {}).get("holderIdentity") or "")
+
     def holder(self, lease: str) -> str:
         """The name of the pod that holds the Lease, or ``""``."""
-        found = self.get("lease", lease, NAMESPACE) or {}
-        return str(found.get("spec", {}).get("holderIdentity") or "").partition("_")[0]
+        return self.identity(lease).partition("_")[0]
 
     def eventually(self, check: Callable[[], T | None], timeout: float) -> T:
         return eventually(check, timeout, explain=self.describe)
@@ -119,21 +129,29 @@ def kill_container(world: World, pod: Object) -> None:
 
 
 def overcommitted(nodes: list[Object], pods: list[Object]) -> list[str]:
-    """The nodes that were given more than they have, computed from the API alone."""
-    cpu: dict[str, int] = defaultdict(int)
-    count: dict[str, int] = defaultdict(int)
+    """The nodes that were given more than they have of anything, computed from the API alone."""
+    asked: dict[str, Counter[str]] = defaultdict(Counter)
     for pod in pods:
         if node := pod["spec"].get("nodeName"):
-            count[node] += 1
-            cpu[node] += sum(
-                millicores(c.get("resources", {}).get("requests", {}).get("cpu", "0"))
-                for c in pod["spec"]["containers"]
-            )
+            asked[node]["pods"] += 1000
+            for container in pod["spec"]["containers"]:
+                for resource, quantity in container.get("resources", {}).get("requests", {}).items():
+                    asked[node][resource] += thousandths(quantity)
     room = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
     return [
-        node for node in count if cpu[node] > millicores(room[node]["cpu"]) or count[node] > int(room[node]["pods"])
+        f"{node}: {wanted / 1000:g} {resource} of {room[node].get(resource, 0)}"
+        for node, wants in asked.items()
+        for resource, wanted in wants.items()
+        if wanted > thousandths(room[node].get(resource, "0"))
     ]
 
 
-def millicores(quantity: str) -> int:
-    return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
+SUFFIXES = {"m": 1, "Ki": 2**10 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000}
+
+
+def thousandths(quantity: str) -> int:
+    """A quantity as these tests write them."""
+    for suffix, factor in SUFFIXES.items():
+        if quantity.endswith(suffix):
+            return int(quantity.removesuffix(suffix)) * factor
+    return int(quantity) * 1000

@@ -29,7 +29,7 @@ def test_what_was_made_is_in_the_cache_under_its_recipe(home: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("script", "error", "remedy"),
     [
-        pytest.param("echo could not connect >&2; exit 1", MissingBinariesError, "deb.debian.org", id="no-mirror"),
+        pytest.param("echo could not connect >&2; exit 1", MissingBinariesError, "package mirror", id="no-mirror"),
         pytest.param("echo No space left on device >&2; exit 1", DevclusterError, "Make room", id="disk-full"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
@@ -46,7 +47,10 @@ class _Terminal:
     def __call__(self, what: str, seconds_left: float | None) -> None:
         ending = "\n" if self._what and what != self._what else ""
         self._what = what
-        self._stream.write(f"{ending}\r\x1b[K{line(what, seconds_left)}" + ("" if seconds_left else "\n"))
+        text = line(what, seconds_left)[
+            : shutil.get_terminal_size().columns - 1
+        ]  # a line that wraps cannot be rewritten
+        self._stream.write(f"{ending}\r\x1b[K{text}" + ("" if seconds_left else "\n"))
         if not seconds_left:
             self._what = ""
         self._stream.flush()

@@ -63,6 +63,7 @@ def environment(go: Path, directory: Path) -> dict[str, str]:
         "GOMODCACHE": str(directory / "modules"),
         "GOCACHE": str(directory / "objects"),
         "GOTMPDIR": str(directory / "tmp"),
+        "XDG_CONFIG_HOME": str(directory / "config"),
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GO", "CGO_"))}
     return inherited | _kept(go) | ours
@@ -83,7 +84,10 @@ def _kept(go: Path) -> dict[str, str]:
 
 
 def _plain() -> dict[str, str]:
-    return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    """The user's own settings; only what Go notes of its use, which it would put beside them, goes into the cache."""
+    configuration = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    ours = {"GOTOOLCHAIN": "local", "GOWORK": "off", "XDG_CONFIG_HOME": str(cache.root() / "go" / "config")}
+    return {"GOENV": str(configuration / "go" / "env"), **os.environ, **ours}
 
 
 @functools.cache

@@ -82,7 +82,7 @@ def make(wanted: FileSystem) -> None:
         _remove(partial)
         if "No space left on device" in str(error):
             raise DevclusterError(f"{error}\nMake room in {path.parent}, and try again.") from error
-        raise MissingBinariesError(f"{error}\nSee that Debian's mirror deb.debian.org can be reached.") from error
+        raise MissingBinariesError(f"{error}\nSee that Debian's package mirror can be reached.") from error
     partial.rename(path)
 
 

@@ -31,7 +31,7 @@ def missing(kubernetes: str = DEFAULT_KUBERNETES) -> str | None:
     if official_image(products.resolve(kubernetes)) is not None:
         return None
     lacking = _lacking_for_ever() or _lacking_programs()
-    return lacking and f"kind needs a Docker that can pull images from docker.io; and without one {lacking}"
+    return lacking and f"kind needs a Docker that can pull the official node image; and without one {lacking}"
 
 
 def official_image(minor: str) -> str | None:
