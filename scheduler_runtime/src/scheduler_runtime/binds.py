@@ -83,9 +83,10 @@ class FencedBinds:
     async def _post(self, path: str, body: object) -> None:
         """Send once, and again as long as the API server asks to come back later."""
         while True:
-            self._check_fence()
             try:
-                await self._client.request("POST", path, body=body, seconds=self._seconds)
+                await self._client.request(
+                    "POST", path, body=body, seconds=self._seconds, before_send=self._check_fence
+                )
             except ApiError as error:
                 if error.status != 429:
                     raise
@@ -123,8 +124,8 @@ class FencedBinds:
             except ApiError as error:
                 if error.status == 404:
                     return None
-                if error.status != 429 and error.status < 500:
-                    raise
+                if error.status in (401, 403):  # our rights come back, or we stop leading
+                    self._trouble.begins("what became of a binding cannot be read", str(error))
                 await asyncio.sleep(max(backoff.pause(), error.retry_after))
 
     def _check_fence(self) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -92,13 +92,20 @@ class Client:
         body: object = None,
         content_type: str = "application/json",
         seconds: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] = lambda: None,
     ) -> bytes:
-        """Send one request and return the body of its answer. Raises ApiError or NoAnswerError."""
+        """Send one request and return the body of its answer. Raises ApiError or NoAnswerError.
+
+        ``before_send`` is called when nothing stands between it and the sending any more, again before
+        a repetition; what it raises is raised, and nothing is sent. ``seconds`` count from its first call
+        and cover a repetition.
+        """
         await self._throttle.wait()
         data = msgspec.json.encode(body) if body is not None else None
-        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
+        options = {"params": params, "data": data, "timeout": limits}
         async with self._answer(
-            method, path, params=params, data=data, headers={"Content-Type": content_type}, timeout=limits
+            method, path, {"Content-Type": content_type}, options, seconds=seconds, before_send=before_send
         ) as answer:
             return await answer.read()
 
@@ -109,24 +116,36 @@ class Client:
         """Open a watch. Reading from it raises NoAnswerError when it breaks or stays silent too long."""
         await self._throttle.wait()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=quiet_seconds)
-        async with self._answer("GET", path, params=params, data=None, headers={}, timeout=limits) as answer:
+        async with self._answer("GET", path, {}, {"params": params, "timeout": limits}) as answer:
             yield answer.content
 
     @contextlib.asynccontextmanager
     async def _answer(
-        self, method: str, path: str, *, headers: dict[str, str], **options: Any
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        options: dict[str, Any],
+        *,
+        seconds: float | None = None,
+        before_send: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            answer = await self._send(method, path, headers, options)
-            if answer.status == 401:
-                answer.release()
-                self._credentials.refused()
-                answer = await self._send(method, path, headers, options)
-            async with answer:
-                if answer.status >= 400:
-                    raise await self._refusal(answer)
-                self._trouble.ends()
-                yield answer
+            identity = await self._identity()
+            before_send()
+            async with asyncio.timeout(seconds):
+                answer = await self._send(method, path, {**headers, **identity}, options)
+                if answer.status == 401:
+                    answer.release()
+                    self._credentials.refused()
+                    identity = await self._identity()
+                    before_send()
+                    answer = await self._send(method, path, {**headers, **identity}, options)
+                async with answer:
+                    if answer.status >= 400:
+                        raise await self._refusal(answer)
+                    self._trouble.ends()
+                    yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             text, cause = f"API server {self.server} cannot be reached", _cause(error)
             self._trouble.begins(text, cause)
@@ -135,22 +154,24 @@ class Client:
             cause = _cause(error)
             raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
 
-    async def _send(
-        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
-    ) -> aiohttp.ClientResponse:
+    async def _identity(self) -> dict[str, str]:
+        """Return the headers that say who asks, however long getting them takes."""
         try:
             if self._credentials.slow:
-                identity = await asyncio.to_thread(self._credentials.headers)
-            else:
-                identity = self._credentials.headers()
+                return await asyncio.to_thread(self._credentials.headers)
+            return self._credentials.headers()
         except CredentialsError as error:
             self._trouble.begins(str(error))
             raise NoAnswerError(str(error), sent=False) from error
+
+    async def _send(
+        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
+    ) -> aiohttp.ClientResponse:
         url = self._base.with_path(self._base.path.rstrip("/") + path)
         return await self._session.request(
             method,
             url,
-            headers={**headers, **identity},
+            headers=headers,
             server_hostname=self._credentials.server_name,
             allow_redirects=False,
             **options,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from scheduler_runtime.binds import FencedBinds, FencedError, GoneError, TakenError
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.throttle import Throttle
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 POD = "/api/v1/namespaces/ns/pods/a"
@@ -155,3 +157,36 @@ async def test_failing_bindings_are_said_once(caplog: pytest.LogCaptureFixture) 
         "WARNING",
         "INFO",
     ]
+
+
+async def test_nothing_is_sent_when_safe_time_ends_while_waiting_for_its_turn() -> None:
+    script = Script()
+    async with serving(script) as client:
+        throttled = Client(Credentials(client.server), "tests", Throttle(5, 1))
+        async with throttled:
+            await throttled.request("GET", "/first")
+            until = time.monotonic() + 0.05
+            with pytest.raises(FencedError):
+                await FencedBinds(throttled, lambda: until, 5).bind("ns", "a", "u", "n")
+    assert script.requests("POST") == []
+
+
+async def test_a_refused_token_is_not_tried_again_when_safe_time_is_over() -> None:
+    now = [0.0]
+
+    async def late(request: Any) -> Any:
+        now[0] = 10.0
+        return await refuses(401)(request)
+
+    script = Script([late, DONE])
+    async with serving(script) as client:
+        with pytest.raises(FencedError):
+            await FencedBinds(client, lambda: 5.0, 5, clock=lambda: now[0]).bind("ns", "a", "u", "n")
+    assert sent(script) == ["POST /binding"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_looking_up_outlasts_rights_that_are_missing_for_a_while(status: int) -> None:
+    script = Script([resets, refuses(status), refuses(status), refuses(status), pod("n")])
+    await bind(script)
+    assert sent(script)[-1] == "GET"
