@@ -26,10 +26,33 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:
-    found = refused(error(403, "deployments.apps is forbidden: cannot patch"))
+    found = refused(
+        error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource')
+    )
     assert found is not None
     assert found.reason == "PermissionMissing"
     assert "cannot patch" in str(found)
+    assert "install its chart again" in str(found)
+
+
+POLICY = "ValidatingAdmissionPolicy 'no-latest' with binding 'no-latest' denied request: name a version"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        pytest.param(422, f'deployments.apps "berth-p" is forbidden: {POLICY}', id="policy"),
+        pytest.param(400, 'admission webhook "a.example.com" denied the request: no', id="webhook"),
+        pytest.param(403, 'admission webhook "a.example.com" denied the request: no', id="webhook-that-forbids"),
+        pytest.param(403, 'services "berth-p" is forbidden: exceeded quota: few', id="quota"),
+    ],
+)
+def test_what_admission_refuses_is_not_blamed_on_the_profile(status: int, message: str) -> None:
+    refusal = ApiError("PATCH /apis/apps/v1/namespaces/n/deployments/berth-p?force=true", status, "Reason", message)
+    found = refused(refusal)
+    assert found is not None
+    assert found.reason == "PermissionMissing"
+    assert str(found).startswith(f"the cluster's admission control refuses deployments/berth-p: {message}; change the")
 
 
 @pytest.mark.parametrize("status", [400, 422])

@@ -28,9 +28,16 @@ class ApiError(Exception):
 
     def __init__(self, request: str, status: int, reason: str, message: str) -> None:
         super().__init__(f"{request}: {message}" if status == 0 else f"{request}: {status} {reason}: {message}")
+        self.request = request
         self.status = status
         self.reason = reason
         self.message = message
+
+    @property
+    def target(self) -> str:
+        """The object that was asked about, as kubectl names it: ``clusterroles/berth-x``."""
+        path = self.request.partition(" ")[2].partition("?")[0]
+        return "/".join(path.rsplit("/", 2)[-2:])
 
     @property
     def is_missing(self) -> bool:

@@ -5,6 +5,7 @@ Level-triggered: whatever the reason for looking, and however often, the same st
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +29,8 @@ from scheduler_runtime.config import Problem
 logger = logging.getLogger(__name__)
 
 _ESCALATION = "is attempting to grant RBAC permissions not currently held:"
+_NO_RIGHT = re.compile(r'User ".*" cannot ')
+_ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admission webhook \".*\" denied the request")
 
 
 class Key(NamedTuple):
@@ -159,6 +162,12 @@ def refused(error: ApiError) -> Problems | None:
             'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
         )
         return Problems("PermissionMissing", (Problem("", message),))
+    if _is_by_admission(error):
+        message = (
+            f"the cluster's admission control refuses {error.target}: {error.message}; "
+            "change the policy, webhook or quota that it names, or what the profile asks for"
+        )
+        return Problems("PermissionMissing", (Problem("", message),))
     if error.status == HTTPStatus.FORBIDDEN:
         message = f"the operator lacks a right of its own, install its chart again: {error.message}"
         return Problems("PermissionMissing", (Problem("", message),))
@@ -166,3 +175,11 @@ def refused(error: ApiError) -> Problems | None:
         message = f"the API server refuses what follows from this profile: {error.message}"
         return Problems("Invalid", (Problem("spec.scheduler", message),))
     return None
+
+
+def _is_by_admission(error: ApiError) -> bool:
+    """Whether a policy, a webhook or a plugin of the API server refused what the operator has every right to ask."""
+    if error.status == HTTPStatus.FORBIDDEN:
+        return _NO_RIGHT.search(error.message) is None
+    refused = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return refused and _ADMISSION.search(error.message) is not None
