@@ -169,8 +169,8 @@ _PROCESS_FIELDS = ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeco
 def _profile(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> dict[str, Any]:
     written = spec.model_dump(by_alias=True, exclude_none=True, include={"percentage_of_nodes_to_score", "plugins"})
     args = {entry.name: _args(entry, plugin_configs) for entry in spec.plugin_config or ()}
-    if spec.nodes is not None:
-        args[nodes.PLUGIN] = nodes.added_affinity(args.get(nodes.PLUGIN, {}), spec.nodes)
+    if wanted := nodes.expressions(spec.nodes):
+        args[nodes.PLUGIN] = nodes.added_affinity(args.get(nodes.PLUGIN, {}), wanted)
     if args:
         written["pluginConfig"] = [{"name": plugin, "args": given} for plugin, given in args.items()]
     return {"schedulerName": name, **written}
@@ -190,7 +190,7 @@ def _expanded(
     effective = config.effective(document.profiles[0], version)
     if isinstance(effective, config.Problems):
         return Problems("Invalid", tuple(_as_written(problem.below("profiles[0]"), spec) for problem in effective))
-    if spec.nodes is not None and nodes.PLUGIN not in {plugin.name for plugin in effective.points["filter"]}:
+    if nodes.expressions(spec.nodes) and nodes.PLUGIN not in {plugin.name for plugin in effective.points["filter"]}:
         message = f"has no effect, because {nodes.PLUGIN} does not filter; enable it, or leave nodes out"
         return Problems("Invalid", (Problem("spec.nodes", message),))
     text = config.dump(document)
