@@ -94,7 +94,8 @@ class ProfileSpec(Model):
         None,
         ge=0,
         le=100,
-        description="How many of the nodes to look at for a pod, in per cent. 0 or absent means every node.",
+        description="How many of the nodes to look at for a pod, in per cent. Accepted and passed on in the document; "
+        "Berth's own scheduler looks at every node.",
     )
     nodes: LabelSelector | None = Field(None, description="The only nodes that this profile uses. Default: every node.")
     scheduler: Scheduler | None = Field(None, description="The process that runs the profile.")
