@@ -49,6 +49,36 @@ def test_every_problem_is_told_with_its_file_profile_and_path() -> None:
     assert result.stderr.startswith("<stdin>: packed: spec.pluginConfig[0].ref: there is no PluginConfig least")
 
 
+BARE = """---
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: %s}
+spec: {%s}
+"""
+
+
+def test_several_profiles_are_several_documents() -> None:
+    found = list(yaml.safe_load_all(berth("render", "-", stdin=PROFILE + BARE % ("calm", "")).stdout))
+    assert [each["profiles"][0]["schedulerName"] for each in found] == ["packed", "calm"]
+
+
+def test_what_is_wrong_with_one_profile_does_not_hide_what_is_wrong_with_the_next() -> None:
+    odd = BARE % ("odd", "engine: Rust") + BARE % ("fine", "") + BARE % ("Even", "replicas: 2")
+    result = berth("render", "-", stdin=odd)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert [line.split(": ")[1:3] for line in result.stderr.splitlines()] == [
+        ["odd", "spec.engine"],
+        ["Even", "metadata.name"],
+        ["Even", "spec.replicas"],
+    ]
+
+
+def test_every_document_that_is_not_ours_is_named() -> None:
+    result = berth("render", "-", stdin=PROFILE + "---\nkind: Pod\n---\nkind: Job\n")
+    assert "document 3: is None Pod" in result.stderr
+    assert "document 4: is None Job" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -73,6 +103,18 @@ def test_a_version_that_is_none_is_a_usage_error() -> None:
     result = berth("render", "-", "--kubernetes", "latest", stdin=PROFILE)
     assert result.exit_code == 2
     assert "'latest' is not a Kubernetes version" in result.stderr
+
+
+def test_a_version_older_than_all_is_a_usage_error_with_the_known_ones() -> None:
+    result = berth("render", "-", "--kubernetes", "1.20", stdin=PROFILE)
+    assert result.exit_code == 2
+    assert "1.20 is older than this release knows; it knows 1.35 to 1.37" in result.stderr
+
+
+def test_a_version_newer_than_all_is_remarked_on() -> None:
+    result = berth("render", "-", "--kubernetes", "1.38", stdin=PROFILE)
+    assert result.exit_code == 0
+    assert result.stderr == "<stdin>: packed: Kubernetes 1.38 is newer than this release knows, 1.37 is used\n"
 
 
 def test_the_crds_are_printed() -> None:

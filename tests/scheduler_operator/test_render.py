@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_operator.authored import Authored
-from scheduler_operator.render import Problems, check, references, render
+from scheduler_operator.render import Problems, Rendered, check, references, render
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Version
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
@@ -304,6 +304,37 @@ def test_the_name_of_the_clusters_own_scheduler_has_to_be_asked_for() -> None:
 
 def test_a_profile_cannot_have_the_name_of_the_operators_own_objects() -> None:
     assert [problem.path for problem in problems(profile("operator")).problems] == ["metadata.name"]
+
+
+@pytest.mark.parametrize("name", ["with.dot", "Upper", "-a", "a-", "a" * 53])
+def test_a_profile_is_named_as_the_crd_has_it(name: str) -> None:
+    (found,) = problems(profile(name)).problems
+    assert found.path == "metadata.name"
+    assert str(found).startswith(f"metadata.name: {name} is not a name for a profile; write at most 52 lower-case")
+    assert isinstance(render(profile("a" * 52), {}, NAMESPACE, V1_36), Rendered)
+
+
+def test_a_wrong_name_is_told_beside_a_wrong_spec() -> None:
+    assert [each.path for each in problems(profile("operator", engine="Rust")).problems] == [
+        "metadata.name",
+        "spec.engine",
+    ]
+
+
+@pytest.mark.parametrize("written", ["1.20", "v1.34.9"])
+def test_a_version_older_than_all_that_are_known_is_refused(written: str) -> None:
+    found = problems(profile(scheduler={"kubernetesVersion": written}))
+    assert found.reason == "Invalid"
+    assert str(found) == (
+        f"spec.scheduler.kubernetesVersion: {written} is older than this release knows; it knows 1.35 to 1.37"
+    )
+
+
+def test_a_cluster_older_than_all_that_are_known_is_named() -> None:
+    found = render(profile(), {}, NAMESPACE, Version(1, 34, 2))
+    assert isinstance(found, Problems)
+    assert str(found).startswith("the cluster's Kubernetes v1.34.2 is older than this release knows")
+    assert isinstance(render(profile(scheduler={"kubernetesVersion": "1.35"}), {}, NAMESPACE, Version(1, 34)), Rendered)
 
 
 def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:

@@ -73,6 +73,15 @@ def test_readiness_follows_the_processes(state: Processes, expected: dict[str, t
     assert conditions(status) == expected
 
 
+@pytest.mark.parametrize("state", [processes(), processes(ready=0), None])
+def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: Processes | None) -> None:
+    newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
+    remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
+    for condition in accepted(newer, rendered(newer), state)["conditions"]:
+        assert condition["message"].endswith(remark)
+    assert "newer" not in str(accepted(known, rendered(known), state)["conditions"])
+
+
 def test_why_pods_are_refused_is_told() -> None:
     written = profile()
     status = accepted(written, rendered(written), processes(existing=0, ready=0, failure="violates PodSecurity"))

@@ -15,12 +15,10 @@ import yaml
 from pydantic import BaseModel
 
 from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
-from scheduler_operator.models.fields import NAME_LENGTH, cel
+from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH, cel
 from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE
 
 Schema = dict[str, Any]
-
-DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 
 def structural(model: type[BaseModel]) -> Schema:

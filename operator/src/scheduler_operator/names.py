@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, pod_labels
 from scheduler_operator.models import API_VERSION
+from scheduler_operator.models.fields import NAME_LENGTH
 
 Object = dict[str, Any]
 
@@ -14,6 +15,10 @@ RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
 """Profiles that cannot be: the chart has made objects that would be theirs."""
 
 OWN_NAME = f"berth needs the names {', '.join(RESERVED)} for itself: give the profile another one"
+NOT_A_NAME = (
+    f"is not a name for a profile; write at most {NAME_LENGTH} lower-case letters, digits and hyphens, "
+    "with a letter or a digit at both ends"
+)
 TAKES_THE_PLACE = (
     "default-scheduler belongs to the cluster's own scheduler: "
     "set spec.replacesDefaultScheduler: true to take its place"

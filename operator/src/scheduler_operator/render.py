@@ -14,12 +14,13 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from scheduler_operator import nodes
+from scheduler_operator import kubernetes_versions, nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec, Scheduler
+from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH
 from scheduler_operator.models.scheduler_profile import PluginArgs
 from scheduler_operator.models.status import Reason
-from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
+from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Rule, Version
 from scheduler_runtime.config import API_VERSION, Document, EffectiveProfile, Problem, explain, unknown
@@ -58,12 +59,14 @@ def render(profile: Authored, plugin_configs: PluginConfigs, namespace: str, ver
 
     ``namespace`` is where its scheduler runs and keeps its Lease.
     """
+    misnamed = tuple(_misnamed(profile))
     spec = read(ProfileSpec, profile.spec)
     if isinstance(spec, Problems):
-        return spec
+        return Problems(spec.reason, (*misnamed, *spec.problems))
     scheduler = spec.scheduler or Scheduler()
     version = Version.parse(scheduler.kubernetes_version) if scheduler.kubernetes_version else version
-    mistakes, missing = tuple(_mistakes(profile, spec, plugin_configs)), tuple(_missing(spec, plugin_configs))
+    mistakes = (*misnamed, *_outdated(scheduler, version), *_mistakes(spec, plugin_configs))
+    missing = tuple(_missing(spec, plugin_configs))
     outcome = _expanded(spec, scheduler, _document(profile, spec, plugin_configs, namespace), version)
     more = outcome.problems if isinstance(outcome, Problems) else ()
     if mistakes or missing or isinstance(outcome, Problems):
@@ -112,12 +115,29 @@ def references(profile: Authored) -> set[str]:
     return {entry["ref"] for entry in entries if isinstance(entry, Mapping) and entry.get("ref")}
 
 
-def _mistakes(profile: Authored, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
-    """What the schema alone does not refuse."""
-    if profile.name == "default-scheduler" and not spec.replaces_default_scheduler:
-        yield Problem("spec.replacesDefaultScheduler", TAKES_THE_PLACE)
+def _misnamed(profile: Authored) -> Iterator[Problem]:
+    if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
+        yield Problem("metadata.name", f"{profile.name} {NOT_A_NAME}")
     if profile.name in RESERVED:
         yield Problem("metadata.name", OWN_NAME)
+    if profile.name == "default-scheduler" and profile.spec.get("replacesDefaultScheduler") is not True:
+        yield Problem("spec.replacesDefaultScheduler", TAKES_THE_PLACE)
+
+
+def _outdated(scheduler: Scheduler, version: Version) -> Iterator[Problem]:
+    if not kubernetes_versions.is_too_old(version):
+        return
+    known = kubernetes_versions.RANGE
+    if scheduler.kubernetes_version:
+        message = f"{scheduler.kubernetes_version} is older than this release knows; it knows {known}"
+        yield Problem("spec.scheduler.kubernetesVersion", message)
+    else:
+        message = f"the cluster's Kubernetes {version} is older than this release knows; it knows {known}; "
+        yield Problem("", f"{message}upgrade the cluster, or use the release of berth that was made for it")
+
+
+def _mistakes(spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
+    """What the schema alone does not refuse."""
     for index, entry in enumerate(spec.plugin_config or ()):
         if (entry.args is None) == (entry.ref is None):
             yield Problem(f"spec.pluginConfig[{index}]", "give exactly one of args and ref")

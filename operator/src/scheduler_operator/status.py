@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
 from scheduler_operator.models.status import Reason
@@ -81,6 +82,7 @@ def paused(profile: Authored) -> Status:
 
 def accepted(profile: Authored, rendered: Rendered, processes: Processes | None) -> Status:
     """The profile is applied; ``processes`` is None when somebody else runs the document."""
+    remark = kubernetes_versions.remark(rendered.version)
     status: Status = {
         "effectivePlugins": effective_plugins(rendered),
         "configMap": generated_name(profile.name),
@@ -88,10 +90,19 @@ def accepted(profile: Authored, rendered: Rendered, processes: Processes | None)
     }
     if processes is None:
         message = f"ConfigMap {generated_name(profile.name)} holds the document under config.yaml"
-        return {**status, **_conditions(profile, "True", "Rendered", message)}
+        return {**status, **_remarked(_conditions(profile, "True", "Rendered", message), remark)}
     selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
     status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
-    return {**status, **_running(profile, processes)}
+    return {**status, **_remarked(_running(profile, processes), remark)}
+
+
+def _remarked(status: Status, remark: str) -> Status:
+    if not remark:
+        return status
+    return {
+        **status,
+        "conditions": [{**each, "message": f"{each['message']}; {remark}"} for each in status["conditions"]],
+    }
 
 
 def _in_force(profile: Authored) -> Status:

@@ -13,6 +13,8 @@ from pydantic.alias_generators import to_camel
 DURATION = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 QUANTITY = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$"
 
+DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
 NAME_LENGTH = 52
 """Services and Leases are named ``berth-<profile>``, and a DNS label has 63 characters."""
 

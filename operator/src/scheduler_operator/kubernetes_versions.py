@@ -1,0 +1,21 @@
+"""Which Kubernetes versions this release follows, and what to say of the others. Pure."""
+
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Version
+
+OLDEST = catalog.defaults(Version(0, 0)).minor
+NEWEST = catalog.defaults(Version(999, 0)).minor
+RANGE = f"{OLDEST} to {NEWEST}"
+
+
+def is_too_old(version: Version) -> bool:
+    """Whether nothing here says how ``version`` schedules."""
+    return not version.at_least(OLDEST)
+
+
+def remark(version: Version) -> str:
+    """What to tell whoever asks for ``version``; empty when it is followed as it is."""
+    newest = Version.parse(NEWEST)
+    if (version.major, version.minor) <= (newest.major, newest.minor):
+        return ""
+    return f"Kubernetes {version.major}.{version.minor} is newer than this release knows, {NEWEST} is used"
