@@ -281,6 +281,21 @@ def test_safe_time_counts_from_sending_and_not_from_the_answer() -> None:
     assert clock.now == 1004.0
 
 
+def test_safe_time_ends_as_soon_as_another_is_seen_to_hold_the_lease() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    until: list[float] = []
+
+    def started() -> None:
+        leases.write(LeaseRecord("bing", 15, WALL, "taken over", 1))
+        assert not attempt(elector, clock)
+        until.append(elector.leads_until)
+        elector.stop(release=False)
+
+    elector = Elector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector.run()
+    assert until == [float("-inf")]
+
+
 def test_a_wall_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     leases, clock = MemoryLeases(), Clock()
     leader, other = candidate(leases, clock), candidate(leases, clock, identity="other")

@@ -185,6 +185,8 @@ class Elector:
             self._create(deadline)
             return True
         self._observe(found, self._clock())
+        if not self._holds():
+            self._sent_at = NEVER  # whoever has it may act already: our last renewal counts no more
         if self._record.holder and not self._holds() and self._valid():
             return False
         now = wall_time()
