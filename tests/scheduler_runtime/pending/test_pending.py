@@ -311,3 +311,42 @@ def test_counts_by_place(pending: Pending) -> None:
     assert entry is not None
     pending.park(entry.uid, ["Fit"], 0)
     assert pending.counts() == {Place.ACTIVE: 2, Place.GATED: 1, Place.PARKED: 1}
+
+
+def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: Pending) -> None:
+    add(pending, Pod("old", 9))
+    for number in range(1000):
+        add(pending, Pod(f"p{number}"))
+        pending.update(Pod(f"p{number}", 1), [], 0)
+        pending.remove(f"p{number}")
+    assert len(pending._active._items) <= 2 * 1 + 64 + 1
+    assert taken(pending, 0) == ["old"]
+
+
+def test_a_pod_that_backs_off_is_not_taken_early_past_its_gate(pending: Pending) -> None:
+    uid = parked(pending, "Fit")
+    pending.happened(NODE_ADDED, 0.1)
+    assert place(pending, uid) is Place.BACKOFF
+    pending.update(Pod(uid, gated=True), [], 0.2)
+    assert taken(pending, 0.3) == []
+    assert place(pending, uid) is Place.GATED
+
+
+def test_activate_is_remembered_for_a_pod_in_flight(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.activate(["p"], 0)
+    pending.park("p", ["Mute"], 0)
+    assert place(pending, "p") is Place.ACTIVE
+    assert taken(pending, 0) == ["p"]
+    pending.park("p", ["Mute"], 0)
+    assert place(pending, "p") is Place.PARKED
+
+
+def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Pending) -> None:
+    add(pending, Pod("p"), Pod("q"))
+    assert taken(pending, 0) == ["p", "q"]
+    for uid in ("p", "q"):
+        pending.park(uid, ["Fit"], 0)
+    pending.happened(NODE_ADDED, 20, by="p")
+    assert (place(pending, "p"), place(pending, "q")) == (Place.PARKED, Place.ACTIVE)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
+
+STALE_KEPT = 64
+"""How many items may be left in a heap by entries that have moved on, besides one for each that is here."""
 
 
 class Pod(Protocol):
@@ -43,8 +46,8 @@ class Entry:
     """How often in a row an attempt ended in an error; a rejection ends the row."""
     plugins: frozenset[str] = frozenset()
     """Who rejected it the last time: only what they registered can wake it."""
-    ticket: int = field(default=0, repr=False)
-    """Grows with each move, so that what an older move left in a heap is recognised."""
+    is_wanted: bool = False
+    """Whether a plugin asked to make it active while it was in flight."""
 
     @property
     def uid(self) -> str:
@@ -52,40 +55,53 @@ class Entry:
 
 
 class Heap:
-    """Entries of one place in the order of a key; those that have moved on are dropped when met."""
+    """Entries of one place in the order of a key; what leaves otherwise than from the top is swept in time."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._items: list[tuple[Any, int, int, Entry]] = []
+        self._items: list[tuple[Any, int, Entry]] = []
+        self._here: dict[str, int] = {}
         self._pushes = 0
 
     def push(self, entry: Entry, key: Any) -> None:
         """Put ``entry`` here, by ``key``; equal keys leave in the order they came."""
         entry.place = self._place
-        entry.ticket += 1
         self._pushes += 1
-        heapq.heappush(self._items, (key, self._pushes, entry.ticket, entry))
+        self._here[entry.uid] = self._pushes
+        heapq.heappush(self._items, (key, self._pushes, entry))
+        self._sweep()
+
+    def discard(self, uid: str) -> None:
+        """Take out the entry of this uid if it is here."""
+        if self._here.pop(uid, None) is not None:
+            self._sweep()
 
     def first_key(self) -> Any:
         """Return the smallest key, None when nothing is here."""
-        self._drop_moved()
+        while self._items and not self._is_here(self._items[0]):
+            heapq.heappop(self._items)
         return self._items[0][0] if self._items else None
 
     def pop(self) -> Entry | None:
-        self._drop_moved()
-        return heapq.heappop(self._items)[3] if self._items else None
+        if self.first_key() is None:
+            return None
+        entry = heapq.heappop(self._items)[2]
+        del self._here[entry.uid]
+        return entry
 
     def pop_until(self, is_due: Callable[[Any], bool]) -> list[Entry]:
         """Take out everything whose key is due."""
         due: list[Entry] = []
-        while (key := self.first_key()) is not None and is_due(key):
-            due.append(heapq.heappop(self._items)[3])
+        while (key := self.first_key()) is not None and is_due(key) and (entry := self.pop()):
+            due.append(entry)
         return due
 
-    def _drop_moved(self) -> None:
-        while self._items and not self._is_here(self._items[0]):
-            heapq.heappop(self._items)
+    def _sweep(self) -> None:
+        """Drop what has left, once that is most of the items: a standby takes nothing from the top."""
+        if len(self._items) > 2 * len(self._here) + STALE_KEPT:
+            self._items = [item for item in self._items if self._is_here(item)]
+            heapq.heapify(self._items)
 
-    def _is_here(self, item: tuple[Any, int, int, Entry]) -> bool:
-        _, _, ticket, entry = item
-        return entry.place is self._place and entry.ticket == ticket
+    def _is_here(self, item: tuple[Any, int, Entry]) -> bool:
+        _, push, entry = item
+        return self._here.get(entry.uid) == push

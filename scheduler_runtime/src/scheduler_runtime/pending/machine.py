@@ -125,6 +125,7 @@ class Pending:
         entry.pod = pod
         match entry.place:
             case Place.ACTIVE:
+                self._leave(entry)
                 self._activate(entry, now)
             case Place.IN_FLIGHT:
                 self._keep(pod.uid, events)
@@ -136,17 +137,20 @@ class Pending:
         entry = self._entries.pop(uid, None)
         if entry:
             self._leave(entry)
-            entry.ticket += 1
 
     # Attempts
 
     def take(self, now: float) -> Entry | None:
         """Take the next pod to place, if there is one; it is in flight until settled, parked or retried."""
         self._tick(now)
-        entry = self._active.pop() or self._backoff.pop()
+        entry = self._active.pop()
+        while entry is None and (early := self._backoff.pop()):
+            self._activate(early, now)  # its gate may say no
+            entry = self._active.pop()
         if entry:
             entry.place = Place.IN_FLIGHT
             entry.attempts += 1
+            entry.is_wanted = False
             self._in_flight[entry.uid] = self._kept_from + len(self._kept)
         return entry
 
@@ -177,7 +181,9 @@ class Pending:
         entry.plugins, entry.added_at = frozenset(plugins), now
         entry.rejections += 1
         entry.errors = 0
-        if any(self._is_woken(entry, event) for event in missed):
+        if entry.is_wanted:
+            self._activate(entry, now)
+        elif any(self._is_woken(entry, event) for event in missed):
             self._requeue(entry, now)
         else:
             self._put_away(entry, Place.PARKED)
@@ -192,20 +198,28 @@ class Pending:
 
     # What happens in the cluster
 
-    def happened(self, event: Event, now: float) -> None:
-        """Wake the parked pods that ``event`` may help, and keep it for those in flight."""
+    def happened(self, event: Event, now: float, *, by: str = "") -> None:
+        """Wake the parked pods that ``event`` may help, and keep it for those in flight.
+
+        The pod with the uid ``by`` brought it about by waiting again, and is not woken by it.
+        """
         if self._in_flight:
             self._keep("", [event])
         for profile, plugin in self._who_wants(event):
             for entry in list(self._parked.get((profile, plugin), {}).values()):
-                if self._profiles[profile].hint(plugin, event, entry.pod):
+                if entry.uid != by and self._profiles[profile].hint(plugin, event, entry.pod):
                     self._requeue(entry, now)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
-        """Make waiting pods active at once, because a plugin knows that they have a chance."""
+        """Make waiting pods active at once, because a plugin knows that they have a chance.
+
+        One in flight becomes active again as soon as it is parked.
+        """
         for uid in uids:
             entry = self._entries.get(uid)
-            if entry and entry.place in (Place.PARKED, Place.BACKOFF):
+            if entry and entry.place is Place.IN_FLIGHT:
+                entry.is_wanted = True
+            elif entry and entry.place in (Place.PARKED, Place.BACKOFF):
                 self._leave(entry)
                 self._activate(entry, now)
 
@@ -244,12 +258,13 @@ class Pending:
 
     def _put_away(self, entry: Entry, place: Place) -> None:
         entry.place = place
-        entry.ticket += 1
         for plugin in entry.plugins:
             self._parked.setdefault((entry.profile, plugin), {})[entry.uid] = entry
 
     def _leave(self, entry: Entry) -> None:
-        """Take a pod out of every index, whichever it is in. Heaps notice by themselves."""
+        """Take a pod out of every index and heap, whichever it is in."""
+        for heap in (self._active, self._backoff, self._error_backoff):
+            heap.discard(entry.uid)
         for plugin in entry.plugins:
             index = self._parked.get((entry.profile, plugin))
             if index and index.pop(entry.uid, None) and not index:
