@@ -46,8 +46,14 @@ class Intaken:
         self.cache = Cache()
         self.pending = Pending({"ours": self.profile})
         self.gone: list[str] = []
+        self.settled: list[str] = []
         self.intake = Intake(
-            self.cache, self.pending, {"ours"}, on_gone=lambda pod: self.gone.append(pod.name), clock=lambda: 0.0
+            self.cache,
+            self.pending,
+            {"ours"},
+            on_gone=lambda pod: self.gone.append(pod.name),
+            on_settled=self.settled.append,
+            clock=lambda: 0.0,
         )
         self.pending.add(ours("parked"), "ours", -100)
         self.park()
@@ -109,6 +115,7 @@ def test_a_pod_bound_by_anybody_leaves_the_queue_and_confirms(there: Intaken) ->
     there.see(ours(), on("n", ours()))
     assert there.entry("a") is None
     assert not there.cache.is_assumed("uid-of-a")
+    assert there.settled == ["uid-of-a"]
     assert there.happened == [("Pod", Action.ADD)]
 
 
@@ -129,7 +136,29 @@ def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Intak
     there.cache.assume(ours(), "n")
     there.see(ours(), None)
     assert (len(there.cache), there.entry("a"), there.gone) == (0, None, ["a"])
+    assert there.settled == ["uid-of-a"]
     assert there.happened == [("Pod", Action.DELETE)]
+    (event,) = there.profile.heard
+    assert isinstance(event.old, Pod)
+    assert event.old.spec.node_name == "n"
+
+
+def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Intaken) -> None:
+    there.see(None, on("n", ours()))
+    there.park()
+    there.profile.heard.clear()
+    there.see(on("n", ours()), ours())
+    entry = there.entry("a")
+    assert entry is not None
+    assert (entry.place, len(there.cache)) == (Place.ACTIVE, 0)
+    assert there.happened == [("Pod", Action.DELETE)]
+
+
+def test_a_pod_of_another_scheduler_that_loses_its_node_counts_there_no_more(there: Intaken) -> None:
+    other = pod("b", {"cpu": "1"})
+    there.see(None, on("n", other))
+    there.see(on("n", other), other)
+    assert (len(there.cache), there.entry("b")) == (0, None)
 
 
 def test_a_waiting_pod_that_is_deleted_wakes_nobody(there: Intaken) -> None:

@@ -13,9 +13,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
-
-from msgspec.structs import replace
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
@@ -78,17 +77,17 @@ class Binder:
         """Take a placed pod on its way."""
         uid = placed.pod.uid
         task = self._tasks[uid] = asyncio.create_task(self._carry(placed), name=f"bind {placed.pod.key}")
-        task.add_done_callback(lambda _: self._ended(uid))
+        task.add_done_callback(partial(self._ended, uid))
         self._measure()
 
     def cancel(self, pod: Pod) -> None:
         """Stop waiting for the permit of a pod that was deleted. A binding under way ends by itself."""
-        if pod.uid in self._waiting:
-            self._tasks[pod.uid].cancel()
+        if pod.uid in self._waiting and (task := self._tasks.get(pod.uid)):
+            task.cancel()
 
     async def finish(self, seconds: float) -> None:
         """Wait until the bindings under way have ended, at most ``seconds``; give up what is left."""
-        for uid in list(self._waiting):
+        for uid in self._waiting & self._tasks.keys():
             self._tasks[uid].cancel()
         if not self._tasks:
             return
@@ -124,26 +123,24 @@ class Binder:
         try:
             rejected = await self._permit(placed, framework)
             if rejected:
-                self._undo(placed, framework)
-                self._pending.park(pod.uid, rejected.plugins, self._clock())
+                self._undo(placed, framework, partial(self._pending.park, pod.uid, rejected.plugins))
                 self.report(rejected)
                 return
             self._pending.settle(pod.uid)
             await framework.pre_bind(placed)
             async with self._slots:
+                self._conditions.withdraw(pod.uid)
                 await framework.bind(placed)
             self._bound(placed, framework)
         except BindError as error:
-            self._undo(placed, framework)
-            self._pending.retry(pod.uid, self._clock())
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
             self._report_failure(pod, error)
         except asyncio.CancelledError:
             self._undo(placed, framework)
             raise
         except Exception as error:  # an error of ours in one pod's way must not end the others'
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
-            self._undo(placed, framework)
-            self._pending.retry(pod.uid, self._clock())
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
             self.report_error(pod, f"internal error: {error}")
 
     async def _permit(self, placed: Placed, framework: Framework) -> Unschedulable | None:
@@ -163,13 +160,14 @@ class Binder:
         self._metrics.bound(placed.pod.spec.scheduler_name)
         logger.debug("bound", extra={"pod": placed.pod.key, "node": placed.node})
 
-    def _undo(self, placed: Placed, framework: Framework) -> None:
-        """Give the room back, and wake those whom it may help."""
+    def _undo(self, placed: Placed, framework: Framework, wait: Callable[[float], None] = lambda _: None) -> None:
+        """Give the room back, let the pod ``wait`` again, and wake the others whom its room may help."""
         framework.unreserve(placed)
-        if self._cache.is_assumed(placed.pod.uid):
-            self._cache.forget(placed.pod)
-            there = replace(placed.pod, spec=replace(placed.pod.spec, node_name=placed.node))
-            self._pending.happened(Event("Pod", Action.DELETE, there, None), self._clock())
+        now = self._clock()
+        freed = self._cache.forget(placed.pod)
+        wait(now)
+        if freed:
+            self._pending.happened(Event("Pod", Action.DELETE, freed.there, None), now, by=placed.pod.uid)
 
     def _report_failure(self, pod: Pod, error: BindError) -> None:
         cause = error.__cause__
@@ -180,8 +178,9 @@ class Binder:
         self._metrics.failed(pod.spec.scheduler_name)
         self.report_error(pod, error.message)
 
-    def _ended(self, uid: str) -> None:
-        del self._tasks[uid]
+    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(uid) is task:  # the pod may be on its way again
+            del self._tasks[uid]
         self._measure()
 
     def _measure(self) -> None:

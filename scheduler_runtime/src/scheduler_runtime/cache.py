@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from scheduler_runtime.table import Table
 from scheduler_runtime.wire import Node, Pod
 
@@ -26,6 +28,11 @@ class Held:
     pod: Pod
     node: str
     assumed: bool
+
+    @property
+    def there(self) -> Pod:
+        """The pod with its node in it, also while only we say that it has one."""
+        return replace(self.pod, spec=replace(self.pod.spec, node_name=self.node))
 
 
 class Cache:
@@ -58,10 +65,9 @@ class Cache:
             raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {held.node} already")
         self._hold(Held(pod, node_name, assumed=True))
 
-    def forget(self, pod: Pod) -> None:
-        """Take back an assumption. A pod that was confirmed meanwhile stays, because it is there."""
-        if self.is_assumed(pod.uid):
-            self._release(pod.uid)
+    def forget(self, pod: Pod) -> Held | None:
+        """Take back an assumption and return it. A pod that was confirmed meanwhile stays, because it is there."""
+        return self._release(pod.uid) if self.is_assumed(pod.uid) else None
 
     # What a watch shows
 

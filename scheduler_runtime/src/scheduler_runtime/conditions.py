@@ -50,4 +50,12 @@ class Conditions:
         async def send() -> None:
             await self._client.request("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH)
 
-        self._outbox.put(("condition", pod.uid), send)
+        self._outbox.put(_key(pod.uid), send)
+
+    def withdraw(self, uid: str) -> None:
+        """Do not write any more why the pod waits: it waits no longer."""
+        self._outbox.drop(_key(uid))
+
+
+def _key(uid: str) -> tuple[str, str]:
+    return "condition", uid

@@ -27,13 +27,18 @@ class Intake:
         profiles: Collection[str],
         *,
         on_gone: Callable[[Pod], None] = lambda _: None,
+        on_settled: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``on_gone`` is told of each pod that was deleted, in case somebody waits for it."""
+        """``on_gone`` is told of each pod that was deleted, in case somebody waits for it.
+
+        ``on_settled`` is told the uid of each pod that is bound or deleted: nothing keeps it waiting any more.
+        """
         self._cache = cache
         self._pending = pending
         self._profiles = profiles
         self._on_gone = on_gone
+        self._on_settled = on_settled
         self._clock = clock
 
     def node(self, change: Change[Node]) -> None:
@@ -59,20 +64,27 @@ class Intake:
                 self._gone(old)
         elif new.spec.node_name:
             self._bound(old, new)
-        elif new.spec.scheduler_name in self._profiles:
+        else:
             self._unbound(old, new)
 
     def _gone(self, pod: Pod) -> None:
         self._pending.remove(pod.uid)
         self._on_gone(pod)
-        if self._cache.remove(pod.uid):
-            self._happened(Event("Pod", Action.DELETE, pod, None))
+        self._on_settled(pod.uid)
+        self._free(pod.uid)
+
+    def _free(self, uid: str) -> None:
+        """Count the pod on no node any more, and wake those whom its room may help."""
+        held = self._cache.remove(uid)
+        if held:
+            self._happened(Event("Pod", Action.DELETE, held.there, None))
 
     def _bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
         self._pending.remove(new.uid)
         self._cache.add(new)
         if old is None or not old.spec.node_name:
+            self._on_settled(new.uid)
             self._happened(Event("Pod", Action.ADD, None, new))
             return
         action = pod_actions(old, new)
@@ -80,6 +92,10 @@ class Intake:
             self._happened(Event("Pod", action, old, new))
 
     def _unbound(self, old: Pod | None, new: Pod) -> None:
+        if old is not None and old.spec.node_name:
+            self._free(new.uid)  # the API server has older data now, such as a backup that was restored
+        if new.spec.scheduler_name not in self._profiles:
+            return
         now = self._clock()
         if new.uid in self._pending:
             action = pod_actions(old, new) if old else NOTHING

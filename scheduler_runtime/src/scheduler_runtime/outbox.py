@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import ApiError, NoAnswerError
@@ -20,6 +21,15 @@ logger = logging.getLogger(__name__)
 Send = Callable[[], Awaitable[None]]
 TRIES = 3
 LONGEST = 20_000
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """A message that is being sent, perhaps not for the first time."""
+
+    key: Hashable
+    send: Send
+    is_wanted: bool = True
 
 
 class Outbox:
@@ -35,12 +45,12 @@ class Outbox:
         self._longest = longest
         self._is_busy = is_busy
         self._something = asyncio.Event()
-        self._sending = 0
+        self._sending: set[Delivery] = set()
         self._trouble = Trouble(logger)
         self._full = Trouble(logger)
 
     def __len__(self) -> int:
-        return len(self._waiting) + self._sending
+        return len(self._waiting) + len(self._sending)
 
     def put(self, key: Hashable, send: Send) -> None:
         """Send soon, unless the box is full."""
@@ -50,6 +60,13 @@ class Outbox:
             return
         self._waiting[key] = send
         self._something.set()
+
+    def drop(self, key: Hashable) -> None:
+        """Forget what waits under ``key``; what is being sent is not sent again when it fails."""
+        self._waiting.pop(key, None)
+        for delivery in self._sending:
+            if delivery.key == key:
+                delivery.is_wanted = False
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -71,16 +88,18 @@ class Outbox:
             elif self._is_busy() and not first:
                 await asyncio.sleep(0.02)
             else:
-                _, send = self._waiting.popitem(last=False)
-                self._sending += 1
-                await self._deliver(send)
-                self._sending -= 1
+                delivery = Delivery(*self._waiting.popitem(last=False))
+                self._sending.add(delivery)
+                await self._deliver(delivery)
+                self._sending.discard(delivery)
 
-    async def _deliver(self, send: Send) -> None:
+    async def _deliver(self, delivery: Delivery) -> None:
         backoff = Backoff(0.5, 5.0)
         for tries_left in reversed(range(TRIES)):
+            if not delivery.is_wanted:
+                return
             try:
-                await send()
+                await delivery.send()
             except (ApiError, NoAnswerError) as error:
                 if isinstance(error, ApiError) and error.status in (404, 409):
                     return  # what it was about is gone

@@ -107,7 +107,9 @@ class Process:
         conditions = Conditions(teller, self.outbox)
         self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)
         self.loop = Loop(self.pending, frameworks, self.cache, self.binder, metrics)
-        intake = Intake(self.cache, self.pending, frameworks, on_gone=self.binder.cancel)
+        intake = Intake(
+            self.cache, self.pending, frameworks, on_gone=self.binder.cancel, on_settled=conditions.withdraw
+        )
         self.nodes = Reflector(NODES, client, intake.node)
         self.pods = Reflector(PODS, client, intake.pod)
         self._show(metrics)

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from scheduler_runtime import binder, testing
 from scheduler_runtime.api import (
+    Action,
     Answer,
+    ClusterEvent,
     Cycle,
     Handle,
     NodeTable,
@@ -268,6 +270,53 @@ async def test_a_held_pod_that_is_rejected_is_parked_and_gives_its_room_back() -
         await scene.until(lambda: scene.place(pod) is Place.PARKED)
         assert (scene.cpu, GIVEN_BACK) == (0, ["a"])
         assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its gang is not complete.")]
+
+
+class HoldsAndHearsOfRoom(Plugin):
+    """Rejects at permit, and wants to hear of pods that leave."""
+
+    events = (ClusterEvent("Pod", Action.DELETE),)
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        HANDLES.append(self.handle)
+        return Wait(30)
+
+
+async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_are() -> None:
+    async with running(HoldsAndHearsOfRoom) as scene:
+        first = scene.add("a", cpu="3")
+        waiting = await held(scene)
+        second = scene.add("b", cpu="3")
+        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        waiting.reject("HoldsAndHearsOfRoom", "not now")
+        await scene.until(lambda: scene.place(first) is Place.PARKED and scene.place(second) is Place.IN_FLIGHT)
+        assert [entry.attempts for entry in scene.pending.entries()] == [1, 2]
+
+
+async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is_bound() -> None:
+    script = Script()
+    async with serving(script) as client:
+        scene = Scene(script, client)
+        scene.binder.report_error(scene.add("a"), "it had no node")
+        await scene.loop.schedule_one()
+        await scene.until(lambda: scene.binds.bound)
+        sending = asyncio.create_task(scene.outbox.run())
+        assert len(await scene.events()) == 2
+        assert await scene.conditions() == []
+        sending.cancel()
+
+
+async def test_a_task_that_ends_does_not_forget_the_next_one_of_its_pod() -> None:
+    async with running() as scene:
+        scene.binds.hold["a"] = asyncio.Event()
+        pod = scene.add("a")
+        await scene.until(lambda: len(scene.binder))
+        first = scene.binder._tasks[pod.uid]
+        second = scene.binder._tasks[pod.uid] = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert scene.binder._tasks == {pod.uid: second}
 
 
 async def test_a_held_pod_that_is_deleted_gives_its_room_back_in_silence() -> None:

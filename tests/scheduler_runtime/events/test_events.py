@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.client import Client
+from scheduler_runtime.client import Client, NoAnswerError
 from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder, cut
 from scheduler_runtime.outbox import Outbox
@@ -171,6 +171,21 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
         await outbox.drain()
         task.cancel()
     assert [asked.body["status"]["conditions"][0]["message"] for asked in script.asked] == ["three"]
+
+
+async def test_what_is_dropped_is_not_sent_again() -> None:
+    outbox, asked = Outbox(), list[str]()
+
+    async def send() -> None:
+        asked.append("sent")
+        outbox.drop("key")
+        raise NoAnswerError("lost", sent=True)
+
+    outbox.put("key", send)
+    task = asyncio.create_task(outbox.run())
+    await outbox.drain()
+    task.cancel()
+    assert (asked, outbox.dropped) == (["sent"], 0)
 
 
 async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
