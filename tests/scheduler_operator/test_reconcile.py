@@ -26,9 +26,7 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:
-    found = refused(
-        error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource')
-    )
+    found = refused(error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource'))
     assert found is not None
     assert found.reason == "PermissionMissing"
     assert "cannot patch" in str(found)

@@ -275,6 +275,38 @@ def test_what_passes_by_itself_is_being_reconciled(installed: Installed, webhook
     installed.delete("schedulerprofile", webhook)
 
 
+@pytest.fixture
+def policy(installed: Installed) -> Iterator[str]:
+    """An admission policy that wants no ServiceAccount for a profile whose name this is."""
+    api_version = "admissionregistration.k8s.io/v1"
+    metadata = {"name": "bar"}
+    accounts = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["serviceaccounts"]}
+    constraints = {"resourceRules": [accounts], "objectSelector": {"matchLabels": {"berth.dev/profile": "barred"}}}
+    validations = [{"expression": "false", "message": "not in this house"}]
+    spec = {"matchConstraints": constraints, "validations": validations}
+    binding = {"policyName": "bar", "validationActions": ["Deny"]}
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    for kind, wanted in zip(kinds, (spec, binding), strict=True):
+        installed.apply({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": wanted})
+    labelled = {"name": "x", "namespace": NAMESPACE, "labels": {"berth.dev/profile": "barred"}}
+    account = json.dumps({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": labelled})
+    attempt = ("create", "--dry-run=server", "-f", "-")
+    kubectl = installed.cluster.kubectl
+    eventually(lambda: "house" in kubectl(*attempt, input=account, check=False).stderr, 10)  # it takes a moment
+    yield "barred"
+    for kind in kinds:
+        installed.cluster.kubectl("delete", kind, "bar", "--ignore-not-found")
+
+
+def test_what_a_policy_refuses_is_not_blamed_on_the_profile(installed: Installed, policy: str) -> None:
+    installed.apply(profile(policy))
+    stalled = eventually(lambda: installed.is_stalled_for(policy, "PermissionMissing"), 10)
+    assert stalled["message"].startswith("the cluster's admission control refuses serviceaccounts/berth-barred: ")
+    assert "ValidatingAdmissionPolicy 'bar'" in stalled["message"]
+    assert "spec.scheduler" not in stalled["message"]
+    installed.delete("schedulerprofile", policy)
+
+
 def test_a_right_that_the_operator_cannot_pass_on_is_named(installed: Installed) -> None:
     catalog = installed.get("clusterrole", "berth-catalog-permissions")
     assert catalog is not None
