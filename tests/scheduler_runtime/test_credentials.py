@@ -246,3 +246,43 @@ def test_a_file_that_is_no_kubeconfig_is_said_in_one_line(tmp_path: Path, text: 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="absent: cannot read the kubeconfig: No such file"):
         load(str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize(
+    "half_written",
+    [
+        b"",
+        b"users",
+        b"users: [",
+        b"users: {a: b}",
+        b"users: [text]",
+        b"users:\n- name: u\n  user: text",
+        b"\xff\xfe",
+        b"a: 2026-99-99",
+    ],
+)
+def test_a_kubeconfig_that_is_being_written_leaves_the_token_as_it_was(tmp_path: Path, half_written: bytes) -> None:
+    now = [0.0]
+    path = kubeconfig(tmp_path, {"token": "old"})
+    source = load(str(path)).source
+    assert isinstance(source, FileToken)
+    source._clock = lambda: now[0]
+    assert source.token() == "old"
+    now[0] += 10_000_000
+    path.write_bytes(half_written)
+    assert source.token() == "old"
+    source.forget()
+    with pytest.raises(CredentialsError, match=r"a\.yaml: (the token is empty|cannot read the token)"):
+        source.token()
+    kubeconfig(tmp_path, {"token": "new"})
+    assert source.token() == "new"
+
+
+@pytest.mark.parametrize(
+    "text", ["contexts", "when: 2026-99-99", "current-context: a\ncontexts: [{name: a, context: b}]"]
+)
+def test_a_kubeconfig_that_is_none_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(CredentialsError, match=f"^{path}: "):
+        load(str(path))

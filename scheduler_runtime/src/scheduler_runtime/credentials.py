@@ -74,18 +74,26 @@ class FileToken:
         if self._token and self._clock() - self._read_at < REREAD_SECONDS:
             return self._token
         try:
-            fresh = self._extract(self._path.read_text())
-        except OSError as error:
-            if self._token:  # the file is being replaced; what we have is good until it is refused
-                return self._token
-            raise CredentialsError(f"{self._path}: cannot read the token: {error.strerror}") from error
-        if not fresh:
-            raise CredentialsError(f"{self._path}: the token is empty")
-        self._token, self._read_at = fresh, self._clock()
-        return fresh
+            self._token, self._read_at = self._read(), self._clock()
+        except CredentialsError:
+            if not self._token:
+                raise
+            # The file is being replaced: what we have is good until it is refused.
+        return self._token
 
     def forget(self) -> None:
         self._token = ""
+
+    def _read(self) -> str:
+        try:
+            token = self._extract(self._path.read_text())
+        except OSError as error:
+            raise CredentialsError(f"{self._path}: cannot read the token: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise CredentialsError(f"{self._path}: cannot read the token: the file is not text") from error
+        if not token:
+            raise CredentialsError(f"{self._path}: the token is empty")
+        return token
 
 
 class ExecToken:
@@ -239,7 +247,7 @@ def _document(path: Path) -> dict[str, Any]:
         document = yaml.safe_load(path.read_text())
     except OSError as error:
         raise CredentialsError(f"{path}: cannot read the kubeconfig: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a date that is none
         raise CredentialsError(f"{path}: the kubeconfig is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(document, dict):
         raise CredentialsError(f"{path}: the kubeconfig is not a mapping")
@@ -250,7 +258,10 @@ def _named(documents: list[tuple[Path, dict[str, Any]]], kind: str, name: str) -
     for path, document in documents:
         for entry in document.get(f"{kind}s") or ():
             if isinstance(entry, dict) and entry.get("name") == name:
-                return entry.get(kind) or {}, path
+                named = entry.get(kind) or {}
+                if not isinstance(named, dict):
+                    raise CredentialsError(f"{path}: {kind} {name!r} is not a mapping")
+                return named, path
     raise CredentialsError(f"{documents[0][0]}: there is no {kind} {name!r} in the kubeconfig")
 
 
@@ -271,13 +282,21 @@ def _token_source(user: Mapping[str, Any], path: Path, name: str, where: str) ->
 
 
 def _inline_token(text: str, name: str) -> str:
-    """Find the token of user ``name`` in a kubeconfig that may have been rewritten."""
+    """Find the token of user ``name`` in a kubeconfig that may have been rewritten, or be half written."""
     try:
-        document = yaml.safe_load(text) or {}
-    except yaml.YAMLError:
-        return ""  # half written: no token now, the next reading finds it
-    users = (entry for entry in document.get("users") or () if entry.get("name") == name)
-    return next((str((entry.get("user") or {}).get("token") or "") for entry in users), "")
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return ""  # no token now, the next reading finds it
+    match document:
+        case {"users": [*users]}:
+            pass
+        case _:
+            return ""
+    for each in users:
+        match each:
+            case {"name": str(called), "user": {"token": token}} if called == name:
+                return str(token or "")
+    return ""
 
 
 def _context(cluster: Mapping[str, Any], directory: Path, where: str) -> ssl.SSLContext:
