@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler_runtime.api import Nomination
 from scheduler_runtime.client import Client
+from scheduler_runtime.events import sendable
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.wire import Pod
 
@@ -24,6 +25,7 @@ class Conditions:
 
     def unscheduled(self, pod: Pod, reason: str, message: str, nomination: Nomination | None = None) -> None:
         """Make the pod's status say ``reason``, ``message`` and the nominated node if it does not yet."""
+        message = sendable(message)
         nominated = pod.status.nominated_node_name
         if nomination:
             nominated = nomination.node if isinstance(nomination.node, str) else ""

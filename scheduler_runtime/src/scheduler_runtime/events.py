@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.wire import Pod
 
 NOTE_BYTES = 1024
+NAME_LENGTH = 253
 SERIES_SECONDS = 360.0
 SERIES_KEPT = 4096
 MERGE_PATCH = "application/merge-patch+json"
@@ -72,7 +74,7 @@ class Recorder:
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str) -> str:
         """Post an event without looking for a series; return its name."""
-        name = f"{pod.name}.{secrets.token_hex(8)}"
+        name = _event_name(pod)
         event = self._event(pod, name, kind, reason, action, note)
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
 
@@ -115,12 +117,24 @@ class Recorder:
 
 
 def cut(note: str) -> str:
-    """Shorten ``note`` to what an event can hold, as upstream does."""
+    """Shorten ``note`` to what an event can hold, as upstream does, and to what can be sent at all."""
+    note = sendable(note)
     encoded = note.encode()
     if len(encoded) <= NOTE_BYTES:
         return note
     suffix = " ..."
     return encoded[: NOTE_BYTES - len(suffix)].decode(errors="ignore") + suffix
+
+
+def sendable(text: str) -> str:
+    """Put a question mark in place of what is no character, such as half of one in the name of a file."""
+    return text.encode(errors="replace").decode()
+
+
+def _event_name(pod: Pod) -> str:
+    """Name an event after its pod, as upstream does, unless that gets too long."""
+    name = f"{pod.name}.{secrets.token_hex(8)}"
+    return name if len(name) <= NAME_LENGTH else str(uuid.uuid4())
 
 
 def micro_time() -> str:

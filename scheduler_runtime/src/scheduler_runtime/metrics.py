@@ -68,11 +68,11 @@ class Histogram:
         self._sums: dict[tuple[str, ...], float] = {}
 
     def observe(self, number: float, *values: str) -> None:
+        self._sums[values] = self._sums.get(values, 0.0) + number  # first: a scrape takes its labels from the counts
         counts = self._counts.get(values)
         if counts is None:
             counts = self._counts[values] = [0] * (len(self._bounds) + 1)
         counts[bisect_left(self._bounds, number)] += 1
-        self._sums[values] = self._sums.get(values, 0.0) + number
 
     def samples(self) -> Iterator[Sample]:
         for values, counts in list(self._counts.items()):

@@ -173,6 +173,23 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
     assert [asked.body["status"]["conditions"][0]["message"] for asked in script.asked] == ["three"]
 
 
+@pytest.mark.parametrize(("length", "expected"), [(236, r"a{236}\.[0-9a-f]{16}"), (237, r"[0-9a-f-]{36}")])
+async def test_an_event_of_a_pod_with_a_long_name_has_a_name_that_is_allowed(length: int, expected: str) -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        Recorder(client, outbox, "host").scheduled(pod("a" * length), "n")
+    assert re.fullmatch(expected, script.asked[0].body["metadata"]["name"])
+
+
+async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        Recorder(client, outbox, "host").failed(pod(), "no file \udcff")
+        Conditions(client, outbox).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
+    said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.asked}
+    assert said == {"no file ?"}
+
+
 async def test_what_is_dropped_is_not_sent_again() -> None:
     outbox, asked = Outbox(), list[str]()
 
