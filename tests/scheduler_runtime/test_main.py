@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler_runtime import catalog
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.logs import JsonFormatter, TextFormatter
 
@@ -102,6 +103,16 @@ def test_a_version_that_is_none_is_refused(tmp_path: Path, capsys: pytest.Captur
         main(["--config", str(config(tmp_path)), "--kubernetes-version", "latest"])
     assert caught.value.code == 2
     assert "'latest' is not a Kubernetes version; write it like v1.36.4" in capsys.readouterr().err
+
+
+def test_a_version_older_than_all_that_are_known_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--config", str(config(tmp_path)), "--kubernetes-version", "1.34"])
+    assert caught.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(
+        f"Kubernetes v1.34.0 is older than this build knows; it knows {catalog.OLDEST} to {catalog.NEWEST}"
+    )
 
 
 def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import yaml
 from scheduler_runtime import config, logs, process
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document, Problems
+from scheduler_runtime.server_version import refusal
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -103,9 +104,12 @@ def parser() -> argparse.ArgumentParser:
 def version(text: str) -> Version:
     """Read a flag's value. Raises what argparse turns into a sentence."""
     try:
-        return Version.parse(text)
+        asked = Version.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    if why := refusal(asked):
+        raise argparse.ArgumentTypeError(why)
+    return asked
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import gc
 import hashlib
-import json
 import logging
 import signal
 import time
@@ -21,12 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_runtime import config, credentials
-from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, EffectiveProfile, Problems
 from scheduler_runtime.election import Election
@@ -39,8 +37,8 @@ from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.throttle import Throttle
-from scheduler_runtime.trouble import Trouble
 from scheduler_runtime.watches import NODES, PODS, Reflector
 from scheduler_runtime.wire import Pod
 
@@ -193,9 +191,13 @@ async def run(settings: Settings) -> int:
         except OSError as error:
             raise NotReadyError(f"{settings.address}:{settings.port} cannot be served on: {error.strerror}") from error
         clients = await stack.enter_async_context(_clients(settings))
-        version = settings.version or await _server_version(clients[0], stop)
+        version = settings.version or await server_version(clients[0], stop)
         if version is None:
             return 0
+        if why := refusal(version):
+            raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
+        if said := remark(version):
+            logger.warning("%s", said)
         processes.append(_assemble(settings, version, clients, metrics))
         return await processes[0].live(stop)
 
@@ -231,20 +233,6 @@ def _assemble(settings: Settings, version: Version, clients: tuple[Client, Clien
         raise NotReadyError(f"{settings.source}: {error}") from error
     logger.info("starting", extra={"version": str(version), "profiles": [each.scheduler_name for each in profiles]})
     return process
-
-
-async def _server_version(client: Client, stop: asyncio.Event) -> Version | None:
-    """Ask the API server until there is an answer, None when stopped meanwhile."""
-    backoff, trouble = Backoff(), Trouble(logger)
-    while not stop.is_set():
-        try:
-            return Version.parse(json.loads(await client.request("GET", "/version"))["gitVersion"])
-        except (NoAnswerError, ApiError) as error:
-            if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
-                trouble.begins(f"the API server's version cannot be read: {error}")
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), min(backoff.pause(), 5.0))
-    return None
 
 
 def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -> Endpoints:

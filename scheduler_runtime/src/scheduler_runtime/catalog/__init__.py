@@ -19,6 +19,8 @@ __all__ = [
     "BASE_RULES",
     "HOOK_POINTS",
     "IN_TREE_ARGS",
+    "NEWEST",
+    "OLDEST",
     "Action",
     "ClusterEvent",
     "Declaration",
@@ -43,6 +45,9 @@ BASE_RULES: tuple[Rule, ...] = (
 
 _IN_TREE: Mapping[str, Declaration] = MappingProxyType({each.name: each for each in DECLARATIONS})
 _VERSIONS: tuple[DefaultSet, ...] = (v1_35.DEFAULTS, v1_36.DEFAULTS, v1_37.DEFAULTS)
+
+OLDEST, NEWEST = _VERSIONS[0].minor, _VERSIONS[-1].minor
+"""The first and the last minor version of Kubernetes whose behaviour is known."""
 
 
 def in_tree() -> Mapping[str, Declaration]:

@@ -1,0 +1,59 @@
+"""Which Kubernetes the API server is, and whether this build knows how that one schedules."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+import msgspec
+
+from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.catalog import NEWEST, OLDEST, Version
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.trouble import Trouble
+
+logger = logging.getLogger(__name__)
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    """What is read of ``/version``."""
+
+    git_version: str
+
+
+async def server_version(client: Client, stop: asyncio.Event) -> Version | None:
+    """Ask the API server until it says its version, None when stopped meanwhile."""
+    backoff, trouble = Backoff(), Trouble(logger)
+    while not stop.is_set():
+        try:
+            return _parse(await client.request("GET", "/version"))
+        except (NoAnswerError, ApiError, ValueError) as error:
+            if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+                trouble.begins(f"the API server's version cannot be read: {client.server}/version: {error}")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), min(backoff.pause(), 5.0))
+    return None
+
+
+def refusal(version: Version) -> str:
+    """Say why ``version`` cannot be followed; empty when it can."""
+    if version.at_least(OLDEST):
+        return ""
+    return f"Kubernetes {version} is older than this build knows; it knows {OLDEST} to {NEWEST}"
+
+
+def remark(version: Version) -> str:
+    """Say how ``version`` is followed when it is newer than this build; empty when it is known."""
+    newest = Version.parse(NEWEST)
+    if (version.major, version.minor) <= (newest.major, newest.minor):
+        return ""
+    return f"Kubernetes {version} is newer than this build knows; it is taken as {NEWEST}"
+
+
+def _parse(answer: bytes) -> Version:
+    try:
+        text = msgspec.json.decode(answer, type=_Answer).git_version
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError("the answer is not that of an API server; check the server in the kubeconfig") from error
+    return Version.parse(text)
