@@ -22,7 +22,7 @@ class Assumes(Protocol):
         """Count ``pod`` on the node from now on, before the API server has heard of it."""
         ...
 
-    def forget(self, pod: Pod) -> None:
+    def forget(self, pod: Pod) -> object:
         """Take back an assumed pod."""
         ...
 
