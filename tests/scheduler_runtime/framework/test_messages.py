@@ -126,29 +126,48 @@ def test_nonsense_is_refused_by_name_of_its_field(pod: wire.Pod, message: str) -
     assert refused.plugins
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PORTS = [{"name": "c", "ports": [{"hostPort": 80}]}]
+SPREAD = [{"whenUnsatisfiable": "DoNotSchedule"}]
+SPREAD_FIELD = "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule"
+
+
 @pytest.mark.parametrize(
-    ("spec", "plugin"),
+    ("spec", "needs"),
     [
-        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "NodePorts"),
-        ({"initContainers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "NodePorts"),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, "PodTopologySpread"),
-        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}}, "InterPodAffinity"),
+        ({"containers": PORTS}, "NodePorts (spec.containers[*].ports[*].hostPort)"),
+        ({"initContainers": PORTS}, "NodePorts (spec.initContainers[*].ports[*].hostPort)"),
+        ({"topologySpreadConstraints": SPREAD}, f"PodTopologySpread ({SPREAD_FIELD})"),
+        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, f"InterPodAffinity (spec.affinity.podAffinity.{REQUIRED})"),
         (
-            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-            "InterPodAffinity",
+            {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
+            f"InterPodAffinity (spec.affinity.podAntiAffinity.{REQUIRED})",
         ),
-        ({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources"),
-        ({"volumes": [{"name": "v", "iscsi": {}}]}, "VolumeRestrictions"),
-        ({"volumes": [{"name": "v", "azureDisk": {}}]}, "NodeVolumeLimits"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources (spec.resourceClaims)"),
+        ({"volumes": [{"name": "v", "iscsi": {}}]}, "VolumeRestrictions (spec.volumes[*].iscsi)"),
+        ({"volumes": [{"name": "v", "azureDisk": {}}]}, "NodeVolumeLimits (spec.volumes[*].azureDisk)"),
         (
             {"volumes": [{"name": "v", "persistentVolumeClaim": {}}]},
-            "VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone",
+            "VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone "
+            "(spec.volumes[*].persistentVolumeClaim)",
         ),
     ],
 )
-def test_a_pod_that_needs_a_plugin_this_build_lacks_is_parked(spec: dict[str, Any], plugin: str) -> None:
+def test_a_pod_that_needs_a_plugin_this_build_lacks_is_told_what_to_do(spec: dict[str, Any], needs: str) -> None:
     refused = refusal([testing.node("a")], testing.pod("p", **spec))
-    assert refused.message == f"pod needs {plugin}, which this build of berth does not have"
+    assert refused.message == (
+        f"pod needs {needs}, which Berth does not have yet: use another scheduler for it, or leave that field out"
+    )
+
+
+def test_a_pod_that_needs_several_plugins_is_told_of_each_field() -> None:
+    refused = refusal([testing.node("a")], testing.pod("p", containers=PORTS, topologySpreadConstraints=SPREAD))
+    assert refused.plugins == {"NodePorts", "PodTopologySpread"}
+    assert refused.message == (
+        "pod needs NodePorts (spec.containers[*].ports[*].hostPort), "
+        f"and PodTopologySpread ({SPREAD_FIELD}), which Berth does not have yet: "
+        "use another scheduler for it, or leave those fields out"
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from ..wire import QuantityError
 from .calls import Hook
 from .filtering import Diagnosis, pre_filter, run_filters
 from .kept import Kept
-from .missing import JUDGED_BY, needed_but_missing
+from .missing import JUDGED_BY, explain, needed_but_missing
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import register
 from .scoring import Scorer, best_row, pre_score, total_scores
@@ -152,8 +152,7 @@ class Framework:
             return Unschedulable(pod, NO_NODES, frozenset())
         missing = needed_but_missing(pod, self._missing)
         if missing:
-            message = f"pod needs {', '.join(missing)}, which this build of berth does not have"
-            return Unschedulable(pod, message, frozenset(missing))
+            return Unschedulable(pod, explain(missing), frozenset(missing))
         try:
             _ = pod.requests
         except QuantityError as error:

@@ -1,16 +1,18 @@
 """Pods that a plugin would judge which the profile enables and this build does not have.
 
-Such a pod is not placed as if it asked for nothing: it is parked, and told which plugin it needs.
+Such a pod is not placed as if it asked for nothing: it is parked, and told which plugin it needs, and for
+which of its fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..api import Pod
 
-Needs = Callable[[Pod], bool]
+Judged = Callable[[Pod], str]
+"""The field of a pod that a plugin looks at; empty when the pod has nothing for it to judge."""
 
 _RESTRICTED_VOLUMES = ("gce_persistent_disk", "aws_elastic_block_store", "iscsi", "rbd")
 _MIGRATED_VOLUMES = (
@@ -22,6 +24,8 @@ _MIGRATED_VOLUMES = (
     "vsphere_volume",
     "portworx_volume",
 )
+_CLAIMED_VOLUMES = ("persistent_volume_claim", "ephemeral")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _is_plain(pod: Pod) -> bool:
@@ -31,56 +35,75 @@ def _is_plain(pod: Pod) -> bool:
     return not (rare or spec.init_containers or any(container.ports for container in spec.containers))
 
 
-def _has_host_ports(pod: Pod) -> bool:
-    containers = (*pod.spec.containers, *pod.spec.init_containers)
-    return any(port.host_port for container in containers for port in container.ports)
+def _host_ports(pod: Pod) -> str:
+    for name, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
+        if any(port.host_port for container in containers for port in container.ports):
+            return f"spec.{name}[*].ports[*].hostPort"
+    return ""
 
 
-def _has_hard_spread(pod: Pod) -> bool:
-    return any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints)
+def _hard_spread(pod: Pod) -> str:
+    is_hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints)
+    return "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule" if is_hard else ""
 
 
-def _has_hard_pod_affinity(pod: Pod) -> bool:
+def _hard_pod_affinity(pod: Pod) -> str:
     affinity = pod.spec.affinity
     if affinity is None:
-        return False
-    kinds = (affinity.pod_affinity, affinity.pod_anti_affinity)
-    return any(kind is not None and bool(kind.required) for kind in kinds)
+        return ""
+    for name, terms in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
+        if terms is not None and terms.required:
+            return f"spec.affinity.{name}.{_REQUIRED}"
+    return ""
 
 
-def _has_claimed_volume(pod: Pod) -> bool:
-    return any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes)
+def _claims(pod: Pod) -> str:
+    return "spec.resourceClaims" if pod.spec.resource_claims else ""
 
 
-def _has_restricted_volume(pod: Pod) -> bool:
-    return _has_claimed_volume(pod) or _has_volume_of(pod, _RESTRICTED_VOLUMES)
+def _volumes(*kinds: str) -> Judged:
+    def judged(pod: Pod) -> str:
+        found = (kind for kind in kinds for volume in pod.spec.volumes if getattr(volume, kind) is not None)
+        return f"spec.volumes[*].{_camel(kind)}" if (kind := next(found, "")) else ""
+
+    return judged
 
 
-def _has_limited_volume(pod: Pod) -> bool:
-    return _has_claimed_volume(pod) or _has_volume_of(pod, _MIGRATED_VOLUMES)
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
 
 
-def _has_volume_of(pod: Pod, kinds: tuple[str, ...]) -> bool:
-    return any(getattr(volume, kind) is not None for volume in pod.spec.volumes for kind in kinds)
-
-
-JUDGED_BY: Mapping[str, Needs] = MappingProxyType(
+JUDGED_BY: Mapping[str, Judged] = MappingProxyType(
     {
-        "NodePorts": _has_host_ports,
-        "VolumeRestrictions": _has_restricted_volume,
-        "NodeVolumeLimits": _has_limited_volume,
-        "VolumeBinding": _has_claimed_volume,
-        "VolumeZone": _has_claimed_volume,
-        "PodTopologySpread": _has_hard_spread,
-        "InterPodAffinity": _has_hard_pod_affinity,
-        "DynamicResources": lambda pod: bool(pod.spec.resource_claims),
+        "NodePorts": _host_ports,
+        "VolumeRestrictions": _volumes(*_CLAIMED_VOLUMES, *_RESTRICTED_VOLUMES),
+        "NodeVolumeLimits": _volumes(*_CLAIMED_VOLUMES, *_MIGRATED_VOLUMES),
+        "VolumeBinding": _volumes(*_CLAIMED_VOLUMES),
+        "VolumeZone": _volumes(*_CLAIMED_VOLUMES),
+        "PodTopologySpread": _hard_spread,
+        "InterPodAffinity": _hard_pod_affinity,
+        "DynamicResources": _claims,
     }
 )
-"""In-tree plugins that can reject a pod, and the pods they look at."""
+"""In-tree plugins that can reject a pod, and what they look at."""
 
 
-def needed_but_missing(pod: Pod, missing: Mapping[str, Needs]) -> list[str]:
-    """The plugins of ``missing`` that would judge ``pod``."""
+def needed_but_missing(pod: Pod, missing: Mapping[str, Judged]) -> dict[str, str]:
+    """The plugins of ``missing`` that would judge ``pod``, each with the field it would look at."""
     if _is_plain(pod):
-        return []
-    return [plugin for plugin, needs in missing.items() if needs(pod)]
+        return {}
+    return {plugin: field for plugin, judged in missing.items() if (field := judged(pod))}
+
+
+def explain(needed: Mapping[str, str]) -> str:
+    """Say which plugins a pod needs for which fields, and what its author can do."""
+    needs = ", and ".join(_by_field(needed))
+    fields = "that field" if len(set(needed.values())) == 1 else "those fields"
+    return f"pod needs {needs}, which Berth does not have yet: use another scheduler for it, or leave {fields} out"
+
+
+def _by_field(needed: Mapping[str, str]) -> Iterator[str]:
+    for field in dict.fromkeys(needed.values()):
+        *others, last = (plugin for plugin, looked_at in needed.items() if looked_at == field)
+        yield f"{', '.join(others)} and {last} ({field})" if others else f"{last} ({field})"
