@@ -110,6 +110,14 @@ def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
+def test_effective_plugins_are_those_that_run() -> None:
+    written = profile()
+    plugins = accepted(written, rendered(written), None)["effectivePlugins"]
+    shown = {plugin["name"] for point in plugins.values() for plugin in point}
+    assert "NodeAffinity" in shown
+    assert "PodTopologySpread" not in shown
+
+
 def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
     status = rejected(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
     assert conditions(status) == {"Ready": ("False", "PluginUnknown"), "Stalled": ("True", "PluginUnknown")}

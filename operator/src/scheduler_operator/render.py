@@ -40,6 +40,7 @@ class Rendered:
     text: str
     hash: str
     effective: EffectiveProfile
+    absent: frozenset[str]  # effective plugins that the engine does not have yet
     rules: tuple[Rule, ...]
 
 
@@ -222,8 +223,13 @@ def _expanded(
         text=text,
         hash=hashlib.sha256(text.encode()).hexdigest(),
         effective=effective,
+        absent=_absent(effective) if spec.engine == "Python" else frozenset(),
         rules=_rules(effective),
     )
+
+
+def _absent(effective: EffectiveProfile) -> frozenset[str]:
+    return frozenset(name for name in effective.names if catalog.find(name) is None)
 
 
 def _rules(effective: EffectiveProfile) -> tuple[Rule, ...]:

@@ -127,15 +127,14 @@ def _running(profile: Authored, processes: Processes) -> Status:
 
 
 def effective_plugins(rendered: Rendered) -> Status:
-    """Every extension point that has plugins, with weights where they count."""
-    return {
-        point: [
-            {"name": plugin.name, "weight": plugin.weight} if plugin.weight else {"name": plugin.name}
-            for plugin in plugins
-        ]
-        for point, plugins in rendered.effective.points.items()
-        if plugins
-    }
+    """Every extension point at which plugins run, in order, with weights where they count."""
+    points: Status = {}
+    for point, plugins in rendered.effective.points.items():
+        for plugin in plugins:
+            if plugin.name not in rendered.absent:
+                weight = {"weight": plugin.weight} if plugin.weight else {}
+                points.setdefault(point, []).append({"name": plugin.name, **weight})
+    return points
 
 
 def plugin_config_status(plugin_config: Authored, problems: Problems | None, used_by: Iterable[str]) -> Status:

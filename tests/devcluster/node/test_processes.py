@@ -127,7 +127,8 @@ def test_a_missing_program_is_named(name: str, tmp_path: Path) -> None:
 
 def test_a_program_does_not_inherit_pythons_ignored_signals(tmp_path: Path) -> None:
     run_one(program("grep", "SigIgn", "/proc/self/status"), tmp_path / "log")
-    assert (tmp_path / "log").read_text().split() == ["SigIgn:", "0" * 16]
+    ignored = int((tmp_path / "log").read_text().split()[1], 16)
+    assert [number for number in (signal.SIGPIPE, signal.SIGXFSZ) if ignored >> (number - 1) & 1] == []
 
 
 AGENT = """
