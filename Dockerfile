@@ -6,7 +6,7 @@ FROM ${BASE_IMAGE} AS build
 COPY dist/wheels /wheels
 RUN python3 -m venv --without-pip /opt/berth \
  && python3 -m pip --python /opt/berth/bin/python install --no-index --no-cache-dir --find-links /wheels --no-compile \
-      berth-operator berth-runtime \
+      berth-operator "berth-runtime[uvloop]" \
  && /opt/berth/bin/python -m compileall -q /opt/berth/lib
 
 FROM ${BASE_IMAGE}

@@ -4,7 +4,7 @@ set -eu
 out=$1
 rm -rf "$out" && mkdir -p "$out"
 "$UV" pip compile --quiet --no-header --no-annotate --generate-hashes --constraint requirements.lock \
-  --python-version "$IMAGE_PYTHON" --no-emit-package berth-runtime \
+  --python-version "$IMAGE_PYTHON" --no-emit-package berth-runtime --extra uvloop \
   operator/pyproject.toml scheduler_runtime/pyproject.toml --output-file "$out/requirements.txt"
 arch=$(uname -m | sed 's/arm64/aarch64/')  # the image runs Linux, whatever this machine runs
 "$PIP" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
