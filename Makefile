@@ -36,7 +36,7 @@ check-text:
 	@$(RUN)/mypy
 
 check-behaviour:
-	@$(RUN)/pytest -q -m "not cluster and not nodes"
+	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e
