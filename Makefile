@@ -15,7 +15,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-text check-behaviour e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo test test-alone test-clusters check check-text e2e bench image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,10 @@ demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedule
 	@$(RUN)/python -m examples.demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
 
 test: $(READY) ## Every test this machine can run; says what it skipped and what that needs
-	@$(RUN)/pytest
+	@$(MAKE) --no-print-directory --keep-going test-alone test-clusters
 
 check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text check-behaviour
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-alone
 
 check-text:
 	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
@@ -35,8 +35,11 @@ check-text:
 	@$(RUN)/lint-imports --no-logo
 	@$(RUN)/mypy
 
-check-behaviour:
+test-alone:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
+
+test-clusters:
+	@$(RUN)/pytest -m "cluster or nodes"
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e
