@@ -3,8 +3,13 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support.stories", "tests.support.world")
 
 # A run in the background of a shell ignores this signal, and so would every process that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How slow a busy machine is says nothing of a test; pytest's own limit is what ends one that hangs.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
