@@ -136,7 +136,7 @@ def table(shown: list[Row]) -> Table:
     drawn = Table(expand=False)
     # On a narrow screen the node's name gives way first: the line above the table has it whole.
     for heading, width in (("Pod", 22), ("Phase", 7), ("Node", None), ("Placed by", len(PROFILE)), ("After", 5)):
-        drawn.add_column(heading, no_wrap=True, min_width=width)
+        drawn.add_column(heading, no_wrap=width is not None, min_width=width, overflow="ellipsis")
     for each in shown:
         after = "" if each.seconds is None else f"{each.seconds:.0f} s"
         drawn.add_row(each.pod, each.phase, each.node or "-", each.scheduler or "-", after)
