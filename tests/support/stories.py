@@ -1,5 +1,7 @@
 """What a user lives through, told once and run wherever a ``world`` is: on process nodes and on kind."""
 
+import json
+
 import pytest
 
 from examples.demo.installation import NAMESPACE
@@ -79,6 +81,23 @@ def test_scheduling_goes_on_when_the_leading_scheduler_is_killed(world: World) -
     world.apply(world.deployment("after-a-kill", "story", 3, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("after-a-kill")) == 3, 40)
     assert world.identity(berth) not in ("", before)
+
+
+def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World) -> None:
+    berth = running_profile(world, "story")
+
+    def document() -> str:
+        return str((world.get("configmap", berth, NAMESPACE) or {})["data"]["config.yaml"])
+
+    written = document()
+    nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
+    world.kubectl("patch", "configmap", berth, f"--namespace={NAMESPACE}", "--type=merge", f"--patch={nonsense}")
+    world.kill(world, world.pod(world.holder(berth)))
+
+    world.eventually(lambda: document() == written, 5)
+    world.apply(world.deployment("after-nonsense", "story", 3, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("after-nonsense")) == 3, 40)
+    world.eventually(lambda: world.condition("story", "Ready").get("status") == "True", 60)
 
 
 def test_profiles_are_served_when_the_leading_operator_is_killed(world: World) -> None:
