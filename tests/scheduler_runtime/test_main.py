@@ -18,6 +18,7 @@ import yaml
 from scheduler_runtime import catalog
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.logs import JsonFormatter, TextFormatter
+from tests.support.kubeconfigs import kubeconfig
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -33,17 +34,6 @@ def _log_as_before() -> Iterator[None]:
 def config(directory: Path, **fields: object) -> Path:
     path = directory / "config.yaml"
     path.write_text(yaml.safe_dump({**HEADER, **fields}))
-    return path
-
-
-def kubeconfig(directory: Path, server: str) -> Path:
-    path = directory / "kubeconfig"
-    document = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-    }
-    path.write_text(yaml.safe_dump(document))
     return path
 
 

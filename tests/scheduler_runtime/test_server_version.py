@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from aiohttp import web
 
 from scheduler_runtime import config, process
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.server_version import refusal, remark, server_version
+from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, says, serving
 
 
@@ -67,14 +67,3 @@ async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_pa
         )
         with pytest.raises(process.NotReadyError, match=f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes"):
             await process.run(settings)
-
-
-def kubeconfig(directory: Path, server: str) -> Path:
-    path = directory / "kubeconfig"
-    document = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-    }
-    path.write_text(yaml.safe_dump(document))
-    return path

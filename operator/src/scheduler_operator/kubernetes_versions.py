@@ -1,10 +1,7 @@
 """Which Kubernetes versions this release follows, and what to say of the others. Pure."""
 
-from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 
-OLDEST = catalog.defaults(Version(0, 0)).minor
-NEWEST = catalog.defaults(Version(999, 0)).minor
 RANGE = f"{OLDEST} to {NEWEST}"
 
 
