@@ -22,7 +22,7 @@ from scheduler_operator.models.scheduler_profile import PluginArgs
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Rule, Version
+from scheduler_runtime.catalog import Rule, Target, Version
 from scheduler_runtime.config import API_VERSION, Document, EffectiveProfile, Problem, explain, unknown
 
 PluginConfigs = Mapping[str, Authored]
@@ -101,7 +101,7 @@ def check(plugin_config: Authored, version: Version) -> Problems | None:
     if not _exists(spec.plugin, version):
         return Problems("PluginUnknown", (Problem("spec.plugin", unknown(spec.plugin)),))
     entry = config.PluginConfigEntry(name=spec.plugin, args=spec.args or {})
-    match config.effective(config.Profile(plugin_config=(entry,)), version):
+    match config.effective(config.Profile(plugin_config=(entry,)), Target(version)):
         case config.Problems() as found:
             return Problems(
                 "Invalid",
@@ -208,7 +208,7 @@ def _expanded(
 ) -> Rendered | Problems:
     if isinstance(document, Problems):
         return document
-    effective = config.effective(document.profiles[0], version)
+    effective = config.effective(document.profiles[0], Target(version))
     if isinstance(effective, config.Problems):
         return Problems("Invalid", tuple(_as_written(problem.below("profiles[0]"), spec) for problem in effective))
     if nodes.expressions(spec.nodes) and nodes.PLUGIN not in {plugin.name for plugin in effective.points["filter"]}:

@@ -23,7 +23,7 @@ from scheduler_runtime import config, credentials
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, EffectiveProfile, Problems
@@ -220,7 +220,7 @@ async def _clients(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
 
 def _assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
     """Build the process for one version of Kubernetes. Raises NotReadyError."""
-    profiles = config.effective_profiles(settings.document, version)
+    profiles = config.effective_profiles(settings.document, Target(version))
     if isinstance(profiles, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))
     try:

@@ -10,7 +10,7 @@ import yaml
 
 from . import config, wire
 from .api import Plugin, declaration_of
-from .catalog import Version
+from .catalog import Target
 from .framework import Framework, Services
 from .plugins import IN_TREE
 from .table import Table
@@ -99,11 +99,11 @@ def framework(
     document = config.load(_HEADER + text)
     if isinstance(document, config.Problems):
         raise ValueError(str(document))
-    asked = Version.parse(version)
+    asked = Target.parse(version)
     effective = config.effective(
         document.profiles[0], asked, {name: declaration_of(each) for name, each in classes.items()}
     )
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
     offered = services or Services(_NoApiServer(), lambda *_: None, lambda _: None)
-    return Framework(effective, offered, asked, seed, {**IN_TREE, **classes})
+    return Framework(effective, offered, asked.version, seed, {**IN_TREE, **classes})

@@ -9,7 +9,7 @@ import pytest
 
 import devcluster
 from scheduler_runtime import config
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target
 
 pytestmark = pytest.mark.cluster
 
@@ -137,7 +137,7 @@ def ours(text: str) -> str:
     document = config.load(text)
     if isinstance(document, config.Problems):
         return str(document)
-    expanded = [config.effective(profile, Version(1, 36, 4)) for profile in document.profiles]
+    expanded = [config.effective(profile, Target.parse("1.36")) for profile in document.profiles]
     return "\n".join(str(each) for each in expanded if isinstance(each, config.Problems))
 
 

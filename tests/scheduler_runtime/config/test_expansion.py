@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from scheduler_runtime import config
-from scheduler_runtime.catalog import HOOK_POINTS, Declaration, Version
+from scheduler_runtime.catalog import HOOK_POINTS, Declaration, Target
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
-V1_36 = Version(1, 36, 4)
+V1_36 = Target.parse("1.36")
 OTHERS = {
     name: Declaration(name=name, hooks=hooks)
     for name, hooks in {
@@ -26,21 +26,21 @@ OTHERS = {
 NO_DEFAULTS = [{"name": "*"}]
 
 
-def expand(plugins: dict[str, Any], version: Version = V1_36) -> config.EffectiveProfile | config.Problems:
+def expand(plugins: dict[str, Any], target: Target = V1_36) -> config.EffectiveProfile | config.Problems:
     text = yaml.safe_dump({**HEADER, "profiles": [{"schedulerName": "test", "plugins": plugins}]})
     document = config.load(text)
     assert isinstance(document, config.Document), document
-    return config.effective(document.profiles[0], version, OTHERS)
+    return config.effective(document.profiles[0], target, OTHERS)
 
 
-def at(point: str, plugins: dict[str, Any], version: Version = V1_36) -> list[tuple[str, int]]:
-    expanded = expand(plugins, version)
+def at(point: str, plugins: dict[str, Any], target: Target = V1_36) -> list[tuple[str, int]]:
+    expanded = expand(plugins, target)
     assert isinstance(expanded, config.EffectiveProfile), expanded
     return [(plugin.name, plugin.weight) for plugin in expanded.points[point]]
 
 
-def names_at(point: str, plugins: dict[str, Any], version: Version = V1_36) -> list[str]:
-    return [name for name, _ in at(point, plugins, version)]
+def names_at(point: str, plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
+    return [name for name, _ in at(point, plugins, target)]
 
 
 def named(*names: str | tuple[str, int]) -> list[dict[str, Any]]:
@@ -74,12 +74,12 @@ def test_the_defaults_filter_in_upstreams_order() -> None:
 
 
 def test_1_35_has_no_declared_features_yet() -> None:
-    assert names_at("filter", {}, Version(1, 35)) == DEFAULT_FILTERS
+    assert names_at("filter", {}, Target.parse("1.35")) == DEFAULT_FILTERS
 
 
 def test_1_37_looks_at_the_name_before_the_cordon() -> None:
-    assert names_at("filter", {}, Version(1, 37))[:2] == ["NodeName", "NodeUnschedulable"]
-    assert names_at("preFilter", {}, Version(1, 37))[:3] == ["NodeName", "NodeUnschedulable", "TaintToleration"]
+    assert names_at("filter", {}, Target.parse("1.37"))[:2] == ["NodeName", "NodeUnschedulable"]
+    assert names_at("preFilter", {}, Target.parse("1.37"))[:3] == ["NodeName", "NodeUnschedulable", "TaintToleration"]
 
 
 def test_the_defaults_score_with_upstreams_weights() -> None:
@@ -205,8 +205,8 @@ def test_a_replaced_default_keeps_its_place_and_a_re_enabled_one_goes_to_the_end
     assert moved[:2] == ["TaintToleration", "NodeResourcesFit"]
 
 
-def refusals(plugins: dict[str, Any], version: Version = V1_36) -> list[str]:
-    refused = expand(plugins, version)
+def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
+    refused = expand(plugins, target)
     assert isinstance(refused, config.Problems), refused
     return [str(problem) for problem in refused]
 
@@ -260,7 +260,9 @@ def test_what_is_refused(plugins: dict[str, Any], expected: list[str]) -> None:
 
 def test_a_point_that_the_version_does_not_have_is_refused() -> None:
     plugins = {"placementScore": {"enabled": named("NodeResourcesFit")}}
-    assert refusals(plugins, Version(1, 35)) == ["plugins.placementScore: Kubernetes 1.35 has no such extension point"]
+    assert refusals(plugins, Target.parse("1.35")) == [
+        "plugins.placementScore: Kubernetes 1.35 has no such extension point"
+    ]
     assert at("placementScore", plugins) == [("NodeResourcesFit", 1)]
 
 

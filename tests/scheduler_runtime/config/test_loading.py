@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from scheduler_runtime import config
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.args import NodeResourcesFitArgs
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -24,7 +24,7 @@ def problems(text: str) -> list[str]:
     """What is wrong with a document, its plugins included."""
     document = config.load(HEADER + text)
     if isinstance(document, config.Document):
-        refused = config.effective_profiles(document, Version(1, 36, 4))
+        refused = config.effective_profiles(document, Target.parse("1.36"))
         assert isinstance(refused, config.Problems), f"nothing is wrong with {text}"
         return [str(problem) for problem in refused]
     return [str(problem) for problem in document]
@@ -195,7 +195,7 @@ def test_arguments_may_carry_their_kind_and_get_their_defaults() -> None:
         "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {apiVersion: kubescheduler.config.k8s.io/v1, "
         "kind: NodeResourcesFitArgs, scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 0}]}}}]}]"
     )
-    expanded = config.effective(loaded(text).profiles[0], Version(1, 36))
+    expanded = config.effective(loaded(text).profiles[0], Target.parse("1.36"))
     assert isinstance(expanded, config.EffectiveProfile)
     args = expanded.args["NodeResourcesFit"]
     assert isinstance(args, NodeResourcesFitArgs)

@@ -13,6 +13,7 @@ from .args import IN_TREE_ARGS
 from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from .in_tree import DECLARATIONS
 from .kubernetes_version import Version
+from .target import Target
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "DefaultSet",
     "PluginArgs",
     "Rule",
+    "Target",
     "Version",
     "Watch",
     "defaults",

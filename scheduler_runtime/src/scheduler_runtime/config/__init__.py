@@ -17,6 +17,7 @@ from .document import (
     Profile,
 )
 from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles, unknown
+from .findings import Finding, Severity
 from .loading import dump, load
 from .problems import Problem, Problems, explain
 
@@ -29,6 +30,7 @@ __all__ = [
     "EffectiveProfile",
     "EnabledPlugin",
     "Extender",
+    "Finding",
     "LeaderElection",
     "PluginConfigEntry",
     "PluginSet",
@@ -36,6 +38,7 @@ __all__ = [
     "Problem",
     "Problems",
     "Profile",
+    "Severity",
     "dump",
     "effective",
     "effective_profiles",

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .. import catalog
-from ..catalog import Declaration, DefaultSet, PluginArgs, Version
+from ..catalog import Declaration, DefaultSet, PluginArgs, Target
 from .document import API_VERSION, Document, PluginSet, Profile
 from .loading import without_nulls
 from .problems import Problem, Problems, explain
@@ -46,26 +46,26 @@ class EffectiveProfile:
 
 def effective(
     profile: Profile,
-    version: Version,
+    target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> EffectiveProfile | Problems:
-    """Expand ``profile`` as kube-scheduler of ``version`` would.
+    """Expand ``profile`` as the kube-scheduler that is the ``target`` would.
 
     ``others`` are the plugins that do not come with this build, by name. Paths are relative to the profile.
     """
-    return _Expansion(profile, catalog.defaults(version), {**catalog.in_tree(), **others}, version).result()
+    return _Expansion(profile, catalog.defaults(target.version), {**catalog.in_tree(), **others}, target).result()
 
 
 def effective_profiles(
     document: Document,
-    version: Version,
+    target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> tuple[EffectiveProfile, ...] | Problems:
     """Expand every profile of ``document`` for the Python engine, which has one queue and no extenders yet."""
     found: list[EffectiveProfile] = []
     problems: list[Problem] = []
     for index, profile in enumerate(document.profiles):
-        match effective(profile, version, others):
+        match effective(profile, target, others):
             case Problems() as own:
                 problems.extend(problem.below(f"profiles[{index}]") for problem in own)
             case EffectiveProfile() as expanded:
@@ -93,12 +93,12 @@ class _Expansion:
     """The working state of one :func:`effective`."""
 
     def __init__(
-        self, profile: Profile, defaults: DefaultSet, declared: Mapping[str, Declaration], version: Version
+        self, profile: Profile, defaults: DefaultSet, declared: Mapping[str, Declaration], target: Target
     ) -> None:
         self.profile = profile
         self.defaults = defaults
         self.declared = declared
-        self.version = version
+        self.target = target
         self.problems: list[Problem] = []
 
     def result(self) -> EffectiveProfile | Problems:
@@ -134,8 +134,7 @@ class _Expansion:
         plugins = self.profile.plugins
         for point in plugins.named_points:
             if point not in self.defaults.points:
-                minor = f"{self.version.major}.{self.version.minor}"
-                self.refuse(f"plugins.{point}", f"Kubernetes {minor} has no such extension point")
+                self.refuse(f"plugins.{point}", f"{self.target} has no such extension point")
                 continue
             for index, plugin in enumerate(plugins.at(point).enabled):
                 self.check_name(plugin.name, f"plugins.{point}.enabled[{index}]", point)
