@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -61,6 +62,7 @@ def current(image: str, console: Console) -> Iterator[Place]:
     if not shutil.which("kubectl"):
         raise DevclusterError("CLUSTER=current needs kubectl on PATH: install it, or leave CLUSTER out")
     kubectl = Kubectl(dict(os.environ))
+    _greet(kubectl)
     if found := installation.in_the_way(kubectl):
         raise DevclusterError(
             f"this cluster has {' and '.join(found)} already, which the demo would change and then remove: "
@@ -73,6 +75,17 @@ def current(image: str, console: Console) -> Iterator[Place]:
         console.print("Removing what the demo installed (up to two minutes)")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         installation.remove(kubectl)
+
+
+def _greet(kubectl: Kubectl) -> None:
+    """Raise DevclusterError when no cluster answers."""
+    try:
+        kubectl("get", "--raw", "/version", "--request-timeout=10s")
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip().splitlines()[-1]
+        raise DevclusterError(
+            f"no cluster answers ({reason}): set KUBECONFIG to one that does, or leave CLUSTER out"
+        ) from error
 
 
 def settings(cluster: Cluster) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import devcluster
+
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -73,3 +75,12 @@ def test_pods_that_are_not_placed_in_time_are_an_error_with_its_reason(tmp_path:
     assert code == 1
     assert "Not every pod was placed by bin-packing within 0 s." in log.read_text()
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_cluster_that_does_not_answer_is_named_with_what_to_do(tmp_path: Path) -> None:
+    kubectl = devcluster.binaries("kubectl")["kubectl"]
+    unreachable = {"KUBECONFIG": str(tmp_path / "none"), "PATH": f"{kubectl.parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "examples.demo", "--cluster=current", "--once"]
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ, **unreachable}, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert re.search(r"no cluster answers \(.+\): set KUBECONFIG to one that does", run.stdout + run.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands)
+@click.version_option(version("berth-devcluster"), prog_name="devcluster", message="%(prog)s %(version)s")
 def main() -> None:
     """Real Kubernetes control planes on this machine, without containers."""
 
