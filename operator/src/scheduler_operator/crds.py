@@ -29,7 +29,7 @@ def structural(model: type[BaseModel]) -> Schema:
 
 def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     node = _resolved(schema, definitions)
-    if node.get("x-kubernetes-int-or-string"):
+    if node.get("x-kubernetes-int-or-string") or _is_of_any_type(node):
         return {keyword: value for keyword, value in node.items() if keyword not in ("title", "default")}
     result: Schema = {}
     for keyword, value in node.items():
@@ -49,6 +49,10 @@ def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Sc
     if not isinstance(result.get("type"), str):
         raise TypeError(f"a structural schema needs one type here: {dict(schema)}")
     return result
+
+
+def _is_of_any_type(node: Mapping[str, Any]) -> bool:
+    return bool(node.get("x-kubernetes-preserve-unknown-fields")) and "type" not in node
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
@@ -78,11 +82,13 @@ def _ready(name: str, field: str, **more: Any) -> Schema:
 AGE = _column("Age", ".metadata.creationTimestamp", type="date")
 
 PROFILE_COLUMNS = [
-    _column("Engine", ".spec.engine"),
+    _column("Engine", ".status.engine"),
     _ready("Ready", "status"),
     _ready("Reason", "reason"),
-    _column("Replicas", ".status.readyReplicas", type="integer", description="Scheduler processes that are ready"),
+    _column("Warnings", ".status.warningCount", type="integer", description="How many findings nobody has allowed"),
+    _column("Leader", ".status.leader", description="The pod of the process that schedules"),
     AGE,
+    _column("Plugins", ".status.plugins", priority=1, description="How the plugins differ from the default ones"),
     _ready("Message", "message", priority=1),
     _column("Hash", ".status.configHash", priority=1),
 ]
@@ -98,13 +104,18 @@ SCALE = {
     "statusReplicasPath": ".status.replicas",
     "labelSelectorPath": ".status.selector",
 }
-PROFILE_NAMES = [
+PROFILE_RULES = [
     cel(
         "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
         TAKES_THE_PLACE,
         fieldPath=".spec.replacesDefaultScheduler",
     ),
     cel(f"!(self.metadata.name in {list(RESERVED)})", OWN_NAME),
+    cel(
+        "!has(self.spec.joins) || self.spec.joins != self.metadata.name",
+        "a profile cannot join itself: leave out joins for a process of its own",
+        fieldPath=".spec.joins",
+    ),
 ]
 
 
@@ -114,7 +125,7 @@ def profile_crd() -> Schema:
     schema = _object_schema("SchedulerProfile", description, ProfileSpec, ProfileStatus)
     name = {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}
     schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
-    schema["x-kubernetes-validations"] = PROFILE_NAMES
+    schema["x-kubernetes-validations"] = PROFILE_RULES
     return _definition("SchedulerProfile", ["sp"], schema, PROFILE_COLUMNS, {"status": {}, "scale": SCALE})
 
 

@@ -18,7 +18,7 @@ from scheduler_operator import kubernetes_versions, nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH
-from scheduler_operator.models.scheduler_profile import PluginArgs
+from scheduler_operator.models.plugins import PluginArgs
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE, generated_name
 from scheduler_runtime import catalog, config
@@ -139,6 +139,17 @@ def _outdated(scheduler: Scheduler, version: Version) -> Iterator[Problem]:
 
 def _mistakes(spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
     """What the schema alone does not refuse."""
+    scheduler = spec.scheduler or Scheduler()
+    not_followed = {
+        "engine": spec.engine == "KubeScheduler",
+        "extenders": spec.extenders,
+        "overrides": spec.overrides,
+        "joins": spec.joins,
+        "scheduler.featureGates": scheduler.feature_gates,
+        "scheduler.events": scheduler.events not in (None, "All"),
+    }
+    for field in (field for field, given in not_followed.items() if given):
+        yield Problem(f"spec.{field}", "is not followed by this build yet; leave it out")
     for index, entry in enumerate(spec.plugin_config or ()):
         if (entry.args is None) == (entry.ref is None):
             yield Problem(f"spec.pluginConfig[{index}]", "give exactly one of args and ref")
@@ -216,14 +227,14 @@ def _expanded(
         return Problems("Invalid", (Problem("spec.nodes", message),))
     text = config.dump(document)
     return Rendered(
-        engine=spec.engine,
+        engine="ConfigMap" if spec.engine == "ConfigMap" else "Python",
         scheduler=scheduler,
         version=version,
         document=document,
         text=text,
         hash=hashlib.sha256(text.encode()).hexdigest(),
         effective=effective,
-        absent=_absent(effective) if spec.engine == "Python" else frozenset(),
+        absent=frozenset() if spec.engine == "ConfigMap" else _absent(effective),
         rules=_rules(effective),
     )
 

@@ -6,11 +6,12 @@ will come right by itself, the second that somebody has to change something.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
+from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
 from scheduler_operator.render import Problems, Rendered
@@ -63,12 +64,17 @@ def rejected(profile: Authored, problems: Problems) -> Status:
     message = str(problems)
     if profile.status.get("configHash"):
         message += " (until then the last good configuration stays in force)"
-    return {**_in_force(profile), **_conditions(profile, "False", problems.reason, message, also="Stalled")}
+    return {
+        **_engine(profile),
+        **_in_force(profile),
+        **_conditions(profile, "False", problems.reason, message, also="Stalled"),
+    }
 
 
 def interrupted(profile: Authored, error: str) -> Status:
     """Something that passes by itself kept the profile from being applied."""
     return {
+        **_engine(profile),
         **_in_force(profile),
         **_conditions(profile, "Unknown", "RollingOut", f"trying again: {error}", also="Reconciling"),
     }
@@ -77,13 +83,14 @@ def interrupted(profile: Authored, error: str) -> Status:
 def paused(profile: Authored) -> Status:
     """Nobody looks after the profile."""
     message = "spec.paused is true: what runs keeps running, and changes wait until it is false again"
-    return {**_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
+    return {**_engine(profile), **_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
 def accepted(profile: Authored, rendered: Rendered, processes: Processes | None) -> Status:
     """The profile is applied; ``processes`` is None when somebody else runs the document."""
     remark = kubernetes_versions.remark(rendered.version)
     status: Status = {
+        "engine": rendered.engine,
         "effectivePlugins": effective_plugins(rendered),
         "configMap": generated_name(profile.name),
         "configHash": rendered.hash,
@@ -103,6 +110,11 @@ def _remarked(status: Status, remark: str) -> Status:
         **status,
         "conditions": [{**each, "message": f"{each['message']}; {remark}"} for each in status["conditions"]],
     }
+
+
+def _engine(profile: Authored) -> Status:
+    engine = profile.spec.get("engine") or "Python"
+    return {"engine": engine} if engine in get_args(Engine) else {}
 
 
 def _in_force(profile: Authored) -> Status:

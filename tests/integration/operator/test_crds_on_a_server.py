@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cluster
 
 EVERYTHING = profile(
     "everything",
-    engine="Python",
+    engine="KubeScheduler",
     paused=False,
     replacesDefaultScheduler=False,
     percentageOfNodesToScore=50,
@@ -28,6 +28,36 @@ EVERYTHING = profile(
     },
     pluginConfig=[{"name": "A", "args": {"any": {"thing": [1, None]}}}, {"name": "B", "ref": "b"}],
     nodes={"matchLabels": {"pool": "batch"}, "matchExpressions": [{"key": "gpu", "operator": "In", "values": ["yes"]}]},
+    extenders=[
+        {
+            "urlPrefix": "https://extender.example:8888/scheduler",
+            **{verb: verb for verb in ("filterVerb", "preemptVerb", "prioritizeVerb", "bindVerb")},
+            "weight": 2,
+            "enableHTTPS": True,
+            "tlsConfig": {
+                "insecure": False,
+                "serverName": "extender.example",
+                "certFile": "/tls/cert",
+                "keyFile": "/tls/key",
+                "caFile": "/tls/ca",
+                "certData": "YQ==",
+                "keyData": "YQ==",
+                "caData": "YQ==",
+            },
+            "httpTimeout": "5s",
+            "nodeCacheCapable": True,
+            "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
+            "ignorable": True,
+        }
+    ],
+    overrides=[
+        {"op": "add", "path": "/enableProfiling", "value": False},
+        {"op": "replace", "path": "/profiles/0/plugins/score/enabled", "value": [{"name": "A"}]},
+        {"op": "test", "path": "/a~1b", "value": None},
+        {"op": "remove", "path": "/a"},
+        {"op": "move", "from": "/a", "path": "/b"},
+        {"op": "copy", "from": "/a", "path": "/b"},
+    ],
     scheduler={
         "replicas": 3,
         "image": "mine:1",
@@ -37,6 +67,8 @@ EVERYTHING = profile(
         "podMaxBackoffSeconds": 10,
         "parallelism": 16,
         "clientConnection": {"qps": -1, "burst": 0},
+        "featureGates": {"SchedulerAsyncAPICalls": True},
+        "events": "Failures",
         "logLevel": 4,
         "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": "1500m"}},
         "nodeSelector": {"pool": "infra"},
@@ -48,6 +80,23 @@ EVERYTHING = profile(
         "podAnnotations": {"note": "b"},
     },
 )
+
+DECLARES = {
+    "hooks": ["preFilter", "filter", "score", "normalizeScore"],
+    "argsSchema": {"type": "object", "properties": {"maxHourlyPrice": {"type": "number", "exclusiveMinimum": True}}},
+    "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["node-prices"], "verbs": ["get"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"], "namespace": NAMESPACE},
+    ],
+    "events": [{"resource": "Node", "actions": ["Add", "UpdateNodeLabel"]}],
+}
+SOURCE = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0123456789abcdef" * 4}}
+
+
+def declaring(**more: Any) -> Object:
+    """A PluginConfig whose spec has these fields too."""
+    written = plugin_config("prices", "PriceCap", maxHourlyPrice=2.5)
+    return {**written, "spec": {**written["spec"], **more}}
 
 
 def attempt(installed: Installed, written: Object) -> str:
@@ -79,7 +128,12 @@ def attempt(installed: Installed, written: Object) -> str:
         ),
         pytest.param(profile("given", pluginConfig=[{"name": "A", "args": {}}]), id="empty-args-are-given"),
         pytest.param(profile("nulls", plugins=None, nodes=None), id="nulls-are-absent"),
+        pytest.param(profile("joiner", joins="other"), id="joins"),
+        pytest.param(profile("joiner", joins="other", engine="KubeScheduler", nodes={}), id="joins-with-more"),
+        pytest.param(profile("x", extenders=[{"urlPrefix": "http://a", "bindVerb": "bind"}]), id="one-extender-binds"),
         pytest.param(plugin_config("packed", "NodeResourcesFit", anything=1), id="plugin-config"),
+        pytest.param(declaring(declares=DECLARES, source=SOURCE), id="plugin-config-with-everything"),
+        pytest.param(declaring(declares={"hooks": ["filter"]}), id="plugin-config-with-one-hook"),
     ],
 )
 def test_is_taken(installed: Installed, written: Object) -> None:
@@ -93,7 +147,7 @@ def test_is_taken(installed: Installed, written: Object) -> None:
         pytest.param(profile("with.dot"), "metadata.name in body should match", id="dot-in-name"),
         pytest.param(profile("default-scheduler"), "set spec.replacesDefaultScheduler: true", id="reserved-name"),
         pytest.param(profile("operator"), "berth needs the names", id="the-operators-own-name"),
-        pytest.param(profile("x", engine="Rust"), 'supported values: "Python", "ConfigMap"', id="engine"),
+        pytest.param(profile("x", engine="Rust"), 'supported values: "Python", "KubeScheduler"', id="engine"),
         pytest.param(profile("x", plugin={}), 'unknown field "spec.plugin"', id="unknown-field"),
         pytest.param(profile("x", percentageOfNodesToScore=101), "less than or equal to 100", id="percentage"),
         pytest.param(profile("x", pluginConfig=[{"name": "A"}]), "give exactly one of args and ref", id="no-args"),
@@ -145,6 +199,72 @@ def test_is_taken(installed: Installed, written: Object) -> None:
             id="reserved-note",
         ),
         pytest.param(profile("x", scheduler={"resources": {"limits": {"cpu": "much"}}}), "limits.cpu", id="quantity"),
+        pytest.param(
+            profile("x", joins="other", scheduler={"replicas": 1}),
+            "spec.scheduler: Invalid value: a profile that joins another runs in its process: leave out scheduler",
+            id="joins-and-scheduler",
+        ),
+        pytest.param(
+            profile("x", joins="other", overrides=[{"op": "remove", "path": "/a"}]),
+            "spec.overrides: Invalid value: overrides change the document of a process",
+            id="joins-and-overrides",
+        ),
+        pytest.param(profile("x", joins="x"), "spec.joins: Invalid value: a profile cannot join itself", id="itself"),
+        pytest.param(profile("x", joins="Other"), "spec.joins", id="joins-what-is-no-name"),
+        pytest.param(
+            profile("x", extenders=[{"urlPrefix": "http://a", "prioritizeVerb": "score"}]),
+            "an extender with a prioritizeVerb needs a weight of at least 1",
+            id="extender-without-weight",
+        ),
+        pytest.param(
+            profile("x", extenders=[{"urlPrefix": "http://a", "tlsConfig": {"insecure": True}}]),
+            "tlsConfig has no effect without enableHTTPS: true",
+            id="extender-with-idle-tls",
+        ),
+        pytest.param(
+            profile("x", extenders=[{"urlPrefix": "http://a", "bindVerb": "b"}, {"urlPrefix": "c", "bindVerb": "d"}]),
+            "spec.extenders: Invalid value: only one extender may have a bindVerb",
+            id="two-extenders-bind",
+        ),
+        pytest.param(
+            profile("x", overrides=[{"op": "move", "path": "/a"}]), "move and copy need from", id="move-from-nowhere"
+        ),
+        pytest.param(
+            profile("x", overrides=[{"op": "remove", "path": "/a", "from": "/b"}]),
+            "move and copy need from; the other operations take none",
+            id="remove-from-somewhere",
+        ),
+        pytest.param(profile("x", overrides=[{"op": "remove", "path": "a"}]), "overrides[0].path", id="not-a-pointer"),
+        pytest.param(
+            profile("x", scheduler={"events": "Some"}), 'supported values: "All", "Failures", "None"', id="events"
+        ),
+        pytest.param(profile("x", scheduler={"featureGates": {"A": "on"}}), "featureGates.A", id="gate-not-a-switch"),
+        pytest.param(
+            declaring(source=SOURCE),
+            "spec.declares: Invalid value: a plugin with a source needs declares",
+            id="source-without-declares",
+        ),
+        pytest.param(declaring(declares={"hooks": []}), "spec.declares.hooks", id="no-hook"),
+        pytest.param(declaring(declares={"hooks": ["filters"]}), 'Unsupported value: "filters"', id="odd-hook"),
+        pytest.param(
+            declaring(
+                declares={"hooks": ["bind"], "rules": [{"apiGroups": ["*"], "resources": ["a"], "verbs": ["b"]}]}
+            ),
+            "write out apiGroups, resources and verbs",
+            id="wildcard-rule",
+        ),
+        pytest.param(
+            declaring(declares={"hooks": ["bind"], "events": [{"resource": "Node", "actions": ["Added"]}]}),
+            'Unsupported value: "Added"',
+            id="odd-event",
+        ),
+        pytest.param(
+            declaring(
+                declares={"hooks": ["bind"]}, source={"configMap": {"name": "a", "key": "a.py", "sha256": "latest"}}
+            ),
+            "spec.source.configMap.sha256",
+            id="source-without-its-hash",
+        ),
         pytest.param({**profile("x"), "spec": None}, "spec: Required value", id="no-spec"),
         pytest.param(plugin_config("x", ""), "spec.plugin", id="plugin-config-without-plugin"),
     ],

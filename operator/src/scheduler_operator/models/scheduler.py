@@ -1,6 +1,6 @@
 """``spec.scheduler``: the process that runs a profile. Every field has a default; absent means that default."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -88,7 +88,9 @@ class Scheduler(Model):
         None, ge=0, le=32, description="How many processes; one of them schedules, the others stand by. Default: 2."
     )
     image: Annotated[str, Field(max_length=512)] | None = Field(
-        None, description="The image to run. Default: the operator's own image."
+        None,
+        description="The image to run. Default: the operator's own image, or with engine KubeScheduler "
+        "registry.k8s.io/kube-scheduler of the Kubernetes version.",
     )
     kubernetes_version: Annotated[str, Field(pattern=r"^v?1\.[0-9]+(\.[0-9]+)?$", max_length=16)] | None = Field(
         None,
@@ -112,6 +114,14 @@ class Scheduler(Model):
     )
     client_connection: ClientConnection | None = Field(
         None, description="How fast the scheduler may talk to the API server."
+    )
+    feature_gates: Annotated[dict[Annotated[str, Field(max_length=128)], bool], Field(max_length=128)] | None = Field(
+        None, description="Feature gates of kube-scheduler to turn on or off. Default: those of the Kubernetes version."
+    )
+    events: Literal["All", "Failures", "None"] | None = Field(
+        None,
+        description="Which events about pods the scheduler posts, with engine Python: Failures leaves out "
+        "those of pods that were placed. Default: All.",
     )
     log_level: Int32 | None = Field(None, ge=0, le=10, description="Verbosity of the log, from 0 to 10. Default: 2.")
     resources: Resources | None = Field(None, description="Requests and limits of the scheduler's container.")

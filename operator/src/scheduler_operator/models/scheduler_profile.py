@@ -4,79 +4,41 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from scheduler_operator.models.fields import AnyObject, Int32, Model, ObjectName, PluginName, cel, list_map, rules
+from scheduler_operator.models.extender import Extender
+from scheduler_operator.models.fields import ATOMIC, DNS_LABEL, NAME_LENGTH, Int32, Model, cel, list_map, rules
 from scheduler_operator.models.label_selector import LabelSelector
+from scheduler_operator.models.override import Override
+from scheduler_operator.models.plugins import PluginArgs, Plugins
 from scheduler_operator.models.scheduler import Scheduler
 
-
-class EnabledPlugin(Model):
-    """A plugin to run, in addition to the defaults or in the place of the default of that name."""
-
-    name: PluginName = Field(description="The plugin's name.")
-    weight: Int32 | None = Field(
-        None,
-        ge=0,
-        description="Its weight among the score plugins. Absent or 0 means 1, even for a default plugin with more.",
-    )
-
-
-class DisabledPlugin(Model):
-    """A default plugin not to run."""
-
-    name: PluginName = Field(description="The plugin's name, or * for all of them.")
-
-
-class PluginSet(Model):
-    """Changes to the default plugins of an extension point."""
-
-    enabled: Annotated[list[EnabledPlugin], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
-        None, description="Plugins to run."
-    )
-    disabled: Annotated[list[DisabledPlugin], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
-        None, description="Default plugins not to run; * for all of them."
-    )
-
-
-class Plugins(Model):
-    """Changes to the default plugins, by extension point."""
-
-    pre_enqueue: PluginSet | None = Field(None, description="Called before a pod may wait for its turn.")
-    queue_sort: PluginSet | None = Field(None, description="The order of waiting pods: exactly one plugin.")
-    pre_filter: PluginSet | None = Field(None, description="Called once for a pod, before its nodes are filtered.")
-    filter: PluginSet | None = Field(None, description="Reject nodes that a pod cannot run on.")
-    post_filter: PluginSet | None = Field(None, description="Called when no node is left: preemption.")
-    pre_score: PluginSet | None = Field(None, description="Called once for a pod, before its nodes are scored.")
-    score: PluginSet | None = Field(None, description="Prefer some of the nodes that are left.")
-    reserve: PluginSet | None = Field(None, description="Set resources aside on the chosen node.")
-    permit: PluginSet | None = Field(None, description="Allow, reject or delay the binding.")
-    pre_bind: PluginSet | None = Field(None, description="Called before a pod is bound.")
-    bind: PluginSet | None = Field(None, description="Bind the pod to its node: at least one plugin.")
-    post_bind: PluginSet | None = Field(None, description="Called after a pod was bound.")
-    placement_generate: PluginSet | None = Field(None, description="Propose where a group of pods may be placed.")
-    placement_score: PluginSet | None = Field(None, description="Prefer some of the places proposed for a group.")
-    pod_group_post_filter: PluginSet | None = Field(None, description="Called when a group of pods fits nowhere.")
-    multi_point: PluginSet | None = Field(None, description="Every extension point that the plugin has.")
-
-
-class PluginArgs(Model):
-    """The arguments of a plugin: given here, or in a PluginConfig."""
-
-    model_config = ConfigDict(
-        json_schema_extra=rules(cel("has(self.args) != has(self.ref)", "give exactly one of args and ref"))
-    )
-
-    name: PluginName = Field(description="The plugin's name.")
-    args: AnyObject | None = Field(None, description="The arguments, as the plugin documents them.")
-    ref: ObjectName | None = Field(None, description="The name of a PluginConfig that holds the arguments.")
+Engine = Literal["Python", "KubeScheduler", "ConfigMap"]
+ONE_BINDER = cel(
+    "self.filter(extender, extender.?bindVerb.orValue('') != '').size() <= 1", "only one extender may have a bindVerb"
+)
 
 
 class ProfileSpec(Model):
     """What is asked of the scheduler."""
 
-    engine: Literal["Python", "ConfigMap"] = Field(
-        "Python",
-        description="What schedules: Python is berth's scheduler; ConfigMap only renders the document, "
-        "for somebody else to mount.",
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            cel(
+                "!(has(self.joins) && has(self.scheduler))",
+                "a profile that joins another runs in its process: leave out scheduler",
+                fieldPath=".scheduler",
+            ),
+            cel(
+                "!(has(self.joins) && has(self.overrides))",
+                "overrides change the document of a process: write them in the profile that is joined",
+                fieldPath=".overrides",
+            ),
+        )
+    )
+
+    engine: Engine | None = Field(
+        None,
+        description="What schedules: Python is berth's scheduler, KubeScheduler is upstream's; ConfigMap only renders "
+        "the document, for somebody else to mount. Default: Python, or that of the profile that is joined.",
     )
     paused: bool | None = Field(
         None, description="Stop reconciling this profile; what runs keeps running. Default: false."
@@ -94,8 +56,18 @@ class ProfileSpec(Model):
         None,
         ge=0,
         le=100,
-        description="How many of the nodes to look at for a pod, in per cent. Accepted and passed on in the document; "
-        "Berth's own scheduler looks at every node.",
+        description="How many of the nodes to look at for a pod, in per cent. 0 or absent: every node with engine "
+        "Python; fewer in a larger cluster with engine KubeScheduler.",
     )
     nodes: LabelSelector | None = Field(None, description="The only nodes that this profile uses. Default: every node.")
+    extenders: Annotated[list[Extender], Field(max_length=16, json_schema_extra=ATOMIC | rules(ONE_BINDER))] | None = (
+        Field(None, description="Services that are asked over HTTP to filter and score nodes, to preempt or to bind.")
+    )
+    overrides: Annotated[list[Override], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
+        None,
+        description="RFC 6902 operations on the rendered document, applied last: for what no other field says.",
+    )
+    joins: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH, pattern=DNS_LABEL)] | None = Field(
+        None, description="The profile in whose scheduler process this one runs. Absent: a process of its own."
+    )
     scheduler: Scheduler | None = Field(None, description="The process that runs the profile.")

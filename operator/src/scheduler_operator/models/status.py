@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scheduler_operator.models.fields import Int32, Int64, Model, PluginName, list_map
+from scheduler_operator.models.fields import ATOMIC, Int32, Int64, Model, PluginName, list_map
+from scheduler_operator.models.scheduler_profile import Engine
 
 Reason = Literal[
     "Scheduling",
@@ -50,9 +51,34 @@ class EffectivePlugin(Model):
     weight: Int32 | None = Field(None, description="Its weight, where weights count.")
 
 
+class ProfileWarning(Model):
+    """One way in which the profile, although valid, may not do what its author meant."""
+
+    code: Annotated[str, Field(max_length=128)] = Field(description="One word for it, the same in every version.")
+    path: Annotated[str, Field(max_length=1024)] = Field(description="Where in the profile.")
+    message: Annotated[str, Field(max_length=4096)] = Field(description="A sentence for it, and for what to write.")
+
+
+class Member(Model):
+    """A running scheduler process of the profile."""
+
+    name: Annotated[str, Field(max_length=253)] = Field(description="The name of its pod.")
+    leader: bool | None = Field(None, description="Whether it is the one that schedules.")
+    config_hash: Annotated[str, Field(max_length=64)] | None = Field(
+        None, description="SHA-256 of the document that it runs by."
+    )
+    loaded_at: Annotated[str, Field(json_schema_extra={"format": "date-time"})] | None = Field(
+        None, description="When it loaded that document."
+    )
+    error: Annotated[str, Field(max_length=4096)] | None = Field(
+        None, description="Why it did not load the newest document."
+    )
+
+
 class ProfileStatus(Model):
     """What became of a SchedulerProfile."""
 
+    engine: Engine | None = Field(None, description="What schedules the pods of this profile.")
     observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
     conditions: Conditions | None = Field(None, description="Ready; Reconciling and Stalled only while they are true.")
     effective_plugins: (
@@ -67,11 +93,24 @@ class ProfileStatus(Model):
         ]
         | None
     ) = Field(None, description="The plugins that run at each extension point, in order, with their final weights.")
+    plugins: Annotated[str, Field(max_length=1024)] | None = Field(
+        None, description="How the plugins differ from the default ones, to be read in one line."
+    )
+    warnings: Annotated[list[ProfileWarning], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
+        None, description="Ways in which the profile, although valid, may not do what its author meant."
+    )
+    warning_count: Int32 | None = Field(None, description="How many warnings there are.")
     config_map: Annotated[str, Field(max_length=253)] | None = Field(
         None, description="The ConfigMap, in the operator's namespace, that holds the rendered document."
     )
     config_hash: Annotated[str, Field(max_length=64)] | None = Field(
         None, description="SHA-256 of the rendered document."
+    )
+    members: Annotated[list[Member], Field(max_length=64, json_schema_extra=list_map("name"))] | None = Field(
+        None, description="The running scheduler processes, and what each runs by."
+    )
+    leader: Annotated[str, Field(max_length=253)] | None = Field(
+        None, description="The pod of the process that schedules."
     )
     replicas: Int32 | None = Field(None, description="How many scheduler processes there are.")
     ready_replicas: Int32 | None = Field(None, description="How many of them are ready.")
