@@ -18,17 +18,21 @@ from .document import (
 )
 from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles, unknown
 from .findings import Finding, Severity
+from .linter import CODES, Code, Engine, allowed, lint
 from .loading import dump, load
 from .problems import Problem, Problems, explain
 
 __all__ = [
     "API_VERSION",
+    "CODES",
     "DEFAULT_SCHEDULER_NAME",
     "ClientConnection",
+    "Code",
     "DisabledPlugin",
     "Document",
     "EffectiveProfile",
     "EnabledPlugin",
+    "Engine",
     "Extender",
     "Finding",
     "LeaderElection",
@@ -39,10 +43,12 @@ __all__ = [
     "Problems",
     "Profile",
     "Severity",
+    "allowed",
     "dump",
     "effective",
     "effective_profiles",
     "explain",
+    "lint",
     "load",
     "unknown",
 ]

@@ -1,0 +1,53 @@
+"""What a check is: a stable code, and a function that tells where it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ..findings import Finding, Severity
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The name of a kind of finding. Names never change; they are what an author allows."""
+
+    name: str
+    severity: Severity
+    sentence: str
+    """What it is, for somebody who has never seen it."""
+    help: str
+    """What to do about it."""
+    since: str = ""
+    """The first Kubernetes version that it is about; empty when it is about all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One place at which a check applies, what is the matter there and what to write instead."""
+
+    path: str
+    message: str
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[Subject]):
+    """A code and the function that looks for it."""
+
+    code: Code
+    look: Callable[[Subject], Iterable[Told]]
+
+    def findings(self, subject: Subject, prefix: str = "") -> Iterator[Finding]:
+        """Every place in ``subject``, which is found at ``prefix``, where the code applies."""
+        for told in self.look(subject):
+            path = ".".join(part for part in (prefix, told.path) if part)
+            yield Finding(self.code.name, self.code.severity, path, told.message, told.suggestion)
+
+
+def check(code: Code) -> Callable[[Callable[[Subject], Iterable[Told]]], Check[Subject]]:
+    """Make a function that tells the places of ``code`` into a check."""
+    return lambda look: Check(code, look)
