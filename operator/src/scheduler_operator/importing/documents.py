@@ -1,0 +1,131 @@
+"""KubeSchedulerConfiguration of every version, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from scheduler_operator.importing.alpha import read_alpha
+from scheduler_operator.importing.api_versions import GROUP, VERSIONS, ApiVersion
+from scheduler_operator.importing.draft import Process, ProfileDraft
+from scheduler_operator.importing.extenders import read_extender
+from scheduler_operator.importing.modernise import keep_old_weights, modernise
+from scheduler_operator.importing.parts import Part
+from scheduler_operator.importing.profiles import read_profile
+
+KIND = "KubeSchedulerConfiguration"
+
+ALWAYS_ELECTED = "became scheduler.replicas: 1; Berth's schedulers elect a leader always, so that more of them are safe"
+OWN_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
+OWN_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
+UNLIMITED = (
+    "says nothing of qps, which kube-scheduler takes for 50 requests a second; Berth sets no limit: "
+    "write spec.scheduler.clientConnection: {qps: 50, burst: 100} to keep that one"
+)
+_SERVED = "left out: Berth's schedulers serve health and metrics on a port of their own, and the Service names it"
+_EXPLAINED: Mapping[str, str] = MappingProxyType({"healthzBindAddress": _SERVED, "metricsBindAddress": _SERVED})
+
+
+def is_document(kind: object, api_version: object) -> bool:
+    """Whether this is a KubeSchedulerConfiguration, of whichever version."""
+    return kind == KIND and isinstance(api_version, str)
+
+
+def read_document(source: Part) -> Process | None:
+    """The process that a KubeSchedulerConfiguration describes; None when its version is unknown."""
+    version = _version(source)
+    if version is None:
+        return None
+    process = Process()
+    _read_process(source, process)
+    profiles = read_alpha(source, version) if version.is_alpha else _profiles(source)
+    _check_names(profiles, source)
+    percentage = source.integer("percentageOfNodesToScore")
+    for draft in profiles:
+        if draft.percentage_of_nodes_to_score is None:
+            draft.percentage_of_nodes_to_score = percentage or None
+        _translate(draft, version, source)
+    process.profiles = profiles
+    source.report_unread(lambda _path, key: f"left out: {KIND} {version.name} has no field {key}")
+    return process
+
+
+def _version(source: Part) -> ApiVersion | None:
+    written = source.text("apiVersion") or ""
+    source.take("kind")
+    group, _, name = written.rpartition("/")
+    version = VERSIONS.get(name) if group in (GROUP, "componentconfig") else None
+    if version is None:
+        known = ", ".join(VERSIONS)
+        source.refuse("apiVersion", f"{written!r} is not a version of {KIND}; the versions are {GROUP}/ {known}")
+    elif version.changes:
+        message = f"{version.name} is the format of Kubernetes {version.read_by}; v1 took its place; {version.changes}"
+        source.remark("apiVersion", message)
+    return version
+
+
+def _read_process(source: Part, process: Process) -> None:
+    for field in ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds"):
+        process.scheduler[field] = source.integer(field)
+    _read_election(source.mapping("leaderElection"), process)
+    _read_connection(source.mapping("clientConnection"), process)
+    for field in ("enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"):
+        process.override(f"/{field}", source.boolean(field))
+    process.extenders_path = source.at("extenders")
+    process.extenders = [read_extender(entry) for entry in source.entries("extenders")]
+    for field, message in _EXPLAINED.items():
+        source.remark(field, message)
+
+
+def _read_election(source: Part, process: Process) -> None:
+    for field in ("leaseDuration", "renewDeadline", "retryPeriod"):
+        process.elect(field, source.text(field))
+    for field in ("resourceName", "resourceNamespace", "resourceLock", "lockObjectName", "lockObjectNamespace"):
+        if source.text(field) not in (None, "leases"):
+            source.remark(field, OWN_LEASE)
+    if source.boolean("leaderElect") is False:
+        process.scheduler["replicas"] = 1
+        source.remark("leaderElect", ALWAYS_ELECTED)
+
+
+def _read_connection(source: Part, process: Process) -> None:
+    qps = source.number("qps")
+    process.connect("qps", qps)
+    process.connect("burst", source.integer("burst") or None)
+    if qps is None:
+        source.notes.remark(source.path, UNLIMITED)
+    for field in ("contentType", "acceptContentTypes"):
+        process.override(f"/clientConnection/{field}", source.text(field))
+    if source.text("kubeconfig"):
+        source.remark("kubeconfig", OWN_CREDENTIALS)
+
+
+def _profiles(source: Part) -> list[ProfileDraft]:
+    entries = source.entries("profiles")
+    return [read_profile(entry) for entry in entries] or [ProfileDraft(path=source.path)]
+
+
+def _check_names(profiles: list[ProfileDraft], source: Part) -> None:
+    names = [draft.name for draft in profiles]
+    for index, draft in enumerate(profiles):
+        if len(profiles) > 1 and not draft.name:
+            source.notes.refuse(draft.below("schedulerName"), "is required, because there are several profiles")
+        elif draft.name in names[:index]:
+            message = f"{draft.name!r} is the name of profiles[{names.index(draft.name)}] too; give each its own"
+            source.notes.refuse(draft.below("schedulerName"), message)
+
+
+def _translate(draft: ProfileDraft, version: ApiVersion, source: Part) -> None:
+    modernise(draft, source.notes, scores_least_allocated=version.scores_least_allocated)
+    if version.has_old_weights:
+        keep_old_weights(draft, source.notes, draft.below("plugins.score"))
+    if version.lists_own_spreading:
+        _list_own_spreading(draft, source)
+
+
+def _list_own_spreading(draft: ProfileDraft, source: Part) -> None:
+    spread = draft.args.get("PodTopologySpread")
+    if spread and spread.fields.get("defaultConstraints") and "defaultingType" not in spread.fields:
+        spread.fields["defaultingType"] = "List"
+        message = "defaultingType: List is written out, which v1 no longer infers from defaultConstraints"
+        source.notes.remark(spread.path, message)

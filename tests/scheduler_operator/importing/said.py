@@ -1,0 +1,58 @@
+"""What an import came to, for tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_operator.importing import Imported, import_all, imported
+from scheduler_runtime.config import Problems
+
+
+def outcome(document: Mapping[str, Any], name: str = "", **files: str) -> Imported:
+    """The import of one document; a test whose input is refused fails here, and with the reasons."""
+    found = imported(document, name, files)
+    assert isinstance(found, Imported), str(found)
+    return found
+
+
+def outcome_of_all(*documents: Mapping[str, Any], name: str = "") -> Imported:
+    """The import of several documents together."""
+    found = import_all(documents, name)
+    assert isinstance(found, Imported), str(found)
+    return found
+
+
+def profiles(found: Imported) -> dict[str, dict[str, Any]]:
+    """The specs of the profiles by name, the first one first."""
+    return {each["metadata"]["name"]: each["spec"] for each in found.objects if each["kind"] == "SchedulerProfile"}
+
+
+def spec(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, Any]:
+    """The spec of the only profile."""
+    (found,) = profiles(outcome(document, name, **files)).values()
+    return found
+
+
+def remarks(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, str]:
+    """The remarks by path; several at one path are joined."""
+    said: dict[str, str] = {}
+    for remark in outcome(document, name, **files).remarks:
+        said[remark.path] = f"{said[remark.path]}; {remark.message}" if remark.path in said else remark.message
+    return said
+
+
+def refusals(document: Mapping[str, Any], name: str = "mine", **files: str) -> dict[str, str]:
+    """Why a document is refused, by path."""
+    found = imported(document, name, files)
+    assert isinstance(found, Problems), str(found)
+    return {problem.path: problem.message for problem in found}
+
+
+def document(version: str = "v1", **fields: Any) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration that says of qps what Berth does, which needs no remark."""
+    header = {"apiVersion": f"kubescheduler.config.k8s.io/{version}", "kind": "KubeSchedulerConfiguration"}
+    return {**header, "clientConnection": {"qps": -1}, **fields}
+
+
+def one_profile(version: str = "v1", **fields: Any) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration of one profile called ``mine``, with its fields as keyword arguments."""
+    return document(version, profiles=[{"schedulerName": "mine", **fields}])
