@@ -7,7 +7,7 @@ from typing import Any
 from scheduler_operator.authored import Authored
 from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered, render
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"
 RELEASE = Release(namespace=NAMESPACE, scheduler_image="berth:dev")
@@ -27,7 +27,7 @@ def plugin_config(name: str, plugin: str, *, status: dict[str, Any] | None = Non
 
 def rendered(written: Authored, *configs: Authored) -> Rendered:
     """What ``written`` means; a test that gives a wrong profile fails here, and with its problems."""
-    outcome = render(written, {each.name: each for each in configs}, NAMESPACE, V1_36)
+    outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Rendered), str(outcome)
     return outcome
 

@@ -1,7 +1,7 @@
 """The objects that people write, as the API server has them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -15,6 +15,8 @@ class Authored:
     generation: int
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
 
     @classmethod
     def from_object(cls, raw: Mapping[str, Any]) -> "Authored":
@@ -27,4 +29,6 @@ class Authored:
             generation=metadata["generation"],
             spec=raw.get("spec") or {},
             status=raw.get("status") or {},
+            annotations=metadata.get("annotations") or {},
+            created=metadata.get("creationTimestamp") or "",
         )

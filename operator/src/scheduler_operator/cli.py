@@ -11,7 +11,7 @@ from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.render import Problems, Rendered, render
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 
 REFUSED = 2
 
@@ -50,7 +50,7 @@ def render_command(file: Any, kubernetes: Version, namespace: str) -> None:
     profiles, plugin_configs = _read(file.read(), file.name)
     texts = []
     for profile in profiles:
-        outcome = render(profile, plugin_configs, namespace, kubernetes)
+        outcome = render([profile], plugin_configs, namespace, Target(kubernetes))
         for remark in _remarks(outcome):
             click.echo(f"{file.name}: {profile.name}: {remark}", err=True)
         if isinstance(outcome, Rendered):

@@ -23,7 +23,7 @@ from scheduler_operator.release import Release
 from scheduler_operator.render import PluginConfigs, Problems, Rendered
 from scheduler_operator.status import Processes
 from scheduler_operator.work import Work
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problem
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,10 @@ async def reconcile(name: str, operator: Operator) -> bool:
     if profile.spec.get("paused") is True:
         await operator.cluster.report(profile, status.paused(profile))
         return True
-    match render.render(profile, plugin_configs, operator.release.namespace, operator.version):
+    if (unknown := _not_followed(profile)) is not None:
+        await operator.cluster.report(profile, status.rejected(profile, unknown))
+        return True
+    match render.render([profile], plugin_configs, operator.release.namespace, Target(operator.version)):
         case Problems() as problems:
             await operator.cluster.report(profile, status.rejected(profile, problems))
             return True
@@ -104,12 +107,27 @@ async def reconcile(name: str, operator: Operator) -> bool:
             return await _apply(profile, rendered, operator)
 
 
+def _not_followed(profile: Authored) -> Problems | None:
+    """What a profile may ask for and no object follows from yet."""
+    process = profile.spec.get("scheduler") or {}
+    asked = {
+        "spec.engine": profile.spec.get("engine") == "KubeScheduler",
+        "spec.joins": profile.spec.get("joins"),
+        "spec.scheduler.featureGates": process.get("featureGates"),
+        "spec.scheduler.events": process.get("events") not in (None, "All"),
+    }
+    found = [Problem(path, "is not followed by this build yet; leave it out") for path, given in asked.items() if given]
+    return Problems("Invalid", tuple(found)) if found else None
+
+
 async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
     """Check the PluginConfig called ``name``, note who uses it, and have its users looked at."""
     plugin_config = await operator.cluster.plugin_config(name)
     users = [each.name for each in await operator.cluster.profiles() if name in render.references(each)]
     if plugin_config is not None:
-        problems = render.check(plugin_config, operator.version)
+        plugin_configs = await operator.cluster.plugin_configs()
+        target = Target(operator.version)
+        problems = render.check(plugin_config, plugin_configs, operator.release.namespace, target)
         await operator.cluster.report(plugin_config, status.plugin_config_status(plugin_config, problems, users))
     operator.add(kinds.PROFILE, users)
     return True

@@ -141,9 +141,9 @@ def _running(profile: Authored, processes: Processes) -> Status:
 def effective_plugins(rendered: Rendered) -> Status:
     """Every extension point at which plugins run, in order, with weights where they count."""
     points: Status = {}
-    for point, plugins in rendered.effective.points.items():
+    for point, plugins in rendered.first.effective.points.items():
         for plugin in plugins:
-            if plugin.name not in rendered.absent:
+            if plugin.name not in rendered.first.absent:
                 weight = {"weight": plugin.weight} if plugin.weight else {}
                 points.setdefault(point, []).append({"name": plugin.name, **weight})
     return points

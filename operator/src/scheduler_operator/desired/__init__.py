@@ -19,7 +19,7 @@ def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> 
     match rendered.engine:
         case "ConfigMap":
             return [document]
-        case "Python":
+        case "Python" | "KubeScheduler":
             return [document, *_process(profile, rendered, release)]
 
 

@@ -119,6 +119,8 @@ class Declaration:
     rules: Rules = ()
     watches: tuple[Watch, ...] = ()
     events: tuple[ClusterEvent, ...] = ()
+    group_points: tuple[str, ...] = ()
+    """Extension points for groups of pods, which only plugins of a kube-scheduler have: there is no hook for them."""
 
     def __post_init__(self) -> None:
         for hook in self.hooks:
@@ -129,7 +131,7 @@ class Declaration:
     @property
     def points(self) -> frozenset[str]:
         """The extension points at which the plugin can be enabled."""
-        return frozenset(HOOK_POINTS[hook] for hook in self.hooks if hook in HOOK_POINTS)
+        return frozenset((*(HOOK_POINTS[hook] for hook in self.hooks if hook in HOOK_POINTS), *self.group_points))
 
     def rules_for(self, args: PluginArgs | None = None) -> tuple[Rule, ...]:
         """The permissions that the plugin needs with these ``args``."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler_operator.authored import Authored
 from scheduler_operator.render import Problems, Rendered, check, references, render
 from scheduler_runtime import config
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import Target, Version
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
 
 MOST_ALLOCATED = {"scoringStrategy": {"type": "MostAllocated"}}
@@ -22,7 +22,7 @@ def document(written: Authored, *configs: Authored) -> Any:
 
 
 def problems(written: Authored, *configs: Authored) -> Problems:
-    outcome = render(written, {each.name: each for each in configs}, NAMESPACE, V1_36)
+    outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Problems)
     return outcome
 
@@ -311,7 +311,7 @@ def test_a_profile_is_named_as_the_crd_has_it(name: str) -> None:
     (found,) = problems(profile(name)).problems
     assert found.path == "metadata.name"
     assert str(found).startswith(f"metadata.name: {name} is not a name for a profile; write at most 52 lower-case")
-    assert isinstance(render(profile("a" * 52), {}, NAMESPACE, V1_36), Rendered)
+    assert isinstance(render([profile("a" * 52)], {}, NAMESPACE, Target(V1_36)), Rendered)
 
 
 def test_a_wrong_name_is_told_beside_a_wrong_spec() -> None:
@@ -331,10 +331,12 @@ def test_a_version_older_than_all_that_are_known_is_refused(written: str) -> Non
 
 
 def test_a_cluster_older_than_all_that_are_known_is_named() -> None:
-    found = render(profile(), {}, NAMESPACE, Version(1, 34, 2))
+    found = render([profile()], {}, NAMESPACE, Target(Version(1, 34, 2)))
     assert isinstance(found, Problems)
     assert str(found).startswith("the cluster's Kubernetes v1.34.2 is older than this release knows")
-    assert isinstance(render(profile(scheduler={"kubernetesVersion": "1.35"}), {}, NAMESPACE, Version(1, 34)), Rendered)
+    assert isinstance(
+        render([profile(scheduler={"kubernetesVersion": "1.35"})], {}, NAMESPACE, Target(Version(1, 34))), Rendered
+    )
 
 
 def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
@@ -354,7 +356,7 @@ def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
     ],
 )
 def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | None) -> None:
-    found = check(written, V1_36)
+    found = check(written, {written.name: written}, NAMESPACE, Target(V1_36))
     assert (found.reason if found else None) == reason
     if found:
         assert all(problem.path.startswith("spec.") for problem in found.problems)
@@ -372,7 +374,7 @@ FIELDS = st.sampled_from(
 
 @given(st.dictionaries(FIELDS, JSON))
 def test_whatever_a_spec_holds_the_outcome_is_a_document_or_problems(spec: dict[str, Any]) -> None:
-    outcome = render(profile(**spec), {}, NAMESPACE, V1_36)
+    outcome = render([profile(**spec)], {}, NAMESPACE, Target(V1_36))
     if isinstance(outcome, Problems):
         assert all(problem.path.startswith("spec") for problem in outcome.problems)
     else:

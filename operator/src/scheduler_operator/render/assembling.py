@@ -1,0 +1,69 @@
+"""The document of a process, from the drafts of its profiles: in upstream's words, and where each part came from."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scheduler_operator.names import generated_name
+from scheduler_operator.render.drafting import Draft
+from scheduler_operator.render.origins import Fields, Items, Origin, grown
+from scheduler_runtime.config import API_VERSION
+
+_OWN = "berth's own"
+_DEFAULT = "berth's default"
+_PROCESS_FIELDS = ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds")
+
+
+def assembled(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], Fields]:
+    """The document of the process of the first draft, in which the others run as well, and its origins."""
+    owner = drafts[0]
+    scheduler = owner.scheduler.model_dump(by_alias=True, exclude_none=True)
+    document: dict[str, Any] = {}
+    tree = Fields(_origin(owner, "spec.scheduler"))
+    _put(document, tree, {"apiVersion": API_VERSION, "kind": "KubeSchedulerConfiguration"}, Origin("", "", owner.name))
+    document["leaderElection"], tree["leaderElection"] = _leader_election(owner, scheduler, namespace)
+    document["clientConnection"], tree["clientConnection"] = _with_defaults(
+        owner, "clientConnection", scheduler, {"qps": -1, "burst": 0}
+    )
+    for field in _PROCESS_FIELDS:
+        if field in scheduler:
+            _put(document, tree, {field: scheduler[field]}, _origin(owner, f"spec.scheduler.{field}"))
+    document["profiles"] = [draft.part for draft in drafts]
+    tree["profiles"] = Items(Origin("", "spec", owner.name, is_whole=True), [draft.tree for draft in drafts])
+    if extenders := [(draft, extender) for draft in drafts for extender in draft.extenders]:
+        document["extenders"] = [extender for _, extender in extenders]
+        grows = [
+            grown(extender, _origin(draft, f"spec.extenders[{index}]"))
+            for draft in drafts
+            for index, extender in enumerate(draft.extenders)
+        ]
+        tree["extenders"] = Items(_origin(owner, "spec.extenders"), grows)
+    return document, tree
+
+
+def _put(document: dict[str, Any], tree: Fields, fields: Mapping[str, Any], origin: Origin) -> None:
+    for field, value in fields.items():
+        document[field], tree[field] = value, grown(value, origin)
+
+
+def _leader_election(owner: Draft, scheduler: Mapping[str, Any], namespace: str) -> tuple[dict[str, Any], Fields]:
+    document, tree = _with_defaults(owner, "leaderElection", scheduler, {"leaderElect": True})
+    lease = {"resourceName": generated_name(owner.name), "resourceNamespace": namespace}
+    _put(document, tree, lease, Origin(_OWN, "spec.scheduler.leaderElection", owner.name))
+    return document, tree
+
+
+def _with_defaults(
+    owner: Draft, field: str, scheduler: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> tuple[dict[str, Any], Fields]:
+    """A part of ``spec.scheduler``, with what berth says where the profile says nothing."""
+    path = f"spec.scheduler.{field}"
+    document: dict[str, Any] = {}
+    tree = Fields(_origin(owner, path))
+    _put(document, tree, defaults, Origin(_DEFAULT, path, owner.name, is_whole=True))
+    for name, value in scheduler.get(field, {}).items():
+        _put(document, tree, {name: value}, _origin(owner, f"{path}.{name}"))
+    return document, tree
+
+
+def _origin(draft: Draft, path: str) -> Origin:
+    return Origin(path, path, draft.name)

@@ -1,0 +1,60 @@
+"""Findings: what is to be said of a valid document, brought back to the profile and the path it was written at."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models.status import Reason
+from scheduler_operator.render.origins import Origins
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config import Document, Finding, Problem, Severity
+
+ALLOW = "berth.dev/allow-findings"
+"""The annotation that lists, separated by commas, the codes that its author knows about."""
+
+_REASONS: Mapping[str, Reason] = {
+    "UnknownPluginForVersion": "PluginUnknown",
+    "UnknownPluginConfigured": "PluginUnknown",
+    "RemovedPlugin": "PluginUnknown",
+}
+
+
+class Lint(Protocol):
+    """What finds them: ``scheduler_runtime.config.lint``."""
+
+    def __call__(
+        self,
+        document: Document,
+        target: Target,
+        others: Mapping[str, Declaration],
+        engine: Literal["Python", "KubeScheduler"],
+    ) -> Iterable[Finding]: ...
+
+
+def allowed_codes(profile: Authored) -> frozenset[str]:
+    """The codes that the author of ``profile`` allows."""
+    return frozenset(code.strip() for code in profile.annotations.get(ALLOW, "").split(",") if code.strip())
+
+
+def sorted_out(
+    findings: Iterable[Finding], origins: Origins, profiles: Mapping[str, Authored]
+) -> dict[str, tuple[Finding, ...]]:
+    """The findings that nobody allowed, by profile, at the paths where its author wrote."""
+    found: dict[str, list[Finding]] = {name: [] for name in profiles}
+    for finding in findings:
+        origin = origins.of(finding.path)
+        found[origin.profile].append(finding.at(origin.path))
+    return {name: tuple(f for f in each if f.code not in allowed_codes(profiles[name])) for name, each in found.items()}
+
+
+def as_problem(finding: Finding) -> tuple[Reason, Problem] | None:
+    """What somebody has to change, when the finding is an error."""
+    if finding.severity is not Severity.ERROR:
+        return None
+    return _REASONS.get(finding.code, "Invalid"), Problem(finding.path, sentence(finding))
+
+
+def sentence(finding: Finding) -> str:
+    """The message, what to write instead, and the code by which the documentation has it."""
+    more = f"; {finding.suggestion}" if finding.suggestion else ""
+    return f"{finding.message}{more} ({finding.code})"

@@ -1,0 +1,76 @@
+"""What rendering ends in: a document with its meaning, or what somebody has to change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import Scheduler
+from scheduler_operator.models.scheduler_profile import Engine
+from scheduler_operator.models.status import Reason
+from scheduler_runtime.catalog import Rule, Target, Version
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
+
+PluginConfigs = Mapping[str, Authored]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one profile of a process means."""
+
+    effective: EffectiveProfile
+    absent: frozenset[str]
+    """Effective plugins that the engine does not have yet."""
+    findings: tuple[Finding, ...]
+    """What its author should know, at the paths where it was written; nothing that was allowed."""
+    summary: str
+    """How its plugins differ from the default ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What the profiles of one process mean for one kube-scheduler."""
+
+    engine: Engine
+    scheduler: Scheduler
+    target: Target
+    document: Document
+    text: str
+    extras: str
+    """What upstream's document has no field for, as YAML; empty when there is nothing of the kind."""
+    hash: str
+    """SHA-256 of all that the process reads."""
+    members: Mapping[str, Member]
+    """By profile, the one whose process it is first."""
+    rules: tuple[Rule, ...]
+    """The permissions that the enabled plugins need."""
+    declared: tuple[Rule, ...]
+    """Those of them that a PluginConfig declares, which nobody has granted yet."""
+
+    @property
+    def version(self) -> Version:
+        return self.target.version
+
+    @property
+    def first(self) -> Member:
+        """The profile whose process it is."""
+        return next(iter(self.members.values()))
+
+    @property
+    def effective(self) -> EffectiveProfile:
+        return self.first.effective
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is to be said of all profiles, each in turn."""
+        return tuple(finding for member in self.members.values() for finding in member.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Why a profile cannot be run: what only its author can mend. Never empty."""
+
+    reason: Reason
+    problems: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(str(problem) for problem in self.problems)

@@ -1,0 +1,257 @@
+"""The schema of a plugin's arguments, in the dialect of CustomResourceDefinitions, and what it makes of them.
+
+The dialect is that of structural schemas: one ``type`` each, no references, and a field that is not among the
+``properties`` is refused. A keyword that is not understood here is refused where it is written, so that nobody
+relies on a check that nobody makes. A ``default`` says what the plugin does when the field is absent; it is checked
+like any value, and never written into the document.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import SchemaError
+
+from scheduler_runtime.catalog.checks import At, Duration, DurationField
+
+Schema = Mapping[str, Any]
+Found = Iterator[tuple[At, str]]
+
+_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "object": (lambda value: isinstance(value, Mapping), "a mapping of fields"),
+    "array": (lambda value: isinstance(value, list), "a list"),
+    "string": (lambda value: isinstance(value, str), "text"),
+    "boolean": (lambda value: isinstance(value, bool), "true or false"),
+    "integer": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    "number": (lambda value: isinstance(value, (int, float)) and not isinstance(value, bool), "a number"),
+}
+_SAID_ONLY = frozenset({"description", "title", "example", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"})
+_ANYWHERE = frozenset({"type", "enum", "default"}) | _SAID_ONLY
+_OF_TYPE: Mapping[str, frozenset[str]] = {
+    "object": frozenset(
+        {"properties", "required", "additionalProperties", "minProperties", "maxProperties"}
+        | {"x-kubernetes-preserve-unknown-fields"}
+    ),
+    "array": frozenset({"items", "minItems", "maxItems", "uniqueItems"}),
+    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+    "boolean": frozenset(),
+    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"}),
+}
+_FORMATS = {
+    "string": frozenset({"duration"}),
+    "integer": frozenset({"int32", "int64"}),
+    "number": frozenset({"float", "double"}),
+}
+_BITS = {"int32": 31, "int64": 63}
+_DEEPEST = 32
+
+
+def schema_problems(schema: Any) -> Found:
+    """What is wrong with the schema of a plugin's arguments: everything that could not be held to."""
+    if isinstance(schema, Mapping) and schema.get("type") != "object":
+        yield ("type",), "must be object: arguments are a mapping of fields"
+    yield from _problems(schema, ())
+
+
+def _problems(schema: Any, at: At) -> Found:
+    if not isinstance(schema, Mapping):
+        yield at, "is not a schema; write a mapping such as {type: string}"
+        return
+    if len(at) > _DEEPEST:
+        yield at, f"is nested deeper than {_DEEPEST} levels"
+        return
+    kind = schema.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        yield (*at, "type"), f"{kind!r} is not one of {', '.join(_TYPES)}"
+        return
+    for keyword in schema:
+        if keyword not in _ANYWHERE | _OF_TYPE[kind]:
+            yield (*at, keyword), f"is not understood for type {kind}, so that nothing would be checked; leave it out"
+    yield from _value_problems(schema, kind, at)
+    yield from _inner_problems(schema, at)
+
+
+def _value_problems(schema: Schema, kind: str, at: At) -> Found:
+    """Keywords whose values cannot be what they are."""
+    for keyword, wanted in _KEYWORDS.items():
+        if keyword in schema and keyword in _OF_TYPE[kind] | _ANYWHERE and not wanted[0](schema[keyword]):
+            yield (*at, keyword), f"{schema[keyword]!r} is not {wanted[1]}"
+            return
+    if (form := schema.get("format")) is not None and form not in _FORMATS.get(kind, ()):
+        known = ", ".join(sorted(_FORMATS.get(kind, ())))
+        yield (*at, "format"), f"{form!r} is not understood for type {kind}; understood is {known}"
+        return
+    if (pattern := schema.get("pattern")) is not None and (mistake := _mistake_in(pattern)):
+        yield (*at, "pattern"), mistake
+        return
+    if "default" in schema:
+        found = value_problems(schema, schema["default"])
+        yield from (((*at, "default", *where), message) for where, message in found)
+
+
+def _inner_problems(schema: Schema, at: At) -> Found:
+    properties = schema.get("properties")
+    for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _problems(inner, (*at, "properties", name))
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        yield from _problems(schema["additionalProperties"], (*at, "additionalProperties"))
+    if "items" in schema:
+        yield from _problems(schema["items"], (*at, "items"))
+    elif schema["type"] == "array":
+        yield (*at, "items"), "is required: the schema of an entry"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, bool) or _is_number(value)
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "properties": (lambda value: isinstance(value, Mapping), "a mapping of names to schemas"),
+    "required": (_is_names, "a list of names"),
+    "additionalProperties": (lambda value: isinstance(value, (bool, Mapping)), "true, false or a schema"),
+    "x-kubernetes-preserve-unknown-fields": (lambda value: value is True, "true"),
+    "enum": (lambda value: isinstance(value, list) and bool(value), "a list of values"),
+    "uniqueItems": (lambda value: isinstance(value, bool), "true or false"),
+    "pattern": (lambda value: isinstance(value, str), "text"),
+    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (_is_count, "a count")),
+    **dict.fromkeys(("minProperties", "maxProperties"), (_is_count, "a count")),
+    **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), (_is_bound, "a number, or true beside a bound")),
+}
+
+
+def value_problems(schema: Schema, value: Any) -> Found:
+    """What is wrong with ``value``; the ``schema`` has no problems of its own."""
+    is_a, wanted = _TYPES[schema["type"]]
+    if not is_a(value):
+        yield (), f"{value!r} is not {wanted}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield (), f"{value!r} is not one of {', '.join(map(str, schema['enum']))}"
+        return
+    match schema["type"]:
+        case "object":
+            yield from _object_problems(schema, value)
+        case "array":
+            yield from _array_problems(schema, value)
+        case "string":
+            yield from _text_problems(schema, value)
+        case "integer" | "number":
+            yield from _number_problems(schema, value)
+
+
+def _object_problems(schema: Schema, value: Mapping[str, Any]) -> Found:
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties", schema.get("x-kubernetes-preserve-unknown-fields", False))
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield (name,), "is required"
+    for name, inner in value.items():
+        if name in properties:
+            yield from _below(name, value_problems(properties[name], inner))
+        elif isinstance(others, Mapping):
+            yield from _below(name, value_problems(others, inner))
+        elif not others:
+            known = f"; the fields are {', '.join(properties)}" if properties else ""
+            yield (name,), f"is not a field{known}"
+    yield from _count_problems(schema, len(value), "Properties", "fields")
+
+
+def _array_problems(schema: Schema, value: Sequence[Any]) -> Found:
+    for index, inner in enumerate(value):
+        yield from _below(index, value_problems(schema["items"], inner))
+        if schema.get("uniqueItems") and inner in value[:index]:
+            yield (index,), f"{inner!r} is there already"
+    yield from _count_problems(schema, len(value), "Items", "entries")
+
+
+def _text_problems(schema: Schema, value: str) -> Found:
+    yield from _count_problems(schema, len(value), "Length", "characters")
+    if "pattern" in schema and not _matches(schema["pattern"], value):
+        yield (), f"{value!r} does not match {schema['pattern']}"
+    if schema.get("format") == "duration" and not _is_duration(value):
+        yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
+
+
+def _count_problems(schema: Schema, count: int, of: str, what: str) -> Found:
+    if count < schema.get(f"min{of}", 0):
+        yield (), f"has {count} {what}; at least {schema[f'min{of}']} are needed"
+    if count > schema.get(f"max{of}", count):
+        yield (), f"has {count} {what}; at most {schema[f'max{of}']} are possible"
+
+
+def _number_problems(schema: Schema, value: float) -> Found:
+    """Exclusive bounds are numbers, or true beside the bound that they make exclusive."""
+    if not math.isfinite(value):
+        yield (), f"{value} is not a number"
+        return
+    least, more_than = schema.get("minimum"), schema.get("exclusiveMinimum")
+    most, less_than = schema.get("maximum"), schema.get("exclusiveMaximum")
+    if more_than is True or less_than is True:
+        least, more_than = (None, least) if more_than is True else (least, more_than)
+        most, less_than = (None, most) if less_than is True else (most, less_than)
+    if least is not None and value < least:
+        yield (), f"{value} is too small; it must be at least {least}"
+    if most is not None and value > most:
+        yield (), f"{value} is too large; it must be at most {most}"
+    if more_than is not None and not isinstance(more_than, bool) and value <= more_than:
+        yield (), f"{value} is too small; it must be more than {more_than}"
+    if less_than is not None and not isinstance(less_than, bool) and value >= less_than:
+        yield (), f"{value} is too large; it must be less than {less_than}"
+    if (factor := schema.get("multipleOf")) and abs(value / factor - round(value / factor)) > 1e-9:
+        yield (), f"{value} is not a multiple of {factor}"
+    bits = _BITS.get(schema.get("format", ""))
+    if bits and not -(2**bits) <= value < 2**bits:
+        yield (), f"{value} does not fit {schema['format']}"
+
+
+def _below(step: str | int, found: Found) -> Found:
+    return (((step, *at), message) for at, message in found)
+
+
+@cache
+def _adapter(pattern: str) -> TypeAdapter[str]:
+    """pydantic's own expressions: they take linear time, whatever is matched with them."""
+    return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+
+
+def _mistake_in(pattern: str) -> str:
+    try:
+        _adapter(pattern)
+    except SchemaError:
+        return f"{pattern!r} is not a regular expression, or one with look-around, which is not understood"
+    return ""
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        _adapter(pattern).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+_DURATION: TypeAdapter[str] = TypeAdapter(DurationField)
+
+
+def _is_duration(value: str) -> bool:
+    try:
+        return Duration(_DURATION.validate_python(value)).seconds >= 0
+    except ValidationError:
+        return False

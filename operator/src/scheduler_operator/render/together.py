@@ -1,0 +1,252 @@
+"""The profiles of one process, rendered into one document.
+
+    drafts ──► assembled ──► overridden ──► read as a Document ──► expanded ──► findings ──► text
+
+Whatever is wrong is told to the author of the profile it belongs to, all of it at once.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from scheduler_operator import nodes
+from scheduler_operator.authored import Authored
+from scheduler_operator.models.scheduler_profile import Engine
+from scheduler_operator.models.status import Reason
+from scheduler_operator.render import expanding, judging
+from scheduler_operator.render.assembling import assembled
+from scheduler_operator.render.declaring import Declared, declared
+from scheduler_operator.render.drafting import Draft, draft
+from scheduler_operator.render.emitting import emitted, plain
+from scheduler_operator.render.joining import conflicts
+from scheduler_operator.render.origins import Fields, Origin, Origins
+from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.targeting import target_of, target_problems
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
+
+_TELLING: tuple[Reason, ...] = ("PluginUnknown", "PluginConfigMissing", "JoinConflict", "JoinTargetMissing", "Invalid")
+"""Of several reasons the one to show: the first of these."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What is wrong, by profile, in the order in which it was found."""
+
+    found: dict[str, list[tuple[Reason, Problem]]] = field(default_factory=dict)
+
+    def add(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
+        """Note ``problems`` of a profile."""
+        for problem in problems:
+            told = self.found.setdefault(profile, [])
+            if problem not in (each for _, each in told):
+                told.append((reason, problem))
+
+    def by_profile(self) -> dict[str, Problems]:
+        """What to tell each author."""
+        return {name: _told(found) for name, found in self.found.items()}
+
+
+def _told(found: Sequence[tuple[Reason, Problem]]) -> Problems:
+    reasons = {reason for reason, _ in found}
+    telling = next((reason for reason in _TELLING if reason in reasons), found[0][0])
+    return Problems(telling, tuple(problem for _, problem in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What profiles are rendered with."""
+
+    plugin_configs: PluginConfigs
+    namespace: str
+    target: Target
+    lint: judging.Lint = config.lint
+
+
+def attempt(profiles: Sequence[Authored], given: Given) -> Rendered | dict[str, Problems]:
+    """Render ``profiles``, all in the process of the first, or say of each one what is wrong with it."""
+    trouble = Trouble()
+    drafts: list[Draft] = []
+    for profile in profiles:
+        match draft(profile, given.plugin_configs, joined=len(profiles) > 1):
+            case Problems() as refused:
+                trouble.add(profile.name, refused.problems, refused.reason)
+            case Draft() as drafted:
+                drafts.append(drafted)
+    if len(drafts) < len(profiles):
+        return trouble.by_profile()
+    return _Attempt(drafts, given, trouble).outcome()
+
+
+class _Attempt:
+    """The working state of one :func:`attempt`."""
+
+    def __init__(self, drafts: Sequence[Draft], given: Given, trouble: Trouble) -> None:
+        self.drafts = drafts
+        self.owner = drafts[0]
+        self.given = given
+        self.trouble = trouble
+        self.engine: Engine = self.owner.spec.engine or "Python"
+        self.target = target_of(self.owner.scheduler, given.target)
+        names = [name for each in drafts for name in each.plugins]
+        self.declared: Declared = declared(given.plugin_configs, names, given.namespace)
+
+    def outcome(self) -> Rendered | dict[str, Problems]:
+        self.note_mistakes()
+        raw, origins = self.overridden()
+        document = self.read(raw, origins)
+        expanded = self.expanded(document, origins) if document else {}
+        for each in self.drafts:
+            self.note_arguments(each)
+        if document is None or self.trouble.found:
+            return self.trouble.by_profile()
+        for name, problem in conflicts(self.drafts, expanded, self.engine):
+            self.trouble.add(name, [problem], "JoinConflict")
+        findings = self.findings(document, origins)
+        if self.trouble.found:
+            return self.trouble.by_profile()
+        return self.rendered(document, raw, origins, expanded, findings)
+
+    def note_mistakes(self) -> None:
+        """What is wrong with each draft, and with the process that the first asks for."""
+        self.trouble.add(self.owner.name, target_problems(self.owner.scheduler, self.target))
+        for each in self.drafts:
+            self.trouble.add(each.name, each.mistakes)
+            self.trouble.add(each.name, each.missing, "PluginConfigMissing")
+            self.trouble.add(each.name, _engine_mistakes(each, self.engine))
+            for plugin in dict.fromkeys(each.plugins):
+                if (problem := self.declared.problems.get(plugin)) is not None:
+                    self.trouble.add(each.name, [problem])
+
+    def note_arguments(self, each: Draft) -> None:
+        """Arguments that nobody would read; kube-scheduler drops them without a word."""
+        for index, entry in enumerate(each.part.get("pluginConfig", ())):
+            origin: Origin = each.tree["pluginConfig"][index].origin
+            if not self.is_known(entry["name"]):
+                problem = Problem(f"{origin.path}.name", config.unknown(entry["name"]))
+                self.trouble.add(each.name, [problem], "PluginUnknown")
+            elif message := expanding.idle(entry["name"], entry["args"], self.declared.plugins):
+                args: Fields = each.tree["pluginConfig"][index]["args"]
+                self.trouble.add(each.name, [Problem(args.origin.path, message)])
+
+    def overridden(self) -> tuple[dict[str, Any], Origins]:
+        raw, tree = assembled(self.drafts, self.given.namespace)
+        if not self.owner.spec.overrides:
+            return raw, Origins(tree)
+        from scheduler_operator.render.overriding import overridden  # jsonpatch is slow to import and seldom needed
+
+        changed = overridden(raw, tree, self.owner.spec.overrides, self.owner.name)
+        self.trouble.add(self.owner.name, changed.problems)
+        return changed.document, changed.origins
+
+    def read(self, raw: Mapping[str, Any], origins: Origins) -> Document | None:
+        try:
+            return Document.model_validate_json(json.dumps(raw))
+        except ValidationError as error:
+            for problem in config.explain(error, Document):
+                self.note(problem, origins)
+        return None
+
+    def note(self, problem: Problem, origins: Origins, reason: Reason = "Invalid") -> None:
+        profile, written = origins.as_written(problem)
+        self.trouble.add(profile, [written], reason)
+
+    def expanded(self, document: Document, origins: Origins) -> dict[str, EffectiveProfile]:
+        found: dict[str, EffectiveProfile] = {}
+        for index, each in enumerate(self.drafts):
+            effective = config.effective(document.profiles[index], self.target, self.declared.plugins)
+            if isinstance(effective, config.Problems):
+                reason: Reason = "Invalid" if all(map(self.is_known, each.plugins)) else "PluginUnknown"
+                for problem in effective:
+                    self.note(problem.below(f"profiles[{index}]"), origins, reason)
+            else:
+                found[each.name] = effective
+                self.trouble.add(each.name, _idle_nodes(each, effective))
+        return found
+
+    def is_known(self, plugin: str) -> bool:
+        if plugin in self.declared.plugins or plugin in self.declared.problems:
+            return True
+        return catalog.known(plugin, self.target.version) or catalog.find(plugin) is not None
+
+    def findings(self, document: Document, origins: Origins) -> dict[str, tuple[Finding, ...]]:
+        """What nobody allowed; the errors among it are trouble."""
+        engine: Literal["Python", "KubeScheduler"] = "Python" if self.engine == "Python" else "KubeScheduler"
+        found = self.given.lint(document, self.target, self.declared.plugins, engine)
+        profiles = {each.name: each.profile for each in self.drafts}
+        findings = judging.sorted_out(found, origins, profiles)
+        for name, each in ((name, each) for name, own in findings.items() for each in own):
+            if (error := judging.as_problem(each)) is not None:
+                self.trouble.add(name, [error[1]], error[0])
+        return findings
+
+    def rendered(
+        self,
+        document: Document,
+        raw: Mapping[str, Any],
+        origins: Origins,
+        expanded: Mapping[str, EffectiveProfile],
+        findings: Mapping[str, tuple[Finding, ...]],
+    ) -> Rendered:
+        text, extras = emitted(raw, origins.tree, self.heading()), self.extras()
+        others = self.declared.plugins
+        members = {
+            name: Member(effective, self.absent(effective), findings[name], expanding.summary(effective, self.target))
+            for name, effective in expanded.items()
+        }
+        needed = tuple(rule for effective in expanded.values() for rule in expanding.rules(effective, others))
+        named = {name for effective in expanded.values() for name in effective.names}
+        return Rendered(
+            engine=self.engine,
+            scheduler=self.owner.scheduler,
+            target=self.target,
+            document=document,
+            text=text,
+            extras=extras,
+            hash=hashlib.sha256((text + extras).encode()).hexdigest(),
+            members=members,
+            rules=(*catalog.BASE_RULES, *needed),
+            declared=tuple(rule for name in others if name in named for rule in others[name].rules_for()),
+        )
+
+    def absent(self, effective: EffectiveProfile) -> frozenset[str]:
+        if self.engine != "Python":
+            return frozenset()
+        return frozenset(name for name in effective.names if catalog.find(name) is None)
+
+    def heading(self) -> str:
+        names = " and ".join(each.name for each in self.drafts)
+        kind = "SchedulerProfile" if len(self.drafts) == 1 else "SchedulerProfiles"
+        return f"{kind} {names}, for {self.target}. Written by berth: change the profile, not this text."
+
+    def extras(self) -> str:
+        """``berth.yaml``: what the Python engine is told beside the document."""
+        if self.engine != "Python":
+            return ""
+        events = self.owner.scheduler.events
+        sources = {
+            plugin: {"configMap": source.model_dump()} for plugin, source in sorted(self.declared.sources.items())
+        }
+        said = {**({"events": events} if events else {}), **({"plugins": sources} if sources else {})}
+        return plain(said, self.heading()) if said else ""
+
+
+def _engine_mistakes(each: Draft, engine: Engine) -> Iterator[Problem]:
+    """What a profile asks for that its engine has not."""
+    if engine == "Python" and each.spec.extenders:
+        yield Problem("spec.extenders", "the Python engine has no extenders yet; engine: KubeScheduler has")
+    if engine == "KubeScheduler" and each.scheduler.events not in (None, "All"):
+        message = "kube-scheduler posts every event; leave it out, or use engine: Python"
+        yield Problem("spec.scheduler.events", message)
+
+
+def _idle_nodes(each: Draft, effective: EffectiveProfile) -> Iterator[Problem]:
+    filters = {plugin.name for plugin in effective.points["filter"]}
+    if nodes.expressions(each.spec.nodes) and nodes.PLUGIN not in filters:
+        message = f"has no effect, because {nodes.PLUGIN} does not filter; enable it, or leave nodes out"
+        yield Problem("spec.nodes", message)

@@ -1,0 +1,126 @@
+"""Plugins that berth does not know by itself: what a PluginConfig declares is what is known of them."""
+
+from typing import Any, get_args
+
+import pytest
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import PluginConfigSpec
+from scheduler_operator.models.plugin_config import EventAction, Hook
+from scheduler_operator.render import Problems, check, render
+from scheduler_operator.render.declaring import declaration
+from scheduler_operator.render.outcome import Rendered
+from scheduler_runtime.catalog import HOOK_POINTS, Action, ClusterEvent, Rule, Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
+
+TARGET = Target(V1_36)
+SCHEMA = {"type": "object", "properties": {"maxHourlyPrice": {"type": "number", "minimum": 0}}}
+DECLARES = {
+    "hooks": ["preFilter", "filter", "score", "normalizeScore", "placementScore"],
+    "argsSchema": SCHEMA,
+    "rules": [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["node-prices"], "verbs": ["get"]}],
+    "events": [{"resource": "Node", "actions": ["Add", "UpdateNodeLabel"]}],
+}
+ENABLED = {"score": {"enabled": [{"name": "PriceCap", "weight": 2}]}, "filter": {"enabled": [{"name": "PriceCap"}]}}
+
+
+def declaring(name: str = "prices", declares: dict[str, Any] = DECLARES, **spec: Any) -> Authored:
+    return Authored("PluginConfig", name, "uid", 1, {"plugin": "PriceCap", "declares": declares, **spec}, status={})
+
+
+def outcome(written: Authored, *configs: Authored) -> Rendered | Problems:
+    return render([written], {each.name: each for each in configs}, NAMESPACE, TARGET)
+
+
+def checked(plugin_config: Authored, *others: Authored) -> Problems | None:
+    configs = {each.name: each for each in (plugin_config, *others)}
+    return check(plugin_config, configs, NAMESPACE, TARGET)
+
+
+def test_a_declared_plugin_runs_at_its_points_with_its_rights() -> None:
+    found = outcome(profile(engine="KubeScheduler", plugins=ENABLED), declaring())
+    assert isinstance(found, Rendered), str(found)
+    assert ("PriceCap", 2) in [(plugin.name, plugin.weight) for plugin in found.effective.points["score"]]
+    assert found.declared == (Rule(("",), ("configmaps",), ("get",), ("node-prices",)),)
+    assert set(found.declared) <= set(found.rules)
+    assert "+PriceCap" in found.first.summary
+
+
+def test_a_declared_plugin_takes_the_arguments_that_its_schema_has() -> None:
+    entry = {"name": "PriceCap", "args": {"maxHourlyPrice": -1, "odd": 1}}
+    found = outcome(profile(engine="KubeScheduler", pluginConfig=[entry], plugins=ENABLED), declaring())
+    assert isinstance(found, Problems)
+    assert [problem.path for problem in found.problems] == [
+        "spec.pluginConfig[0].args.maxHourlyPrice",
+        "spec.pluginConfig[0].args.odd",
+    ]
+
+
+def test_a_declared_plugin_is_not_enabled_where_it_has_no_hook() -> None:
+    found = outcome(profile(plugins={"bind": {"enabled": [{"name": "PriceCap"}]}}), declaring())
+    assert isinstance(found, Problems)
+    assert found.problems[0].path.startswith("spec.plugins.bind.enabled[0]")
+    assert "nothing to do at bind" in str(found)
+
+
+def test_two_that_declare_one_plugin_differently_are_both_named() -> None:
+    other = declaring("other", {"hooks": ["filter"]})
+    found = outcome(profile(plugins=ENABLED), declaring(), other)
+    assert isinstance(found, Problems)
+    assert "PluginConfig other and PluginConfig prices declare PriceCap differently" in str(found)
+    assert "declare PriceCap differently" in str(checked(other, declaring()))
+    assert checked(declaring("same"), declaring()) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        pytest.param({"declares": {**DECLARES, "argsSchema": {"type": "string"}}}, "argsSchema.type", id="schema"),
+        pytest.param(
+            {"declares": {**DECLARES, "rules": [{"apiGroups": [""], "resources": ["a"], "verbs": ["*"]}]}},
+            "rules[0].verbs",
+            id="wildcard",
+        ),
+        pytest.param(
+            {
+                "declares": {
+                    "hooks": ["bind"],
+                    "rules": [{"apiGroups": [""], "resources": ["a"], "verbs": ["get"], "namespace": "elsewhere"}],
+                }
+            },
+            "rules[0].namespace",
+            id="role-elsewhere",
+        ),
+        pytest.param({"plugin": "NodeResourcesFit"}, "", id="known-already"),
+        pytest.param({"args": {"maxHourlyPrice": "much"}}, None, id="arguments"),
+    ],
+)
+def test_a_declaration_that_cannot_be_followed_is_told_at_the_plugin_config(
+    spec: dict[str, Any], path: str | None
+) -> None:
+    found = checked(declaring(**spec))
+    assert isinstance(found, Problems)
+    wanted = "spec.args.maxHourlyPrice" if path is None else f"spec.declares.{path}".rstrip(".")
+    assert [problem.path for problem in found.problems] == [wanted]
+
+
+def test_a_profile_says_whose_declaration_is_wrong() -> None:
+    found = outcome(profile(plugins=ENABLED), declaring(declares={**DECLARES, "argsSchema": {"type": "string"}}))
+    assert isinstance(found, Problems)
+    assert "PluginConfig prices: spec.declares.argsSchema.type" in [problem.path for problem in found.problems]
+
+
+@pytest.mark.parametrize("hook", get_args(Hook))
+def test_every_hook_that_can_be_declared_leads_to_a_point_or_is_berths_own(hook: str) -> None:
+    points = declaration(PluginConfigSpec.model_validate({"plugin": "A", "declares": {"hooks": [hook]}})).points
+    assert points == set() if hook in ("hint", "signature") else len(points) == 1
+    if hook in HOOK_POINTS.values():
+        assert points == {hook}
+
+
+@pytest.mark.parametrize("action", get_args(EventAction))
+def test_every_action_that_can_be_declared_is_one_of_the_catalogues(action: str) -> None:
+    declares = {"hooks": ["filter"], "events": [{"resource": "Node", "actions": [action, "Delete"]}]}
+    (event,) = declaration(PluginConfigSpec.model_validate({"plugin": "A", "declares": declares})).events
+    assert event.covers("Node", Action.DELETE)
+    assert isinstance(event, ClusterEvent)

@@ -1,0 +1,115 @@
+"""Several profiles in one process: what they share, and what keeps them apart."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.render import Problems, Rendered, astray, joiners, render, run_together
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
+
+TARGET = Target(V1_36)
+DECLARED = Authored(
+    "PluginConfig", "fifo", "uid", 1, {"plugin": "Fifo", "declares": {"hooks": ["queueSort"]}}, status={}
+)
+FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]}}
+
+
+def process(owner: Authored, *others: Authored) -> tuple[Rendered, dict[str, Problems]]:
+    made = run_together(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
+    assert isinstance(made.outcome, Rendered), str(made.outcome)
+    return made.outcome, dict(made.left_out)
+
+
+def test_profiles_of_a_process_stand_in_one_document_under_one_lease() -> None:
+    rendered, left_out = process(profile("a", scheduler={"replicas": 3}), profile("b", joins="a"))
+    assert left_out == {}
+    assert [each.scheduler_name for each in rendered.document.profiles] == ["a", "b"]
+    assert rendered.document.leader_election.resource_name == "berth-a"
+    assert list(rendered.members) == ["a", "b"]
+    assert rendered.scheduler.replicas == 3
+    assert isinstance(config.load(rendered.text), config.Document)
+
+
+def test_who_came_first_stands_first() -> None:
+    ages = {"z": "2026-01-01T00:00:00Z", "y": "2026-01-02T00:00:00Z", "x": "2026-01-02T00:00:00Z"}
+    found = [Authored("SchedulerProfile", name, "uid", 1, {"joins": "a"}, {}, {}, age) for name, age in ages.items()]
+    assert [each.name for each in joiners("a", [*found, profile("a"), profile("b", joins="c")])] == ["z", "x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "joiner", "path", "words"),
+    [
+        pytest.param({}, {"engine": "KubeScheduler"}, "spec.engine", "is not the engine of a, Python", id="engine"),
+        pytest.param(
+            {"engine": "KubeScheduler"},
+            {"plugins": FIFO},
+            "spec.plugins.queueSort",
+            "Fifo sorts the queue of b and PrioritySort that of a",
+            id="queue-sort",
+        ),
+        pytest.param(
+            {"engine": "KubeScheduler", "extenders": [{"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}]},
+            {},
+            "spec.joins",
+            "the extenders of a about the pods of b",
+            id="extenders-of-the-owner",
+        ),
+        pytest.param(
+            {"engine": "KubeScheduler"},
+            {"extenders": [{"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}]},
+            "spec.joins",
+            "the extenders of b about the pods of a",
+            id="extenders-of-the-joiner",
+        ),
+    ],
+)
+def test_a_conflict_keeps_the_later_one_out_and_names_both(
+    owner: dict[str, Any], joiner: dict[str, Any], path: str, words: str
+) -> None:
+    rendered, left_out = process(profile("a", **owner), profile("b", joins="a", **joiner))
+    assert list(rendered.members) == ["a"]
+    assert left_out["b"].reason == "JoinConflict"
+    assert [problem.path for problem in left_out["b"].problems] == [path]
+    assert words in str(left_out["b"])
+
+
+def test_a_joiner_that_is_wrong_disturbs_nobody_else() -> None:
+    wrong = profile("b", joins="a", plugins={"score": {"enabled": [{"name": "Nonsense"}]}})
+    rendered, left_out = process(profile("a"), wrong, profile("c", joins="a"))
+    assert list(rendered.members) == ["a", "c"]
+    assert left_out["b"].reason == "PluginUnknown"
+    assert str(left_out["b"]).startswith("spec.plugins.score.enabled[0].name: ")
+
+
+def test_rendered_at_once_the_problems_of_others_name_them() -> None:
+    wrong = profile("b", joins="a", percentageOfNodesToScore=101)
+    found = render([profile("a"), wrong], {}, NAMESPACE, TARGET)
+    assert isinstance(found, Problems)
+    assert str(found).startswith("SchedulerProfile b: spec.percentageOfNodesToScore: 101 is too large")
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        pytest.param({"scheduler": {}}, "spec.scheduler", id="a-process-of-its-own"),
+        pytest.param({"overrides": []}, "spec.overrides", id="overrides"),
+        pytest.param({"paused": True}, "spec.paused", id="a-pause-of-its-own"),
+        pytest.param({"joins": "b"}, "spec.joins", id="itself"),
+    ],
+)
+def test_what_a_joiner_cannot_have_is_refused(spec: dict[str, Any], path: str) -> None:
+    _, left_out = process(profile("a"), profile("b", **{"joins": "a", **spec}))
+    assert [problem.path for problem in left_out["b"].problems] == [path]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [("gone", "JoinTargetMissing"), ("b", "JoinConflict"), ("a", None), ("", None)],
+)
+def test_whom_a_profile_can_join(wanted: str, reason: str | None) -> None:
+    there = {each.name: each for each in (profile("a"), profile("b", joins="a"))}
+    found = astray(profile("c", joins=wanted), there)
+    assert (found.reason if found else None) == reason

@@ -1,0 +1,92 @@
+"""``spec.overrides``: what they do to the document, what they may not, and where their mistakes are told."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.render import Problems, render
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile, rendered
+
+FIT: dict[str, Any] = {"plugins": {"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}}}
+
+
+def problems(*overrides: dict[str, Any], **spec: Any) -> list[str]:
+    outcome = render([profile(overrides=list(overrides), **spec)], {}, NAMESPACE, Target(V1_36))
+    assert isinstance(outcome, Problems)
+    return [str(problem) for problem in outcome.problems]
+
+
+def test_overrides_are_applied_one_after_the_other_and_last() -> None:
+    found = rendered(
+        profile(
+            **FIT,
+            overrides=[
+                {"op": "test", "path": "/profiles/0/plugins/score/enabled/0/weight", "value": 5},
+                {"op": "add", "path": "/profiles/0/plugins/score/enabled/0", "value": {"name": "ImageLocality"}},
+                {"op": "copy", "from": "/clientConnection/burst", "path": "/percentageOfNodesToScore"},
+                {"op": "add", "path": "/parallelism", "value": 3},
+                {"op": "move", "from": "/parallelism", "path": "/podMaxBackoffSeconds"},
+            ],
+        )
+    )
+    enabled = found.document.profiles[0].plugins.score.enabled
+    assert [plugin.name for plugin in enabled] == ["ImageLocality", "NodeResourcesFit"]
+    assert (found.document.percentage_of_nodes_to_score, found.document.pod_max_backoff_seconds) == (0, 3)
+    assert isinstance(config.load(found.text), config.Document)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        pytest.param(
+            {"op": "remove", "path": "/nothing"}, "spec.overrides[0]: cannot remove /nothing", id="nothing-there"
+        ),
+        pytest.param({"op": "add", "path": "/parallelism"}, "spec.overrides[0]: add needs a value", id="no-value"),
+        pytest.param(
+            {"op": "test", "path": "/kind", "value": "Other"},
+            "spec.overrides[0]: the document has not 'Other' at /kind",
+            id="test-that-fails",
+        ),
+        pytest.param(
+            {"op": "add", "path": "/parallelism", "value": 0},
+            "spec.overrides[0].value: 0 is too small; it must be at least 1",
+            id="value-out-of-bounds",
+        ),
+        pytest.param(
+            {"op": "add", "path": "/profiles/0/plugins", "value": {"score": {"enabled": [{"name": "Nonsense"}]}}},
+            "spec.overrides[0].value.score.enabled[0].name: there is no plugin 'Nonsense'",
+            id="deep-inside-its-value",
+        ),
+        pytest.param(
+            {"op": "add", "path": "/leaderElection/odd", "value": 1},
+            "spec.overrides[0].value: is not a field",
+            id="field-that-does-not-exist",
+        ),
+    ],
+)
+def test_a_mistake_in_an_override_is_told_at_the_override(override: dict[str, Any], words: str) -> None:
+    assert problems(override)[0].startswith(words)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        {"op": "replace", "path": "/leaderElection/resourceName", "value": "kube-scheduler"},
+        {"op": "replace", "path": "/leaderElection/leaderElect", "value": False},
+        {"op": "remove", "path": "/leaderElection"},
+        {"op": "replace", "path": "/profiles/0/schedulerName", "value": "other"},
+        {"op": "add", "path": "/profiles/-", "value": {"schedulerName": "other"}},
+        {"op": "replace", "path": "/apiVersion", "value": "kubescheduler.config.k8s.io/v1beta3"},
+    ],
+)
+def test_what_berth_relies_on_is_not_the_profiles_to_change(override: dict[str, Any]) -> None:
+    assert problems(override)[0].startswith("spec.overrides[0]: changes ")
+
+
+def test_what_an_override_left_alone_is_still_told_where_it_was_written() -> None:
+    before = {"op": "add", "path": "/profiles/0/plugins/score/enabled/0", "value": {"name": "ImageLocality"}}
+    spec = {"plugins": {"score": {"enabled": [{"name": "NodeResourceFit"}]}}}
+    (found,) = problems(before, **spec)
+    assert found.startswith("spec.plugins.score.enabled[0].name: there is no plugin 'NodeResourceFit'")
