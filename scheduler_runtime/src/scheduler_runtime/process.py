@@ -220,6 +220,8 @@ async def _clients(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
 
 def _assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
     """Build the process for one version of Kubernetes. Raises NotReadyError."""
+    if settings.document.extenders:
+        raise NotReadyError(f"{settings.source}: extenders: this scheduler has no extenders yet; leave them out")
     profiles = config.effective_profiles(settings.document, Target(version))
     if isinstance(profiles, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))

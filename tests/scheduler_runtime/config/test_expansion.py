@@ -249,7 +249,7 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
         ),
         pytest.param(
             {"score": {"enabled": named(("NodeAffinity", -1))}},
-            ["plugins.score.enabled[0].weight: -1 must not be negative"],
+            ["plugins.score: a negative weight makes kube-scheduler refuse the weights after it"],
             id="negative weight",
         ),
     ],
@@ -261,7 +261,7 @@ def test_what_is_refused(plugins: dict[str, Any], expected: list[str]) -> None:
 def test_a_point_that_the_version_does_not_have_is_refused() -> None:
     plugins = {"placementScore": {"enabled": named("NodeResourcesFit")}}
     assert refusals(plugins, Target.parse("1.35")) == [
-        "plugins.placementScore: Kubernetes 1.35 has no such extension point"
+        "plugins.placementScore: Kubernetes 1.35 has no such extension point; it appeared in Kubernetes 1.36"
     ]
     assert at("placementScore", plugins) == [("NodeResourcesFit", 1)]
 
@@ -286,9 +286,26 @@ def test_all_profiles_of_a_document_must_sort_alike() -> None:
     assert [problem.path for problem in refused] == ["profiles[1].plugins.queueSort"]
 
 
-def test_extenders_are_refused_by_the_python_engine_only() -> None:
+def test_extenders_are_part_of_a_document() -> None:
     document = config.load(yaml.safe_dump({**HEADER, "extenders": [{"urlPrefix": "http://localhost:1"}]}))
     assert isinstance(document, config.Document)
-    refused = config.effective_profiles(document, V1_36)
-    assert isinstance(refused, config.Problems)
-    assert str(refused) == "extenders: the Python engine has no extenders yet; leave them out"
+    assert not isinstance(config.effective_profiles(document, V1_36), config.Problems)
+
+
+def test_a_weight_below_zero_is_taken_while_the_sum_before_it_outweighs_it() -> None:
+    plugins = {"multiPoint": {"enabled": named(("NodeAffinity", -2))}}
+    assert ("NodeAffinity", -2) in at("score", plugins)
+
+
+def test_a_plugin_twice_in_multi_point_is_refused_only_where_it_would_run_twice() -> None:
+    twice = {"multiPoint": {"enabled": named("ImageLocality", "ImageLocality")}}
+    assert refusals(twice) == ["plugins.multiPoint.enabled[1]: ImageLocality is enabled here already, by entry 0"]
+    assert "ImageLocality" not in names_at("score", {**twice, "score": {"disabled": named("ImageLocality")}})
+
+
+def test_feature_gates_change_the_defaults() -> None:
+    gates = {"InPlacePodVerticalScalingSchedulerPreemption": True, "NodeDeclaredFeatures": False}
+    filters = names_at("filter", {}, Target.parse("1.37", gates))
+    assert filters[filters.index("NodeResourcesFit") - 1] == "DeferredPodScheduling"
+    assert "NodeDeclaredFeatures" not in filters
+    assert names_at("permit", {}, Target.parse("1.37", {"GenericWorkload": True})) == ["GangScheduling"]

@@ -9,11 +9,11 @@ import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .args import IN_TREE_ARGS
+from .args import IN_TREE_ARGS, with_gated_defaults
 from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from .in_tree import DECLARATIONS
 from .kubernetes_version import Version
-from .target import Target
+from .target import Target, gate_problems
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
@@ -33,9 +33,13 @@ __all__ = [
     "Watch",
     "defaults",
     "find",
+    "gate_problems",
     "in_tree",
+    "is_upstreams",
     "known",
     "nearest",
+    "since",
+    "with_gated_defaults",
 ]
 
 BASE_RULES: tuple[Rule, ...] = (
@@ -74,6 +78,16 @@ def defaults(version: Version) -> DefaultSet:
 def known(name: str, version: Version) -> bool:
     """Whether kube-scheduler of ``version`` has a plugin called ``name``, whether or not this build has it."""
     return name in defaults(version).extends
+
+
+def since(name: str) -> str | None:
+    """The first known minor version that has the plugin or the extension point called ``name``; None if none has."""
+    return next((each.minor for each in _VERSIONS if name in each.extends or name in each.points), None)
+
+
+def is_upstreams(name: str) -> bool:
+    """Whether some known version of kube-scheduler has a plugin called ``name``."""
+    return any(name in each.extends for each in _VERSIONS)
 
 
 def nearest(name: str) -> list[str]:

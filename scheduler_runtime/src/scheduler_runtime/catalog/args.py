@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from .checks import (
-    At,
-    DurationField,
-    check_qualified_name,
-    field_problem,
-    label_problem,
-    refuse,
-)
+from .checks import At, check_qualified_name, field_problem, label_problem, refuse
 from .declaration import PluginArgs
+from .durations import Duration, DurationField
 from .names import is_qualified_name
+from .target import Target
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 QualifiedName = Annotated[str, AfterValidator(check_qualified_name)]
+
+
+def target_of(info: ValidationInfo) -> Target | None:
+    """For which kube-scheduler the arguments are checked; None when that is not known yet."""
+    found = (info.context or {}).get("target")
+    return found if isinstance(found, Target) else None
 
 
 class ResourceSpec(PluginArgs):
@@ -41,8 +42,6 @@ class UtilizationShapePoint(PluginArgs):
 
 
 def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
-    if not shape:
-        refuse([((), "must not be empty")])
     for index in range(1, len(shape)):
         before, here = shape[index - 1].utilization, shape[index].utilization
         if here <= before:
@@ -54,10 +53,16 @@ def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationSh
 Shape = Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(_increasing)]
 
 
+def _some(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+    if not shape:
+        refuse([((), "must not be empty")])
+    return shape
+
+
 class RequestedToCapacityRatioParam(PluginArgs):
     """The function from utilization to score."""
 
-    shape: Shape
+    shape: Annotated[Shape, AfterValidator(_some)]
 
 
 class ScoringStrategy(PluginArgs):
@@ -73,12 +78,14 @@ class ScoringStrategy(PluginArgs):
         return resources or _CPU_AND_MEMORY
 
     @model_validator(mode="after")
-    def _ratio_with_its_type(self) -> ScoringStrategy:
+    def _ratio_with_its_type(self, info: ValidationInfo) -> ScoringStrategy:
+        target = target_of(info)
         ratio = self.type == "RequestedToCapacityRatio"
         at: At = ("requestedToCapacityRatio",)
         if ratio and self.requested_to_capacity_ratio is None:
             refuse([(at, "is required when type is RequestedToCapacityRatio")])
-        if not ratio and self.requested_to_capacity_ratio is not None:
+        unused = self.requested_to_capacity_ratio is not None and not ratio
+        if unused and (target is None or target.version.at_least("1.36")):  # 1.35 ignores it
             refuse([(at, f"must be left out when type is {self.type}")])
         return self
 
@@ -126,7 +133,7 @@ class NodeSelectorRequirement(PluginArgs):
     """One condition on a label, or on the field metadata.name."""
 
     key: str = ""
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    operator: str = ""
     values: tuple[str, ...] = ()
 
 
@@ -136,15 +143,10 @@ class NodeSelectorTerm(PluginArgs):
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
-    @model_validator(mode="after")
-    def _well_formed(self) -> NodeSelectorTerm:
-        refuse(
-            [
-                *_all_problems("matchExpressions", self.match_expressions, label_problem),
-                *_all_problems("matchFields", self.match_fields, field_problem),
-            ]
-        )
-        return self
+    def problems(self) -> Iterator[tuple[At, str]]:
+        """What is wrong with its conditions."""
+        yield from _all_problems("matchExpressions", self.match_expressions, label_problem)
+        yield from _all_problems("matchFields", self.match_fields, field_problem)
 
 
 def _all_problems(
@@ -163,12 +165,27 @@ class NodeSelector(PluginArgs):
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
+    @model_validator(mode="after")
+    def _well_formed(self) -> NodeSelector:
+        refuse(
+            (("nodeSelectorTerms", index, *at), message)
+            for index, term in enumerate(self.node_selector_terms)
+            for at, message in term.problems()
+        )
+        return self
+
 
 class PreferredSchedulingTerm(PluginArgs):
-    """A term and the points a matching node gets."""
+    """A term and the points a matching node gets. With weight 0 nobody looks at the term."""
 
     weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> PreferredSchedulingTerm:
+        if self.weight:
+            refuse((("preference", *at), message) for at, message in self.preference.problems())
+        return self
 
 
 class NodeAffinity(PluginArgs):
@@ -216,13 +233,20 @@ class TopologySpreadConstraint(PluginArgs):
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
+    label_selector: Any = None
+
+    @field_validator("label_selector")
+    @classmethod
+    def _deduced(cls, selector: Any) -> None:
+        if selector is not None:
+            refuse([((), "must be left out: each pod's own labels select the pods to count")])
 
 
 class PodTopologySpreadArgs(PluginArgs):
     """Arguments of PodTopologySpread."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: Literal["System", "List"] = "System"
+    defaulting_type: Annotated[Literal["System", "List"], BeforeValidator(lambda kind: kind or "System")] = "System"
 
     @model_validator(mode="after")
     def _consistent(self) -> PodTopologySpreadArgs:
@@ -241,17 +265,65 @@ class PodTopologySpreadArgs(PluginArgs):
 
 
 class VolumeBindingArgs(PluginArgs):
-    """Arguments of VolumeBinding."""
+    """Arguments of VolumeBinding. The shape exists while the gate StorageCapacityScoring is on."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0, le=2**63 - 1)] = 600
     shape: Shape | None = None
 
+    @field_validator("shape")
+    @classmethod
+    def _gated(cls, shape: tuple[UtilizationShapePoint, ...] | None, info: ValidationInfo) -> Any:
+        target = target_of(info)
+        if shape is not None and target is not None and not target.enabled("StorageCapacityScoring"):
+            refuse([((), f"needs the feature gate StorageCapacityScoring, which is off; {target} takes no shape")])
+        return shape
+
 
 class DynamicResourcesArgs(PluginArgs):
-    """Arguments of DynamicResources."""
+    """Arguments of DynamicResources. Each exists while its feature gates are on."""
 
     filter_timeout: DurationField | None = None
     binding_timeout: DurationField | None = None
+
+    @field_validator("filter_timeout", "binding_timeout")
+    @classmethod
+    def _gated(cls, timeout: Duration | None, info: ValidationInfo) -> Duration | None:
+        if timeout is None:
+            return None
+        gates, shortest = _TIMEOUTS[str(info.field_name)]
+        target = target_of(info)
+        off = [gate for gate in gates if target is not None and not target.enabled(gate)]
+        if off:
+            refuse([((), f"needs the feature gate {' and '.join(off)}, which is off")])
+        if timeout.seconds < shortest:
+            refuse([((), f"{timeout} is too short; it must be at least {shortest}s")])
+        return timeout
+
+
+_TIMEOUTS = {
+    "filter_timeout": (("DRASchedulerFilterTimeout",), 0),
+    "binding_timeout": (("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"), 1),
+}
+"""The gates of each time-out, and its least number of seconds."""
+_GATED_DEFAULTS: Mapping[str, tuple[tuple[str, ...], Any]] = {
+    "filter_timeout": (_TIMEOUTS["filter_timeout"][0], Duration("10s")),
+    "binding_timeout": (_TIMEOUTS["binding_timeout"][0], Duration("10m0s")),
+    "shape": (
+        ("StorageCapacityScoring",),
+        (UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100, score=0)),
+    ),
+}
+_Args = TypeVar("_Args", bound=PluginArgs)
+
+
+def with_gated_defaults(args: _Args, target: Target) -> _Args:
+    """``args`` with the defaults that exist only while a feature gate is on."""
+    missing = {
+        name: default
+        for name, (gates, default) in _GATED_DEFAULTS.items()
+        if name in type(args).model_fields and not getattr(args, name) and all(map(target.enabled, gates))
+    }
+    return args.model_copy(update=missing) if missing else args
 
 
 IN_TREE_ARGS: Mapping[str, type[PluginArgs]] = MappingProxyType(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from .gates import Gate, gates, needs
 from .kubernetes_version import Version
 
+KNOWN = ("1.35", "1.36", "1.37")
+"""The minor versions whose behaviour is known, oldest first."""
 _NONE: Mapping[str, bool] = MappingProxyType({})
+_ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,5 +28,57 @@ class Target:
         """The target of a version written as text. Raises ValueError when the text is no version."""
         return cls(Version.parse(version), feature_gates)
 
+    @property
+    def minor(self) -> str:
+        """The known minor version that is nearest to the one meant, such as ``1.36``."""
+        known = [minor for minor in KNOWN if self.version.at_least(minor)]
+        return known[-1] if known else KNOWN[0]
+
+    def enabled(self, gate: str) -> bool:
+        """Whether the feature ``gate`` is on. A gate that the version does not have is off."""
+        if gate in self.feature_gates:
+            return self.feature_gates[gate]
+        found = gates(self.minor).get(gate)
+        return found is not None and self._by_default(found)
+
+    def _by_default(self, gate: Gate) -> bool:
+        for name, stage in _ALL.items():
+            if stage == gate.stage and name in self.feature_gates:
+                return self.feature_gates[name]
+        return gate.default
+
     def __str__(self) -> str:
         return f"Kubernetes {self.version.major}.{self.version.minor}"
+
+
+def gate_problems(target: Target) -> tuple[str, ...]:
+    """Why kube-scheduler refuses the feature gates of ``target``, a sentence for each; empty when it takes them."""
+    known = gates(target.minor)
+    problems = [said for gate, on in target.feature_gates.items() if (said := _refusal(target, known, gate, on))]
+    return tuple(problems) or tuple(_unmet(target, known))
+
+
+def _refusal(target: Target, known: Mapping[str, Gate], gate: str, on: bool) -> str:
+    if gate in _ALL:
+        return ""
+    found = known.get(gate)
+    if found is None:
+        near = difflib.get_close_matches(gate, [*known, *_ALL], n=3, cutoff=0.7)
+        hint = f"; did you mean {' or '.join(near)}?" if near else elsewhere(gate, target)
+        return f"{gate} is not a feature gate of {target}{hint}"
+    if found.locked and found.default != on:
+        return f"{gate} cannot be turned {'on' if on else 'off'}: {target} has locked it {'off' if on else 'on'}"
+    return ""
+
+
+def elsewhere(gate: str, target: Target) -> str:
+    """Which other versions have ``gate``, as the end of a sentence; empty when none has."""
+    others = [minor for minor in KNOWN if minor != target.minor and gate in gates(minor)]
+    return f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it" if others else ""
+
+
+def _unmet(target: Target, known: Mapping[str, Gate]) -> Iterator[str]:
+    for gate, needed in needs(target.minor).items():
+        off = [each for each in needed if not target.enabled(each)]
+        if gate in known and off and target.enabled(gate):
+            yield f"{gate} is on and needs {' and '.join(off)}; turn {'it' if len(off) == 1 else 'these'} on too"

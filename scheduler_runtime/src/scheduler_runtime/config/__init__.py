@@ -3,6 +3,7 @@
 Pure: no clock, no network, no disk, no numpy. Everything wrong with a document is told at once.
 """
 
+from .defaulting import defaulted
 from .document import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
@@ -16,11 +17,14 @@ from .document import (
     PluginSet,
     Profile,
 )
-from .expansion import EffectiveProfile, EnabledPlugin, effective, effective_profiles, unknown
+from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
 from .findings import Finding, Severity
+from .history import since
 from .linter import CODES, Code, Engine, allowed, lint
-from .loading import dump, load
+from .loading import document, dump, load, written
 from .problems import Problem, Problems, explain
+from .source import Source, read
+from .whole import effective_profiles, problems
 
 __all__ = [
     "API_VERSION",
@@ -43,12 +47,19 @@ __all__ = [
     "Problems",
     "Profile",
     "Severity",
+    "Source",
     "allowed",
+    "defaulted",
+    "document",
     "dump",
     "effective",
     "effective_profiles",
     "explain",
     "lint",
     "load",
+    "problems",
+    "read",
+    "since",
     "unknown",
+    "written",
 ]

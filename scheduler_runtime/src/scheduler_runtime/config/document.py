@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from ..catalog.checks import At, Duration, DurationField, refuse
+from ..catalog.checks import At, refuse
+from ..catalog.durations import Duration, DurationField
 from ..catalog.names import is_extended_resource
+from .tls import tls_problems
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-_RETRY_JITTER = 1.2
 
 PositiveInt32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Percentage = Annotated[int, Field(ge=0, le=100)]
+
+
+def _or(default: str) -> AfterValidator:
+    """What is left empty, or zero, has the default."""
+    return AfterValidator(
+        lambda given: Duration(default) if isinstance(given, Duration) and not given.nanoseconds else given or default
+    )
+
+
+def _float32(number: float) -> float:
+    """Refuse what Go's float32 cannot hold."""
+    try:
+        struct.pack("f", number)
+    except OverflowError:
+        refuse([((), f"{number} is too large for a rate")])
+    return number
 
 
 class _Part(BaseModel):
@@ -30,12 +49,12 @@ class LeaderElection(_Part):
     """How the replicas agree on the one that schedules."""
 
     leader_elect: bool = True
-    lease_duration: DurationField = Duration("15s")
-    renew_deadline: DurationField = Duration("10s")
-    retry_period: DurationField = Duration("2s")
-    resource_lock: str = "leases"
-    resource_name: str = "kube-scheduler"
-    resource_namespace: str = "kube-system"
+    lease_duration: Annotated[DurationField, _or("15s")] = Duration("15s")
+    renew_deadline: Annotated[DurationField, _or("10s")] = Duration("10s")
+    retry_period: Annotated[DurationField, _or("2s")] = Duration("2s")
+    resource_lock: Annotated[str, _or("leases")] = "leases"
+    resource_name: Annotated[str, _or("kube-scheduler")] = "kube-scheduler"
+    resource_namespace: Annotated[str, _or("kube-system")] = "kube-system"
 
     @property
     def lease_duration_seconds(self) -> float:
@@ -68,15 +87,8 @@ class LeaderElection(_Part):
                 yield (name,), f"{written} is too short; it must be more than 0s"
         if self.lease_duration_seconds <= self.renew_deadline_seconds:
             yield ("leaseDuration",), f"{self.lease_duration} is not longer than renewDeadline, {self.renew_deadline}"
-        if self.renew_deadline_seconds <= self.retry_period_seconds * _RETRY_JITTER:
-            message = f"{self.renew_deadline} is not longer than {_RETRY_JITTER} × retryPeriod, {self.retry_period}"
-            yield ("renewDeadline",), message
         if self.resource_lock != "leases":
             yield ("resourceLock",), f"{self.resource_lock!r} is gone; leases is the only lock"
-        if not self.resource_name:
-            yield ("resourceName",), "must not be empty"
-        if not self.resource_namespace:
-            yield ("resourceNamespace",), "must not be empty"
 
 
 class ClientConnection(_Part):
@@ -85,21 +97,21 @@ class ClientConnection(_Part):
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
-    qps: float = 50.0
+    qps: Annotated[float, AfterValidator(_float32)] = 50.0
     burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
 
 
 class EnabledPlugin(_Part):
     """A plugin to enable. The weight counts at score; left out or 0 it is 1."""
 
-    name: str
+    name: str = ""
     weight: Int32 | None = None
 
 
 class DisabledPlugin(_Part):
     """A default plugin to leave out; ``*`` is all of them."""
 
-    name: str
+    name: str = ""
     weight: Int32 | None = None
 
 
@@ -150,7 +162,7 @@ class Plugins(_Part):
 class PluginConfigEntry(_Part):
     """The arguments of one plugin, as written. They are checked against the plugin's own model."""
 
-    name: str
+    name: str = ""
     args: dict[str, Any] = {}
 
 
@@ -181,26 +193,34 @@ class ExtenderTLSConfig(_Part):
     key_data: str = ""
     ca_data: Annotated[str, Field(alias="caData")] = ""
 
+    @model_validator(mode="after")
+    def _usable(self) -> ExtenderTLSConfig:
+        refuse(tls_problems(self.insecure, self.ca_data or self.ca_file, self._data()))
+        return self
+
+    def _data(self) -> dict[str, str]:
+        return {"certData": self.cert_data, "keyData": self.key_data, "caData": self.ca_data}
+
 
 class ManagedResource(_Part):
     """A resource that an extender looks after."""
 
-    name: str
+    name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class Extender(_Part):
     """A scheduler extender: a service asked over HTTP."""
 
-    url_prefix: Annotated[str, Field(alias="urlPrefix")]
+    url_prefix: Annotated[str, Field(alias="urlPrefix")] = ""
     filter_verb: str = ""
     preempt_verb: str = ""
     prioritize_verb: str = ""
-    weight: int = 0
+    weight: Int64 = 0
     bind_verb: str = ""
     enable_https: Annotated[bool, Field(alias="enableHTTPS")] = False
     tls_config: Annotated[ExtenderTLSConfig | None, Field(alias="tlsConfig")] = None
-    http_timeout: Annotated[DurationField, Field(alias="httpTimeout")] = Duration("5s")
+    http_timeout: Annotated[DurationField, _or("5s"), Field(alias="httpTimeout")] = Duration("5s")
     node_cache_capable: bool = False
     managed_resources: tuple[ManagedResource, ...] = ()
     ignorable: bool = False

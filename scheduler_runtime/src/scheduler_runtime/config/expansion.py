@@ -1,32 +1,21 @@
-"""A profile and a version to the plugins that run at each point: upstream's merging, as data in and data out."""
+"""A profile and a version to the plugins that run at each point, and everything the version would refuse."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
-
-from pydantic import ValidationError
 
 from .. import catalog
-from ..catalog import Declaration, DefaultSet, PluginArgs, Target
-from .document import API_VERSION, Document, PluginSet, Profile
-from .loading import without_nulls
-from .problems import Problem, Problems, explain
+from ..catalog import Declaration, PluginArgs, Target
+from .arguments import Arguments
+from .document import PluginSet, Profile
+from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
+from .problems import Problem, Problems
 
-_MAX_TOTAL_SCORE = 2**63 - 1
-_MAX_SCORE = 100
-_GONE = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+__all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]
 
-
-@dataclass(frozen=True, slots=True)
-class EnabledPlugin:
-    """A plugin at one point. The weight counts at score and is 0 elsewhere."""
-
-    name: str
-    weight: int = 0
+GONE = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,64 +42,34 @@ def effective(
 
     ``others`` are the plugins that do not come with this build, by name. Paths are relative to the profile.
     """
-    return _Expansion(profile, catalog.defaults(target.version), {**catalog.in_tree(), **others}, target).result()
+    return Expansion(profile, target, others).result()
 
 
-def effective_profiles(
-    document: Document,
-    target: Target,
-    others: Mapping[str, Declaration] = MappingProxyType({}),
-) -> tuple[EffectiveProfile, ...] | Problems:
-    """Expand every profile of ``document`` for the Python engine, which has one queue and no extenders yet."""
-    found: list[EffectiveProfile] = []
-    problems: list[Problem] = []
-    for index, profile in enumerate(document.profiles):
-        match effective(profile, target, others):
-            case Problems() as own:
-                problems.extend(problem.below(f"profiles[{index}]") for problem in own)
-            case EffectiveProfile() as expanded:
-                found.append(expanded)
-    if document.extenders:
-        problems.append(Problem("extenders", "the Python engine has no extenders yet; leave them out"))
-    if not problems:
-        problems.extend(_queue_sort_problems(found))
-    return Problems(tuple(problems)) if problems else tuple(found)
-
-
-def _queue_sort_problems(profiles: list[EffectiveProfile]) -> Iterator[Problem]:
-    def sorting(profile: EffectiveProfile) -> tuple[str, PluginArgs | None]:
-        name = profile.points["queueSort"][0].name
-        return name, profile.args.get(name)
-
-    for index, profile in enumerate(profiles):
-        if sorting(profile) != sorting(profiles[0]):
-            message = f"{sorting(profile)[0]} sorts here, {sorting(profiles[0])[0]} in profiles[0]; "
-            message += "all profiles of a process share one queue and must sort it alike, arguments included"
-            yield Problem(f"profiles[{index}].plugins.queueSort", message)
-
-
-class _Expansion:
+class Expansion:
     """The working state of one :func:`effective`."""
 
-    def __init__(
-        self, profile: Profile, defaults: DefaultSet, declared: Mapping[str, Declaration], target: Target
-    ) -> None:
+    def __init__(self, profile: Profile, target: Target, others: Mapping[str, Declaration]) -> None:
         self.profile = profile
-        self.defaults = defaults
-        self.declared = declared
         self.target = target
+        self.others = others
+        self.defaults = catalog.defaults(target.version)
+        default_plugins = self.defaults.default_plugins(target)
+        self.multi_point = merged_multi_point(profile.plugins.multi_point, default_plugins)
         self.problems: list[Problem] = []
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Every plugin that is enabled anywhere; upstream builds these, whether or not any point is left to them."""
+        own = {plugin.name for point in self.defaults.points for plugin in self.at(point).enabled}
+        return frozenset(own | {plugin.name for plugin in self.multi_point})
 
     def result(self) -> EffectiveProfile | Problems:
         self.check_names()
-        if self.problems:
-            self.read_args(())
-            return Problems(tuple(self.problems))
-        multi_point = self.merged_multi_point()
-        points = {point: tuple(self.expand(point, multi_point)) for point in self.defaults.points}
-        self.check_counts(points)
-        names = dict.fromkeys(plugin.name for plugins in points.values() for plugin in plugins)
-        args = self.read_args(names)
+        points: dict[str, tuple[EnabledPlugin, ...]] = {}
+        if not self.problems:
+            points = {point: self.expand(point) for point in self.defaults.points}
+            self.check_counts(points)
+        args = self.read_args()
         if self.problems:
             return Problems(tuple(self.problems))
         return EffectiveProfile(
@@ -123,25 +82,29 @@ class _Expansion:
     def refuse(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
 
-    def extends(self, name: str) -> tuple[str, ...] | None:
+    def at(self, point: str) -> PluginSet:
+        return self.profile.plugins.at(point)
+
+    def extends(self, name: str) -> Sequence[str] | None:
         """The points of the plugin called ``name``; None when there is no such plugin."""
         if name in self.defaults.extends:
             return self.defaults.extends[name]
-        declared = self.declared.get(name)
+        declared = self.others.get(name)
+        if declared is None and not catalog.is_upstreams(name):
+            declared = catalog.find(name)
         return tuple(declared.points) if declared else None
 
     def check_names(self) -> None:
-        plugins = self.profile.plugins
-        for point in plugins.named_points:
-            if point not in self.defaults.points:
-                self.refuse(f"plugins.{point}", f"{self.target} has no such extension point")
-                continue
-            for index, plugin in enumerate(plugins.at(point).enabled):
-                self.check_name(plugin.name, f"plugins.{point}.enabled[{index}]", point)
-        for index, plugin in enumerate(plugins.multi_point.enabled):
+        for point in self.profile.plugins.named_points:
+            if point in self.defaults.points:
+                for index, plugin in enumerate(self.at(point).enabled):
+                    self.check_name(plugin.name, f"plugins.{point}.enabled[{index}]", point)
+                self.check_repeats(self.at(point), f"plugins.{point}")
+            else:
+                self.refuse(f"plugins.{point}", f"{self.target} has no such extension point{_since(point)}")
+        for index, plugin in enumerate(self.profile.plugins.multi_point.enabled):
             self.check_name(plugin.name, f"plugins.multiPoint.enabled[{index}]", None)
-        for point in (*plugins.named_points, "multiPoint"):
-            self.check_repeats(plugins.at(point), f"plugins.{point}")
+        self.check_spread()
 
     def check_repeats(self, plugin_set: PluginSet, path: str) -> None:
         names = [plugin.name for plugin in plugin_set.enabled]
@@ -152,39 +115,31 @@ class _Expansion:
     def check_name(self, name: str, path: str, point: str | None) -> None:
         extends = self.extends(name)
         if extends is None:
-            self.refuse(f"{path}.name", unknown(name))
+            self.refuse(f"{path}.name", unknown(name, self.target))
         elif point is not None and point not in extends:
             listed = ", ".join(extends) or "none that can be enabled"
             self.refuse(path, f"{name} has nothing to do at {point}; it works at {listed}")
 
-    def merged_multi_point(self) -> list[EnabledPlugin]:
-        """The defaults with the profile's multiPoint laid over them: replaced in place, then the new ones."""
-        custom = self.profile.plugins.multi_point
-        disabled = {plugin.name for plugin in custom.disabled}
-        own = {plugin.name: EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled}
-        merged: list[EnabledPlugin] = []
-        if "*" not in disabled:
-            for name, weight in self.defaults.multi_point:
-                if name not in disabled:
-                    merged.append(own.pop(name, EnabledPlugin(name, weight)))
-        return [*merged, *own.values()]
+    def check_spread(self) -> None:
+        """A plugin named twice in multiPoint is refused where that brings it to one point twice."""
+        names = [plugin.name for plugin in self.profile.plugins.multi_point.enabled]
+        for point in self.defaults.points:
+            coming = spread(point, self.at(point), self.multi_point, self.extends)
+            for name in {name for name in coming if coming.count(name) > 1}:
+                first = names.index(name)
+                path = f"plugins.multiPoint.enabled[{names.index(name, first + 1)}]"
+                if all(problem.path != path for problem in self.problems):
+                    self.refuse(path, f"{name} is enabled here already, by entry {first}")
 
-    def expand(self, point: str, multi_point: Iterable[EnabledPlugin]) -> Iterator[EnabledPlugin]:
-        """The plugins at ``point``: overrides of multiPoint, the rest of multiPoint, then the point's others."""
-        custom = self.profile.plugins.at(point)
-        disabled = {plugin.name for plugin in custom.disabled}
-        own = {plugin.name: plugin.weight or 0 for plugin in custom.enabled}
-        expanded: dict[str, int] = {}
-        if "*" not in disabled:
-            expanded = {
-                plugin.name: plugin.weight
-                for plugin in multi_point
-                if plugin.name not in disabled and point in (self.extends(plugin.name) or ())
-            }
-        overrides = {name: weight for name, weight in own.items() if name in expanded}
-        weighed = point in ("score", "placementScore")
-        for name, weight in {**overrides, **expanded, **own}.items():
-            yield EnabledPlugin(name, (weight or 1) if weighed else 0)
+    def expand(self, point: str) -> tuple[EnabledPlugin, ...]:
+        names = at_point(point, self.at(point), self.multi_point, self.extends)
+        if point not in WEIGHED:
+            return tuple(EnabledPlugin(name) for name in names)
+        found = weights(point, self.at(point), self.multi_point, self.extends)
+        if found is None:
+            self.refuse(f"plugins.{point}", "a negative weight makes kube-scheduler refuse the weights after it")
+            return ()
+        return tuple(EnabledPlugin(name, found[name]) for name in names)
 
     def check_counts(self, points: Mapping[str, tuple[EnabledPlugin, ...]]) -> None:
         sorting = [plugin.name for plugin in points["queueSort"]]
@@ -195,60 +150,51 @@ class _Expansion:
             self.refuse("plugins.bind", "no plugin is left that binds; enable DefaultBinder or another one")
         if len(points.get("placementGenerate", ())) > 1:
             self.refuse("plugins.placementGenerate", "at most one plugin can generate placements")
-        for index, plugin in enumerate(self.profile.plugins.score.enabled):
-            if (plugin.weight or 0) < 0:
-                self.refuse(f"plugins.score.enabled[{index}].weight", f"{plugin.weight} must not be negative")
-        if sum(plugin.weight for plugin in points["score"]) * _MAX_SCORE > _MAX_TOTAL_SCORE:
-            self.refuse("plugins.score", "the weights are so large that scores overflow")
 
-    def read_args(self, enabled: Iterable[str]) -> dict[str, PluginArgs]:
-        """The arguments of the ``enabled`` plugins, with defaults, having checked every entry of pluginConfig."""
-        found: dict[str, PluginArgs] = {}
+    def read_args(self) -> dict[str, PluginArgs]:
+        """The arguments of the enabled plugins, with defaults, having checked every entry of pluginConfig."""
+        needed = self.needed
+        reader = Arguments(self.target, self.others)
         for index, entry in enumerate(self.profile.plugin_config):
-            path = f"pluginConfig[{index}]"
-            if self.extends(entry.name) is None:
-                self.refuse(f"{path}.name", unknown(entry.name))
-                continue
-            args = self.read_one(entry.name, entry.args, f"{path}.args")
-            if args is not None:
-                found[entry.name] = args
-        for name in enabled:
-            model = self.args_model(name)
-            if model is not None and name not in found and not self.problems:
-                found[name] = model()
-        return {name: found[name] for name in enabled if name in found}
+            if entry.name in GONE:
+                self.refuse(f"pluginConfig[{index}].name", unknown(entry.name, self.target))
+            else:
+                reader.read(entry.name, entry.args, f"pluginConfig[{index}].args", entry.name in needed)
+        self.problems.extend(reader.problems)
+        if not self.problems:
+            for name in self.without_default_args(needed):
+                point = next(point for point in self.defaults.without_default_args if self.names_at(point, name))
+                message = f"{self.target} builds {name} without arguments when only {point} enables it, and refuses it"
+                self.refuse(f"plugins.{point}", f"{message}; give it an entry in pluginConfig")
+        return reader.complete(needed)
 
-    def args_model(self, name: str) -> type[PluginArgs] | None:
-        declared = self.declared.get(name)
-        return declared.args if declared else catalog.IN_TREE_ARGS.get(name)
+    def without_default_args(self, needed: Iterable[str]) -> list[str]:
+        """The plugins that upstream forgets to give their default arguments."""
+        given = {entry.name for entry in self.profile.plugin_config}
+        named = {plugin.name for plugin in self.multi_point}
+        for point in self.defaults.points:
+            if point not in self.defaults.without_default_args:
+                named.update(plugin.name for plugin in self.at(point).enabled)
+        return sorted(name for name in needed if name in catalog.IN_TREE_ARGS and name not in given | named)
 
-    def read_one(self, name: str, written: Mapping[str, Any], path: str) -> PluginArgs | None:
-        model = self.args_model(name)
-        fields = dict(written)
-        if name in self.defaults.extends:
-            self.check_header(fields, name, path)
-        if model is None:
-            if fields:
-                self.refuse(path, f"{name} takes no arguments")
-            return None
-        try:
-            return model.model_validate_json(json.dumps(without_nulls(fields)))
-        except ValidationError as error:
-            self.problems.extend(problem.below(path) for problem in explain(error, model))
-            return None
-
-    def check_header(self, fields: dict[str, Any], name: str, path: str) -> None:
-        """The apiVersion and kind that in-tree arguments may carry."""
-        for key, wanted in (("apiVersion", API_VERSION), ("kind", f"{name}Args")):
-            given = fields.pop(key, wanted)
-            if given != wanted:
-                self.refuse(f"{path}.{key}", f"{given!r} is not {wanted}")
+    def names_at(self, point: str, name: str) -> bool:
+        return any(plugin.name == name for plugin in self.at(point).enabled)
 
 
-def unknown(name: str) -> str:
+def unknown(name: str, target: Target | None = None) -> str:
     """The sentence about a plugin that does not exist, with the names that were perhaps meant."""
-    if name in _GONE:
+    if name in GONE:
         return f"{name} was removed from Kubernetes; NodeVolumeLimits does its work"
+    if target is not None and (said := _since(name)):
+        return f"{target} has no plugin {name}{said}"
+    if not name:
+        return "is required"
     near = catalog.nearest(name)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"there is no plugin {name!r}{hint}"
+
+
+def _since(name: str) -> str:
+    """When a plugin or a point appeared, as the end of a sentence; empty for what no version has."""
+    found = catalog.since(name)
+    return f"; it appeared in Kubernetes {found}" if found else ""

@@ -3,77 +3,57 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from .document import DEFAULT_SCHEDULER_NAME, Document
+from .document import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
+from .nulls import without_nulls
 from .problems import Problem, Problems, explain
+from .scalars import is_plain
+from .source import read
 
-_SCALARS = {
-    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    "bool": (
-        r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
-        list("yYnNtTfFoO"),
-    ),
-    "int": (r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)", list("-+0123456789")),
-    "float": (r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
-}
-"""The plain words that are not text to Kubernetes' YAML: no timestamps and no sixties, but y and n."""
+_GROUP, _, _VERSION = API_VERSION.partition("/")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as Kubernetes reads it, without duplicate keys."""
-
-    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - filled below, as PyYAML wants it
-
-
-class _Dumper(yaml.SafeDumper):
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     """YAML that Kubernetes reads as it was meant: text that looks like something else is quoted."""
 
-    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012 - filled below, as PyYAML wants it
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
-for _name, (_pattern, _first) in _SCALARS.items():
-    for _class in (_Loader, _Dumper):
-        _class.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), _first)
+def _text(dumper: Any, text: str) -> Any:
+    plain = text != "" and is_plain(text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
 
 
-def _bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
-    return str(loader.construct_scalar(node)).lower() in ("y", "yes", "true", "on")
+_Dumper.add_representer(str, _text)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:bool", _bool)
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        line = key_node.start_mark.line + 1
-        if not isinstance(key, str):
-            raise yaml.constructor.ConstructorError(problem=f"line {line}: the key {key!r} is not text")
-        if key in found:
-            raise yaml.constructor.ConstructorError(problem=f"line {line}: the key {key} is there already")
-        found[key] = loader.construct_object(value_node, deep=True)
-    return found
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-
-
-def load(text: str) -> Document | Problems:
+def load(text: str | bytes) -> Document | Problems:
     """Read a KubeSchedulerConfiguration from YAML or JSON. Its plugins are looked at by :func:`effective` only."""
+    found = read(text)
+    if isinstance(found, Problems):
+        return found
+    if len(found) > 1:
+        lines = " and ".join(str(source.start_line) for source in found)
+        message = f"holds {len(found)} documents, at the lines {lines}; kube-scheduler would read the first one only"
+        return Problems((Problem("", message),))
+    return document(found[0].value)
+
+
+def document(value: Any) -> Document | Problems:
+    """The document that an already parsed ``value`` is."""
+    if not isinstance(value, Mapping):
+        return Problems((Problem("", f"is not a KubeSchedulerConfiguration but {_called(value)}"),))
+    misread = _other_kind(value)
+    if misread is not None:
+        return Problems((misread,))
     try:
-        raw = yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader underneath
-    except yaml.YAMLError as error:
-        return Problems((Problem("", f"is not YAML: {_one_line(error)}"),))
-    if not isinstance(raw, dict):
-        return Problems((Problem("", "is not a KubeSchedulerConfiguration but " + type(raw).__name__),))
-    try:
-        return Document.model_validate_json(json.dumps(_with_a_profile(without_nulls(raw))))
+        return Document.model_validate_json(json.dumps(_with_a_profile(without_nulls(dict(value), Document))))
     except ValidationError as error:
         return Problems(tuple(explain(error, Document)))
 
@@ -81,16 +61,36 @@ def load(text: str) -> Document | Problems:
 def dump(document: Document) -> str:
     """Write what the document says, leaving out what it leaves out. Equal documents give equal bytes."""
     raw = document.model_dump(by_alias=True, exclude_unset=True, mode="json")
-    return yaml.dump(raw, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
+    return written(raw)
 
 
-def without_nulls(value: Any) -> Any:
-    """``value`` without the fields that are null: Kubernetes reads those as left out."""
-    if isinstance(value, dict):
-        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [without_nulls(inner) for inner in value]
-    return value
+def written(raw: Any) -> str:
+    """``raw`` as YAML that Kubernetes reads as it was meant."""
+    text: str = yaml.dump(raw, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1)
+    return text
+
+
+def _other_kind(value: Mapping[str, Any]) -> Problem | None:
+    """Why ``value`` is not even meant to be a document that can be read."""
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    if not api_version or not kind:
+        missing = "apiVersion" if not api_version else "kind"
+        wanted = API_VERSION if not api_version else "KubeSchedulerConfiguration"
+        return Problem(missing, f"is required; it should be {wanted}")
+    group, _, version = str(api_version).partition("/")
+    if group == _GROUP and version != _VERSION:
+        return Problem("apiVersion", f"{api_version} is not read any more; berth import turns it into {API_VERSION}")
+    if api_version != API_VERSION:
+        return Problem("apiVersion", f"{api_version!r} is not {API_VERSION}")
+    if kind != "KubeSchedulerConfiguration":
+        return Problem("kind", f"{kind!r} is not KubeSchedulerConfiguration")
+    return None
+
+
+def _called(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return "a list" if isinstance(value, list) else f"{json.dumps(value)[:40]}"
 
 
 def _with_a_profile(raw: dict[str, Any]) -> dict[str, Any]:
@@ -99,10 +99,3 @@ def _with_a_profile(raw: dict[str, Any]) -> dict[str, Any]:
     if isinstance(profiles, list) and len(profiles) == 1 and isinstance(profiles[0], dict):
         profiles = [{"schedulerName": DEFAULT_SCHEDULER_NAME, **profiles[0]}]
     return {**raw, "profiles": profiles}
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError):
-        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        return f"{where}{error.problem or error.context or 'unreadable'}"
-    return str(error).splitlines()[0]

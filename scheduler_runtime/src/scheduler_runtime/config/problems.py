@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -51,10 +51,14 @@ def path_of(parts: Iterable[str | int]) -> str:
     return path
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """The problems of a document that pydantic refused as a ``model``."""
+def explain(
+    error: ValidationError, model: type[BaseModel], kept: Callable[[ErrorDetails], bool] | None = None
+) -> list[Problem]:
+    """The problems of a document that pydantic refused as a ``model``; only those ``kept``, if that is given."""
     found: list[Problem] = []
     for details in error.errors(include_url=False):
+        if kept is not None and not kept(details):
+            continue
         parts = details["loc"]
         if details["type"] == "refused":
             more = details.get("ctx", {}).get("problems") or [((), details["msg"])]

@@ -1,10 +1,10 @@
 """Kubernetes 1.35."""
 
-from . import DefaultSet
+from . import DefaultSet, GatedPlugin
 
 DEFAULTS = DefaultSet(
     minor="1.35",
-    multi_point=(
+    always=(
         ("SchedulingGates", 0),
         ("PrioritySort", 0),
         ("NodeUnschedulable", 0),
@@ -19,11 +19,15 @@ DEFAULTS = DefaultSet(
         ("VolumeZone", 0),
         ("PodTopologySpread", 2),
         ("InterPodAffinity", 2),
-        ("DynamicResources", 2),
         ("DefaultPreemption", 0),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
         ("DefaultBinder", 0),
+    ),
+    gated=(
+        GatedPlugin("NodeDeclaredFeatures", "NodeDeclaredFeatures"),
+        GatedPlugin("DynamicResourceAllocation", "DynamicResources", weight=2, before="DefaultPreemption"),
+        GatedPlugin("GangScheduling", "GangScheduling"),
     ),
     extends={
         "DefaultBinder": ("bind",),

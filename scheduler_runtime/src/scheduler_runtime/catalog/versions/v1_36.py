@@ -1,13 +1,17 @@
-"""Kubernetes 1.36: NodeDeclaredFeatures is on, placements can be generated and scored."""
+"""Kubernetes 1.36: placements can be generated and scored."""
 
 from dataclasses import replace
 
-from . import v1_35
+from . import GatedPlugin, v1_35
 
 DEFAULTS = replace(
     v1_35.DEFAULTS,
     minor="1.36",
-    multi_point=(*v1_35.DEFAULTS.multi_point, ("NodeDeclaredFeatures", 0)),
+    gated=(
+        *v1_35.DEFAULTS.gated,
+        GatedPlugin("TopologyAwareWorkloadScheduling", "TopologyPlacementGenerator"),
+        GatedPlugin("TopologyAwareWorkloadScheduling", "PodGroupPodsCount", weight=1),
+    ),
     extends={
         **v1_35.DEFAULTS.extends,
         "GangScheduling": ("preEnqueue", "permit"),

@@ -2,15 +2,22 @@
 
 from dataclasses import replace
 
-from . import v1_36
+from . import GatedPlugin, v1_36
 
-_order = [entry for entry in v1_36.DEFAULTS.multi_point if entry[0] != "NodeName"]
+_order = [entry for entry in v1_36.DEFAULTS.always if entry[0] != "NodeName"]
 _order.insert(2, ("NodeName", 0))
 
 DEFAULTS = replace(
     v1_36.DEFAULTS,
     minor="1.37",
-    multi_point=tuple(_order),
+    always=tuple(_order),
+    gated=(
+        GatedPlugin("NodeDeclaredFeatures", "NodeDeclaredFeatures"),
+        GatedPlugin("InPlacePodVerticalScalingSchedulerPreemption", "DeferredPodScheduling", before="NodeResourcesFit"),
+        GatedPlugin("DynamicResourceAllocation", "DynamicResources", weight=2, before="DefaultPreemption"),
+        GatedPlugin("GenericWorkload", "GangScheduling"),
+        *v1_36.DEFAULTS.gated[-2:],
+    ),
     extends={
         **v1_36.DEFAULTS.extends,
         "DefaultPreemption": ("postFilter", "preEnqueue", "podGroupPostFilter"),
@@ -21,4 +28,5 @@ DEFAULTS = replace(
         "TaintToleration": ("preFilter", "filter", "preScore", "score"),
     },
     points=(*v1_36.DEFAULTS.points, "podGroupPostFilter"),
+    without_default_args=frozenset({"podGroupPostFilter"}),
 )

@@ -1,0 +1,88 @@
+"""The arguments of plugins: read, checked as the version would, completed with defaults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .. import catalog
+from ..catalog import Declaration, PluginArgs, Target
+from .document import API_VERSION
+from .nulls import without_nulls
+from .problems import Problem, explain
+
+_UNREAD = "NodeResourcesFit"
+"""Upstream looks these arguments over only when it builds the plugin."""
+_MEANING = frozenset({"refused", "greater_than_equal", "less_than_equal", "literal_error", "missing"})
+"""What is wrong with a value of the right type."""
+
+
+class Arguments:
+    """What a profile's plugins are given."""
+
+    def __init__(self, target: Target, others: Mapping[str, Declaration]) -> None:
+        self.target = target
+        self.others = others
+        self.found: dict[str, PluginArgs] = {}
+        self.problems: list[Problem] = []
+
+    def read(self, name: str, written: Mapping[str, Any], path: str, needed: bool) -> None:
+        """Take the arguments ``written`` at ``path`` for the plugin called ``name``.
+
+        Those of a plugin that has no arguments, or does not exist, are nobody's business here, as upstream.
+        """
+        model = self.model(name)
+        if model is None:
+            return
+        fields = dict(written)
+        if name in catalog.IN_TREE_ARGS:
+            self.check_header(fields, name, path)
+        try:
+            context = {"target": self.target}
+            text = json.dumps(without_nulls(fields, model))
+            self.found[name] = model.model_validate_json(text, context=context)
+        except ValidationError as error:
+            unread = name == _UNREAD and not needed
+            kept = _of_type if unread else None
+            self.problems.extend(problem.below(path) for problem in explain(error, model, kept))
+
+    def complete(self, names: Iterable[str]) -> dict[str, PluginArgs]:
+        """The arguments of the plugins called ``names``, those that were not written with their defaults."""
+        complete: dict[str, PluginArgs] = {}
+        for name in sorted(names):
+            model = self.model(name)
+            if model is None or self.problems:
+                continue
+            args = self.found.get(name) or model.model_validate({}, context={"target": self.target})
+            complete[name] = catalog.with_gated_defaults(args, self.target)
+        return complete
+
+    def model(self, name: str) -> type[PluginArgs] | None:
+        """The model of a plugin's arguments; None when it takes none or is not known."""
+        if name in catalog.IN_TREE_ARGS:
+            return catalog.IN_TREE_ARGS[name]
+        declared = self.others.get(name) or catalog.find(name)
+        return declared.args if declared else None
+
+    def check_header(self, fields: dict[str, Any], name: str, path: str) -> None:
+        """The apiVersion and kind that in-tree arguments may carry."""
+        for key, wanted in (("apiVersion", API_VERSION), ("kind", f"{name}Args")):
+            given = fields.pop(key, None)
+            if given not in (None, "", wanted):
+                self.problems.append(Problem(f"{path}.{key}", f"{given!r} is not {wanted}"))
+
+
+def _of_type(details: ErrorDetails) -> bool:
+    """Whether a value does not even have the type of its field, which upstream sees when it reads the document."""
+    given = details["input"]
+    match details["type"]:
+        case "literal_error":
+            return not isinstance(given, str)
+        case "greater_than_equal" | "less_than_equal":
+            bound = 2**63 if details["loc"][-1] == "weight" else 2**31
+            return not -bound <= given < bound
+    return details["type"] not in _MEANING

@@ -1,0 +1,161 @@
+"""A file into its documents, as Kubernetes reads them, with the line on which everything stands.
+
+    text ──► YAML events ──► values and places       (what begins with ``{`` is JSON, as it is to Kubernetes)
+
+The work is bounded: large files, deep nesting and aliases that expand without end are refused, not tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from .composing import Composer, Place
+from .problems import Problem, Problems
+
+MAX_BYTES = 1024 * 1024
+"""A ConfigMap holds no more, and the scheduler's document lives in one."""
+_ALLOW = re.compile(r"(?:^|\s)#\s*berth:\s*allow\s+([A-Za-z0-9, \t]+)")
+_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_SPACE = " \t\n\v\f\r\x85\xa0"
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document of a file."""
+
+    value: Any
+    """What it says, as JSON would: mappings, lists, text, numbers, booleans and None."""
+    name: str = ""
+    """The file it came from, for messages."""
+    start_line: int = 1
+    allowed: frozenset[str] = frozenset()
+    """The codes of findings that a comment ``# berth: allow CODE, CODE`` anywhere in it accepts."""
+    place: Place | None = None
+
+    def line(self, path: str) -> int | None:
+        """The line of ``profiles[0].plugins``, or of the nearest thing above it that is there; None if unknown."""
+        place = self.place
+        for index, key in _PART.findall(path):
+            below = place.below if place is not None else None
+            if isinstance(below, Mapping) and key in below:
+                place = below[key]
+            elif isinstance(below, Sequence) and index and int(index) < len(below):
+                place = below[int(index)]
+            else:
+                break
+        return place.line if place is not None else None
+
+
+def read(text: str | bytes, name: str = "") -> tuple[Source, ...] | Problems:
+    """The documents of a file, at least one. What cannot be read is told with its line."""
+    size = len(text)
+    if size > MAX_BYTES:
+        return _refused(f"is {size:,} bytes long; a document has at most {MAX_BYTES:,}, as a ConfigMap does")
+    decoded = _decoded(text)
+    if isinstance(decoded, Problems):
+        return decoded
+    if decoded.lstrip(_SPACE).startswith("{"):
+        return _read_json(decoded, name)
+    return _read_yaml(decoded, name)
+
+
+def _refused(message: str) -> Problems:
+    return Problems((Problem("", message),))
+
+
+def _decoded(text: str | bytes) -> str | Problems:
+    if isinstance(text, str):
+        return _LONE.sub("\ufffd", text)
+    encoding = "utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    try:
+        return text.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        return _refused(f"is not text: line {line}: the byte {text[error.start]:#04x} is not UTF-8")
+
+
+def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
+    composer = Composer(text)
+    found: list[Source] = []
+    try:
+        composed = list(composer.documents())
+    except yaml.YAMLError as error:
+        return _refused(f"is not YAML: {_one_line(error)}")
+    if composer.problems:
+        return Problems(tuple(composer.problems))
+    lines = text.splitlines()
+    for index, (start, value, place) in enumerate(composed):
+        end = composed[index + 1][0] if index + 1 < len(composed) else len(lines)
+        if value is None:
+            continue
+        said = lines[start if index else 0 : end]
+        found.append(Source(value, name, start + 1, _allowed(said), place))
+    return tuple(found) or _refused("is empty; it should hold a KubeSchedulerConfiguration")
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        return f"{where}{error.problem or error.context or 'unreadable'}"
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"the character {error.character!r} at position {error.position} is not allowed"
+    return " ".join(str(error).split())
+
+
+def _allowed(lines: Sequence[str]) -> frozenset[str]:
+    return frozenset(
+        code for line in lines for codes in _ALLOW.findall(line) for code in re.split(r"[,\s]+", codes)
+    ) - {""}
+
+
+def _read_json(text: str, name: str) -> tuple[Source, ...] | Problems:
+    repeated: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                repeated.append(key)
+            found[key] = value
+        return found
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
+        return _refused(f"begins with '{{' and is therefore read as JSON, which it is not: {where}")
+    if repeated:
+        return Problems(tuple(Problem("", f"the key {key} is there twice") for key in repeated))
+    return (Source(_whole(value), name, 1, frozenset(), _place_in_json(text)),)
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not a number that a document can hold")
+
+
+def _whole(value: Any) -> Any:
+    """``value`` without halves of characters, which no encoding can write."""
+    if isinstance(value, str):
+        return _LONE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_whole(key): _whole(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_whole(inner) for inner in value]
+    return value
+
+
+def _place_in_json(text: str) -> Place | None:
+    """Where things stand: JSON is YAML but for a few corners, in which the lines stay unknown."""
+    try:
+        composed: Iterator[tuple[int, Any, Place]] = Composer(text).documents()
+        return next(composed)[2]
+    except yaml.YAMLError:
+        return None

@@ -1,0 +1,112 @@
+"""A whole document and a version: every profile expanded, and what its profiles must have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..catalog import Declaration, Target
+from .document import Document, Profile
+from .expansion import EffectiveProfile, effective
+from .loading import document
+from .nulls import without_nulls
+from .problems import Problem, Problems
+
+__all__ = ["effective_profiles", "ignored_resources", "problems"]
+
+_FIT = "NodeResourcesFit"
+
+
+def effective_profiles(
+    whole: Document,
+    target: Target,
+    others: Mapping[str, Declaration] = MappingProxyType({}),
+) -> tuple[EffectiveProfile, ...] | Problems:
+    """Expand every profile of ``whole`` as the kube-scheduler that is the ``target`` would."""
+    found: list[EffectiveProfile] = []
+    problems: list[Problem] = []
+    ignored = ignored_resources(whole)
+    for index, profile in enumerate(whole.profiles):
+        match effective(profile, target, others):
+            case Problems() as own:
+                problems.extend(problem.below(f"profiles[{index}]") for problem in own)
+            case EffectiveProfile() as expanded:
+                found.append(expanded)
+                if ignored and not _has_fit(profile, expanded):
+                    path = f"profiles[{index}].pluginConfig"
+                    message = f"an extender's ignoredByScheduler is told to {_FIT}, which this profile does not have"
+                    problems.append(Problem(path, message))
+    problems.extend(_written_differently(whole.profiles))
+    if not problems:
+        problems.extend(_sorted_differently(whole.profiles, found))
+    return Problems(tuple(problems)) if problems else tuple(found)
+
+
+def problems(
+    value: Any,
+    target: Target,
+    others: Mapping[str, Declaration] = MappingProxyType({}),
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with an already parsed ``value``, of which as much as possible is looked at."""
+    read = document(value)
+    if isinstance(read, Document):
+        found = effective_profiles(read, target, others)
+        return found.problems if isinstance(found, Problems) else ()
+    said = list(read)
+    profiles = value.get("profiles") if isinstance(value, Mapping) else None
+    for index, each in enumerate(profiles if isinstance(profiles, list) else ()):
+        with contextlib.suppress(ValidationError):  # then it is among the document's problems
+            profile = Profile.model_validate_json(json.dumps(without_nulls(each or {}, Profile)))
+            expanded = effective(profile, target, others)
+            if isinstance(expanded, Problems):
+                said.extend(problem.below(f"profiles[{index}]") for problem in expanded)
+    return tuple(said)
+
+
+def ignored_resources(whole: Document) -> tuple[str, ...]:
+    """The resources that an extender looks after alone."""
+    return tuple(
+        resource.name
+        for extender in whole.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+
+
+def _has_fit(profile: Profile, expanded: EffectiveProfile) -> bool:
+    return _FIT in expanded.args or any(entry.name == _FIT for entry in profile.plugin_config)
+
+
+def _written_differently(profiles: Iterable[Profile]) -> Iterator[Problem]:
+    """All profiles must say the same about queueSort, to the letter."""
+    first, *rest = (profile.plugins.queue_sort for profile in profiles)
+    if len(first.enabled) > 1:
+        yield Problem("profiles[0].plugins.queueSort.enabled", f"{len(first.enabled)} plugins cannot sort one queue")
+    said = _said(first)
+    for index, other in enumerate(rest, start=1):
+        if _said(other) != said:
+            message = "must say the same as in profiles[0]: all profiles of a process share one queue"
+            yield Problem(f"profiles[{index}].plugins.queueSort", message)
+
+
+def _said(queue_sort: Any) -> tuple[Any, ...]:
+    enabled = tuple((plugin.name, plugin.weight or 0) for plugin in queue_sort.enabled)
+    return enabled, tuple(plugin.name for plugin in queue_sort.disabled)
+
+
+def _sorted_differently(profiles: tuple[Profile, ...], found: list[EffectiveProfile]) -> Iterator[Problem]:
+    def sorting(index: int) -> tuple[str, Any]:
+        name = found[index].points["queueSort"][0].name
+        written = next((entry for entry in profiles[index].plugin_config if entry.name == name), None)
+        return name, written.args if written and "args" in written.model_fields_set else None
+
+    for index in range(1, len(found)):
+        if sorting(index) != sorting(0):
+            message = f"{sorting(index)[0]} sorts here, {sorting(0)[0]} in profiles[0]; "
+            message += "all profiles of a process share one queue and must sort it alike, arguments included"
+            yield Problem(f"profiles[{index}].plugins.queueSort", message)
