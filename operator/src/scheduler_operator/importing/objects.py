@@ -59,7 +59,7 @@ _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "/clientConnection/contentType": "application/vnd.kubernetes.protobuf",
     }
 )
-_UNSET_DURATIONS = ("0", "0s")
+_UNSET_DURATIONS = ("", "0", "0s")
 _EXTENDERS = (
     "the extenders are asked for every profile, as one process asked them; engine is KubeScheduler, because Berth's "
     "own scheduler asks none yet"
@@ -123,11 +123,9 @@ def _scheduler(given: Object) -> Object:
 
 
 def _differing(given: Any, default: Any) -> Any:
-    if not isinstance(given, dict):
-        return None if given in (default, "", [], *_UNSET_DURATIONS) else given
-    usual = default or {}
-    found = {key: value for key, value in given.items() if _differing(value, usual.get(key)) is not None}
-    return found or None
+    if isinstance(given, dict) and isinstance(default, dict):
+        return {key: value for key, value in given.items() if value not in (default[key], *_UNSET_DURATIONS)} or None
+    return None if given == default else given
 
 
 def _overrides(process: Process) -> list[Object]:
