@@ -1,0 +1,73 @@
+"""The real kube-scheduler, asked what it makes of a document."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+import devcluster
+
+_NO_GATES: Mapping[str, bool] = MappingProxyType({})
+_PLUGINS = re.compile(r"the scheduler starts to work with those plugins\" Plugins=(\{.*\})")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What it said."""
+
+    document: dict[str, Any] | None
+    """The document with all its defaults; None when it was refused."""
+    refusal: str
+    log: str
+
+    @property
+    def plugins(self) -> list[dict[str, list[tuple[str, int]]]]:
+        """The plugins of each profile at each point, in order, with weights; logged at -v 2."""
+        return [
+            {
+                point[0].lower() + point[1:]: [(plugin["Name"], plugin["Weight"]) for plugin in found["Enabled"] or ()]
+                for point, found in json.loads(logged).items()
+            }
+            for logged in _PLUGINS.findall(self.log)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class KubeScheduler:
+    """The kube-scheduler of one minor version. It reads, checks, builds its plugins, prints, and ends."""
+
+    binary: Path
+
+    @classmethod
+    def of(cls, minor: str) -> KubeScheduler:
+        """The one of ``minor``, built when it is not there yet."""
+        return cls(devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"])
+
+    def ask(self, text: str | bytes, gates: Mapping[str, bool] = _NO_GATES, verbosity: int = 0) -> Answer:
+        """Whether it takes the document ``text``."""
+        with tempfile.TemporaryDirectory() as directory:
+            source, target = Path(directory, "config.yaml"), Path(directory, "written.yaml")
+            source.write_bytes(text.encode() if isinstance(text, str) else text)
+            flags = ["--master=http://127.0.0.1:1", "--secure-port=0", f"-v={verbosity}"]
+            flags += [f"--config={source}", f"--write-config-to={target}"]
+            if gates:
+                flags.append("--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items()))
+            run = subprocess.run([self.binary, *flags], capture_output=True, text=True, timeout=60, check=False)
+            written = yaml.safe_load(target.read_text()) if target.exists() else None
+        said = "" if written is not None else (run.stderr.strip() or "nothing").splitlines()[-1]
+        return Answer(written, said, run.stderr)
+
+    def ask_all(self, texts: Iterable[str | bytes]) -> list[Answer]:
+        """The answers to many, two at a time."""
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(self.ask, texts))
