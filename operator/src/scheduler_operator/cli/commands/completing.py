@@ -1,0 +1,28 @@
+"""``berth completion``: what a shell needs to complete commands, options, files and plugin names."""
+
+import click
+
+from scheduler_operator.cli.answers import Answer
+
+
+@click.command("completion", short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(context: click.Context, shell: str) -> Answer:
+    """Print the script that completes berth in SHELL.
+
+    'kubectl berth' is completed by kubectl itself, once kubectl's own completion is set up.
+
+    \b
+    To have it in every shell
+      bash  echo 'eval "$(berth completion bash)"' >> ~/.bashrc
+      zsh   echo 'eval "$(berth completion zsh)"' >> ~/.zshrc
+      fish  berth completion fish > ~/.config/fish/completions/berth.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise TypeError(f"click completes no {shell}")
+    program = context.find_root()
+    return Answer(found(program.command, {}, "berth", "_BERTH_COMPLETE").source())

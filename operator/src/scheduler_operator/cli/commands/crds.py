@@ -1,0 +1,18 @@
+"""``berth crds``: the definitions of the two kinds."""
+
+import click
+
+from scheduler_operator.cli.answers import Answer
+
+
+@click.command("crds", short_help="Print the CustomResourceDefinitions.")
+def command() -> Answer:
+    """Print the CustomResourceDefinitions of SchedulerProfile and PluginConfig, as this version needs them.
+
+    \b
+    Example
+      berth crds | kubectl apply --server-side -f -
+    """
+    from scheduler_operator import crds
+
+    return Answer("---\n".join(crds.texts().values()))

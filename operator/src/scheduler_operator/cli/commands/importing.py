@@ -1,0 +1,73 @@
+"""``berth import``: profiles from the configurations of other schedulers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scheduler_operator.cli import parameters
+from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status, or_refuse
+from scheduler_operator.cli.console import Console
+
+if TYPE_CHECKING:
+    from scheduler_operator.importing import Imported, Remark
+    from scheduler_runtime.config import Source
+
+
+@click.command("import", short_help="Turn another scheduler's configuration into profiles.")
+@parameters.files()
+@click.option("--name", default="", metavar="NAME", help="Name of the profile, where the input has none.")
+@parameters.output("yaml", "json")
+@click.pass_obj
+def command(console: Console, files: tuple[str, ...], name: str, form: str) -> Answer:
+    """Turn the configuration of a scheduler into SchedulerProfiles and PluginConfigs.
+
+    FILE holds a KubeSchedulerConfiguration of any version, a legacy Policy, a ConfigMap with one of them, the
+    manifest of a kube-scheduler (static Pod, Deployment, DaemonSet), an OpenShift Scheduler, or a scheduler
+    configuration of AKS. Files that belong together, such as a Deployment and its ConfigMap, are named together.
+
+    What cannot be carried over is never dropped: it is told on standard error, and the command ends with 1.
+
+    \b
+    Examples
+      berth import kube-scheduler.yaml > profiles.yaml
+      berth import policy.cfg --name legacy
+      kubectl get deployment,configmap -n sched -o yaml | berth import -
+    """
+    from scheduler_operator.cli.reading import read
+    from scheduler_operator.cli.sorting import called
+    from scheduler_operator.importing import import_all
+    from scheduler_runtime.config import Problems
+
+    reading = read(files, console)
+    or_refuse(reading.refusals)
+    or_refuse(
+        Refusal(source.name, f"is {called(source.value)}; expected is an object of Kubernetes", line=source.start_line)
+        for source in reading.sources
+        if not isinstance(source.value, dict)
+    )
+    outcome = import_all([source.value for source in reading.sources], name)
+    if isinstance(outcome, Problems):
+        raise RefusedError(*(_placed(problem, reading.sources) for problem in outcome))
+    remarks = tuple(str(_placed(remark, reading.sources)) for remark in outcome.remarks)
+    return Answer(_written(outcome, form), remarks, Status.FINDINGS if remarks else Status.FINE)
+
+
+def _placed(told: Any, sources: Sequence["Source"]) -> Refusal:
+    """Something told of the input, at its place. Only of a lone document is it clear which one is meant."""
+    if len(sources) == 1:
+        return Refusal(sources[0].name, told.message, told.path, sources[0].line(told.path))
+    return Refusal(", ".join(dict.fromkeys(source.name for source in sources)), told.message, told.path)
+
+
+def _written(outcome: "Imported", form: str) -> str:
+    from scheduler_operator.cli import forms
+
+    if form == "yaml":
+        return forms.documents(outcome.objects, form)
+    remarks = [_remark(remark) for remark in outcome.remarks]
+    return forms.document({"objects": list(outcome.objects), "remarks": remarks}, form)
+
+
+def _remark(remark: "Remark") -> dict[str, str]:
+    return {"path": remark.path, "message": remark.message}

@@ -1,0 +1,173 @@
+"""``berth plugins``: the catalogue."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scheduler_operator.cli import parameters
+from scheduler_operator.cli.answers import Answer, Refusal, RefusedError
+
+if TYPE_CHECKING:
+    from scheduler_operator.cli.plugin_facts import Argument, PluginFacts
+
+_WIDTH = 100
+
+
+@click.command("plugins", short_help="Show the plugins there are, or one of them.")
+@click.argument("name", required=False, type=parameters.PluginParameter())
+@parameters.output("table", "yaml", "json")
+def command(name: str | None, form: str) -> Answer:
+    """Show the plugins there are; with NAME, everything about one of them.
+
+    That is what it does, the versions and extension points it has, its default weight, its arguments with their
+    defaults, and, where berth's own scheduler has it, its hooks, permissions and events.
+
+    \b
+    Examples
+      berth plugins
+      berth plugins NodeResourcesFit
+      berth plugins -o json | jq -r '.[] | select(.berth) | .name'
+    """
+    from scheduler_operator.cli import forms
+    from scheduler_operator.cli.plugin_facts import every_plugin
+
+    every = every_plugin()
+    if name is None:
+        text = _overview(every.values()) if form == "table" else ""
+        return Answer(text or forms.document([_value(each) for each in every.values()], form))
+    if name not in every:
+        from scheduler_runtime.config import unknown
+
+        raise RefusedError(Refusal(name, unknown(name)))
+    return Answer(_page(every[name]) if form == "table" else forms.document(_value(every[name]), form))
+
+
+def _overview(every: Iterable["PluginFacts"]) -> str:
+    from scheduler_operator.cli.tables import table
+
+    rows = [
+        (facts.name, _versions(list(facts.points)), _weight(facts), "yes" if facts.declaration else "-", facts.summary)
+        for facts in every
+    ]
+    return table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "WHAT IT DOES"), rows)
+
+
+def _versions(minors: list[str]) -> str:
+    from scheduler_operator.cli.plugin_facts import every_minor
+
+    if not minors:
+        return "-"
+    if minors[-1] == every_minor()[-1]:
+        return f"{minors[0]}+" if minors[0] != every_minor()[0] else "all"
+    return f"{minors[0]} to {minors[-1]}"
+
+
+def _weight(facts: "PluginFacts") -> str:
+    """Whether it runs by default in the newest version, and how much it counts there."""
+    minors = list(facts.points)
+    if not minors or minors[-1] not in facts.default_weights:
+        return "off"
+    weight = facts.default_weights[minors[-1]]
+    return f"weight {weight}" if weight else "on"
+
+
+def _page(facts: "PluginFacts") -> str:
+    return "\n".join(section for section in _sections(facts) if section)
+
+
+def _sections(facts: "PluginFacts") -> Iterator[str]:
+    from scheduler_operator.cli.tables import table
+
+    yield f"{facts.name}\n{facts.summary}\n"
+    yield table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), list(_by_version(facts)))
+    if facts.arguments:
+        yield "".join(_argument(argument) for argument in facts.arguments)
+    else:
+        yield "It takes no arguments.\n"
+    yield _of_berth(facts)
+
+
+def _by_version(facts: "PluginFacts") -> Iterator[tuple[str, ...]]:
+    for minor, points in facts.points.items():
+        weight = facts.default_weights.get(minor)
+        shown = "off" if weight is None else f"weight {weight}" if weight else "on"
+        yield minor, shown, ", ".join(points)
+
+
+def _argument(argument: "Argument") -> str:
+    from scheduler_operator.cli.forms import inline
+
+    default = "" if argument.default in (None, [], "") else f", default {inline(_said(argument.default))}"
+    kind = f"{argument.type}{', required' if argument.required else default}"
+    indent = "  " * (argument.path.count(".") + 1)
+    title = textwrap.fill(
+        f"{argument.path.rpartition('.')[2]}: {kind}", _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "
+    )
+    text = textwrap.fill(argument.text, _WIDTH, initial_indent=f"{indent}  ", subsequent_indent=f"{indent}  ")
+    return "".join(f"{each}\n" for each in (title, text) if each)
+
+
+def _said(value: Any) -> Any:
+    """``value`` without what it leaves out."""
+    if isinstance(value, dict):
+        return {key: _said(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _of_berth(facts: "PluginFacts") -> str:
+    from scheduler_operator.cli.plugin_facts import events_of
+
+    declared = facts.declaration
+    if declared is None:
+        return "Berth's own scheduler does not have it yet; engine: KubeScheduler does.\n"
+    lines = [f"hooks        {', '.join(declared.hooks)}"]
+    lines += [f"permission   {rule}" for rule in map(_rule, facts.rules)]
+    lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in events_of(declared)]
+    return "In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def _rule(rule: Any) -> str:
+    resources = ", ".join(
+        f"{resource}.{group}" if group else resource for group in rule.api_groups for resource in rule.resources
+    )
+    return f"{', '.join(rule.verbs)} {resources}"
+
+
+def _value(facts: "PluginFacts") -> dict[str, Any]:
+    from scheduler_operator.cli.plugin_facts import events_of
+
+    declared = facts.declaration
+    return {
+        "name": facts.name,
+        "summary": facts.summary,
+        "berth": declared is not None,
+        "points": {minor: list(points) for minor, points in facts.points.items()},
+        "defaultIn": dict(facts.default_weights),
+        "arguments": [_argument_value(argument) for argument in facts.arguments],
+        "hooks": list(declared.hooks) if declared else [],
+        "rules": [_rule_value(rule) for rule in facts.rules],
+        "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)] if declared else [],
+    }
+
+
+def _argument_value(argument: "Argument") -> dict[str, Any]:
+    default = {} if argument.default is None else {"default": argument.default}
+    return {
+        "path": argument.path,
+        "type": argument.type,
+        "required": argument.required,
+        **default,
+        "text": argument.text,
+    }
+
+
+def _rule_value(rule: Any) -> dict[str, Any]:
+    fields = {
+        "apiGroups": rule.api_groups,
+        "resources": rule.resources,
+        "resourceNames": rule.resource_names,
+        "verbs": rule.verbs,
+    }
+    return {name: list(values) for name, values in fields.items() if values}

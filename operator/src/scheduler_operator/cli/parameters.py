@@ -1,0 +1,114 @@
+"""The options that several commands share, and how their values are read and completed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from scheduler_operator.cli.answers import Refusal, or_refuse
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from scheduler_runtime.catalog import Target
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+DEFAULT_KUBERNETES = "1.36"
+
+
+class KubernetesParameter(click.ParamType[str]):
+    """A Kubernetes version that this release knows, or a newer one."""
+
+    name = "version"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from scheduler_operator import kubernetes_versions
+        from scheduler_runtime.catalog import Version
+
+        try:
+            version = Version.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if kubernetes_versions.is_too_old(version):
+            self.fail(f"{value} is older than this release knows; it knows {kubernetes_versions.RANGE}", param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        from click.shell_completion import CompletionItem
+
+        from scheduler_operator.cli.plugin_facts import every_minor
+
+        return [CompletionItem(minor) for minor in every_minor() if minor.startswith(incomplete)]
+
+
+class GatesParameter(click.ParamType[Mapping[str, bool]]):
+    """Feature gates as kube-scheduler's flag takes them: ``A=true,B=false``."""
+
+    name = "gates"
+
+    def convert(
+        self, value: str | Mapping[str, bool], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Mapping[str, bool]:
+        if not isinstance(value, str):
+            return value
+        return dict(self._pairs(value, param, ctx))
+
+    def _pairs(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Iterator[tuple[str, bool]]:
+        for pair in filter(None, map(str.strip, text.split(","))):
+            gate, equals, wanted = pair.partition("=")
+            if not equals or wanted.lower() not in ("true", "false"):
+                self.fail(f"{pair!r} sets no feature gate; write Name=true or Name=false", param, ctx)
+            yield gate.strip(), wanted.lower() == "true"
+
+
+class PluginParameter(click.ParamType[str]):
+    """The name of a plugin."""
+
+    name = "plugin"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        from click.shell_completion import CompletionItem
+
+        from scheduler_operator.cli.plugin_facts import every_plugin
+
+        return [CompletionItem(name) for name in every_plugin() if name.lower().startswith(incomplete.lower())]
+
+
+def files(metavar: str = "FILE...") -> Callable[[Command], Command]:
+    """The files to read, completed by the shell."""
+    return click.argument("files", metavar=metavar, nargs=-1, required=True, type=click.Path(allow_dash=True))
+
+
+def target_options(command: Command) -> Command:
+    """Which kube-scheduler is meant; :func:`target` puts the two together."""
+    gates = click.option(
+        "--feature-gates", type=GatesParameter(), default={}, metavar="GATES",
+        help="Such as A=true,B=false; the others have their defaults.",
+    )  # fmt: skip
+    version = click.option(
+        "--kubernetes", type=KubernetesParameter(), default=DEFAULT_KUBERNETES, show_default=True, metavar="VERSION",
+        help="The version to follow, where a profile names none.",
+    )  # fmt: skip
+    return version(gates(command))
+
+
+def target(kubernetes: str, feature_gates: Mapping[str, bool]) -> "Target":
+    """The kube-scheduler that the options name, whose gates it has to know."""
+    from scheduler_runtime import catalog
+
+    found = catalog.Target.parse(kubernetes, feature_gates)
+    or_refuse(Refusal("--feature-gates", str(problem)) for problem in catalog.gate_problems(found))
+    return found
+
+
+def output(*forms: str) -> Callable[[Command], Command]:
+    """How to write the answer; the first of ``forms`` when nothing is said."""
+    first, *others = forms
+    return click.option(
+        "-o", "--output", "form", type=click.Choice(forms), default=first, metavar="FORM",
+        help=f"{first} (default), {' or '.join(filter(None, (', '.join(others[:-1]), others[-1])))}.",
+    )  # fmt: skip

@@ -1,0 +1,144 @@
+"""What the catalogue knows of each plugin, put together for people."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Action, Declaration, Rule, Target, Version
+from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
+from scheduler_runtime.catalog.target import KNOWN
+
+
+@dataclass(frozen=True)
+class PluginFacts:
+    """One plugin: where it is, and what is known of it."""
+
+    name: str
+    points: Mapping[str, tuple[str, ...]]
+    """Its extension points in each minor version that has it."""
+
+    @property
+    def summary(self) -> str:
+        return SUMMARIES.get(self.name, "")
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """What berth's own implementation declares; None while there is none."""
+        return catalog.find(self.name)
+
+    @cached_property
+    def default_weights(self) -> Mapping[str, int]:
+        """The minor versions that enable it by default, with the weight it has there, 0 where none counts."""
+        found = {minor: default_weights(minor) for minor in self.points}
+        return {minor: weights[self.name] for minor, weights in found.items() if self.name in weights}
+
+    @property
+    def arguments(self) -> tuple["Argument", ...]:
+        model = catalog.IN_TREE_ARGS.get(self.name)
+        return tuple(arguments(model, ARGUMENTS.get(self.name, {}))) if model else ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What its scheduler may do beside what every scheduler may, with default arguments."""
+        found = self.declaration
+        return found.rules_for(found.args() if found.args else None) if found else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One field of a plugin's arguments."""
+
+    path: str
+    type: str
+    default: Any
+    required: bool
+    text: str
+
+
+def every_minor() -> list[str]:
+    """The minor versions that this release follows, the oldest first."""
+    return list(KNOWN)
+
+
+@cache
+def default_weights(minor: str) -> Mapping[str, int]:
+    """The plugins that run by default, with their weights at score or, where they have none, 0."""
+    found = config.effective(config.Profile(), Target.parse(minor))
+    if isinstance(found, config.Problems):
+        raise TypeError(f"the defaults of {minor} are refused: {found}")
+    running = [plugin for plugins in found.points.values() for plugin in plugins]
+    return {name: max(plugin.weight for plugin in running if plugin.name == name) for name in found.names}
+
+
+def every_plugin() -> Mapping[str, PluginFacts]:
+    """Every plugin of every version, by name."""
+    points: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in sorted(catalog.in_tree())}
+    for minor in every_minor():
+        for name, extended in catalog.defaults(Version.parse(minor)).extends.items():
+            points.setdefault(name, {})[minor] = extended
+    return {name: PluginFacts(name, points[name]) for name in sorted(points)}
+
+
+def arguments(model: type[BaseModel], texts: Mapping[str, str]) -> Iterator[Argument]:
+    """Every field below ``model``, outer ones first."""
+    schema = model.model_json_schema(by_alias=True)
+    return _fields(schema, schema.get("$defs", {}), "", texts)
+
+
+def _fields(
+    node: Mapping[str, Any], definitions: Mapping[str, Any], prefix: str, texts: Mapping[str, str]
+) -> Iterator[Argument]:
+    for name, written in node.get("properties", {}).items():
+        inner, path = _resolved(written, definitions), f"{prefix}{name}"
+        required = name in node.get("required", ())
+        yield Argument(path, _type(inner, definitions), written.get("default"), required, texts.get(path, ""))
+        if inner.get("type") == "array":
+            yield from _fields(_resolved(inner.get("items", {}), definitions), definitions, f"{path}[].", texts)
+        else:
+            yield from _fields(inner, definitions, f"{path}.", texts)
+
+
+def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without references, and without the null that stands for a field left out."""
+    if "anyOf" in node:
+        node = next(each for each in node["anyOf"] if each != {"type": "null"})
+    return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+
+def _type(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    match node:
+        case {"enum": values}:
+            return " | ".join(map(str, values))
+        case {"type": "array", "items": items}:
+            return f"list of {_plural(_type(_resolved(items, definitions), definitions))}"
+        case {"type": "integer"}:
+            return "whole number"
+        case {"type": "string"}:
+            return "text"
+        case {"type": "boolean"}:
+            return "true or false"
+        case {"type": "object"}:
+            return "fields"
+    return str(node.get("type", "anything"))
+
+
+def _plural(name: str) -> str:
+    return {"whole number": "whole numbers", "text": "texts"}.get(name, name)
+
+
+def events_of(declaration: Declaration) -> Iterator[tuple[str, list[str]]]:
+    """The changes that may help a pod that the plugin rejected: a kind, and what happens to it."""
+    for event in declaration.events:
+        yield event.resource, [_action_name(action) for action in Action if action in event.actions and _is_one(action)]
+
+
+def _is_one(action: Action) -> bool:
+    return action.value.bit_count() == 1
+
+
+def _action_name(action: Action) -> str:
+    return "".join(word.capitalize() for word in str(action.name).split("_"))

@@ -1,0 +1,150 @@
+"""What was read, as scheduler processes: profiles rendered, documents as they stand."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
+from scheduler_operator.cli.console import Console
+from scheduler_operator.cli.reading import read, refusal
+from scheduler_operator.cli.sorting import Sorted, sort
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problems, Source
+from scheduler_runtime.config.provenance import Origin, origins
+
+if TYPE_CHECKING:
+    from scheduler_operator.cli.profiles import Outcome
+
+NAMESPACE = "berth-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A profile of a process, and where its author wrote it."""
+
+    source: Source
+    prefix: str
+    """The path below which its plugins stand: ``spec``, or ``profiles[0]`` and so on."""
+    effective: EffectiveProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What one scheduler process runs by."""
+
+    target: Target
+    document: Document
+    text: str
+    """The document as YAML."""
+    parts: tuple[Part, ...]
+    findings: tuple[tuple[Source, Finding], ...]
+    """What the linter says, and in which of the documents that were read."""
+    others: Mapping[str, Declaration] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What to call it where there are several."""
+        return ", ".join(part.effective.scheduler_name for part in self.parts)
+
+    def written(self) -> dict[str, Any]:
+        """The document as a value: what it says, without what it leaves out."""
+        return self.document.model_dump(by_alias=True, exclude_unset=True, mode="json")
+
+    def defaulted(self) -> dict[str, Any]:
+        """The document as kube-scheduler reads it, every default written out."""
+        return config.defaulted(self.document, self.target, self.others)
+
+    def explained(self) -> "Iterator[Explained]":
+        """Each of the profiles with why its plugins run."""
+        for written, part in zip(self.document.profiles, self.parts, strict=True):
+            yield Explained(self, part, origins(written, part.effective, self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A profile of a process, and why each of its plugins runs."""
+
+    process: Process
+    part: Part
+    origins: Mapping[str, tuple[Origin, ...]]
+
+    def why(self, origin: Origin) -> str:
+        """Why, with paths as the author wrote them."""
+        return origin.sentence(self.process.target, self.part.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What could be made of the input, and what is wrong with the rest."""
+
+    found: tuple[Process, ...]
+    refusals: tuple[Refusal, ...]
+
+
+def read_sorted(files: Iterable[str], console: Console) -> Sorted:
+    """What ``files`` hold, provided that all of it can be read and is of our kinds."""
+    reading = read(files, console)
+    or_refuse(reading.refusals)
+    found = sort(reading.sources)
+    or_refuse(found.refusals)
+    return found
+
+
+def all_processes(given: Sorted, target: Target, namespace: str = NAMESPACE) -> tuple[Process, ...]:
+    """Every process that profiles and documents ask for: at least one, and nothing refused."""
+    found = processes(given, target, namespace)
+    or_refuse(found.refusals)
+    if not found.found:
+        names = ", ".join(dict.fromkeys(source.name for source in given.plugin_configs))
+        raise RefusedError(Refusal(names, "holds PluginConfigs only; name the file of a profile too"))
+    return found.found
+
+
+def processes(given: Sorted, target: Target, namespace: str = NAMESPACE) -> Processes:
+    """The processes that profiles and documents ask for, each for its own version or for ``target``."""
+    refusals = list(given.refusals)
+    found: list[Process] = []
+    for outcome in (*_of_profiles(given, target, namespace), *_of_documents(given, target, namespace)):
+        if isinstance(outcome, Process):
+            found.append(outcome)
+        else:
+            refusals.extend(outcome)
+    return Processes(tuple(found), tuple(dict.fromkeys(refusals)))
+
+
+def _of_profiles(given: Sorted, target: Target, namespace: str) -> "Iterator[Outcome]":
+    if given.profiles or given.plugin_configs:
+        from scheduler_operator.cli import profiles  # the operator's models, which plain documents do not need
+
+        yield from profiles.processes(given, target, namespace)
+
+
+def _of_documents(given: Sorted, target: Target, namespace: str) -> "Iterator[Outcome]":
+    others: Mapping[str, Declaration] = {}
+    if given.documents and given.plugin_configs:
+        from scheduler_operator.cli import profiles
+
+        others = profiles.declared_plugins(given, namespace)
+    for source in given.documents:
+        outcome = _read(source, target, others)
+        yield [refusal(source, problem) for problem in outcome] if isinstance(outcome, Problems) else outcome
+
+
+def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> Process | Problems:
+    document = config.document(source.value)
+    if isinstance(document, Problems):
+        return document
+    profiles = config.effective_profiles(document, target, others)
+    if isinstance(profiles, Problems):
+        return profiles
+    findings, _ = config.allowed(config.lint(document, target, others), source.allowed)
+    return Process(
+        target=target,
+        document=document,
+        text=config.dump(document),
+        parts=tuple(Part(source, f"profiles[{index}]", profile) for index, profile in enumerate(profiles)),
+        findings=tuple((source, finding) for finding in findings),
+        others=others,
+    )

@@ -1,0 +1,134 @@
+"""The ``berth`` command itself: which commands there are, and how each of them ends."""
+
+import difflib
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scheduler_operator.cli.answers import Answer, RefusedError, Status
+from scheduler_operator.cli.console import Console, printable, write
+
+COMMANDS = {
+    "lint": "linting",
+    "render": "rendering",
+    "expand": "expanding",
+    "diff": "differing",
+    "import": "importing",
+    "plugins": "plugins",
+    "crds": "crds",
+    "completion": "completing",
+}
+"""The name of each command, and the module of ``commands`` that holds it."""
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            _refuse_unknown(ctx, cmd_name)
+            return None
+        module = importlib.import_module(f"scheduler_operator.cli.commands.{COMMANDS[cmd_name]}")
+        command: click.Command = module.command
+        return command
+
+
+def _refuse_unknown(ctx: click.Context, name: str) -> None:
+    """Refuse a command that does not exist, with the one that was perhaps meant."""
+    if ctx.resilient_parsing or name.startswith("-"):
+        return
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    ctx.fail(f"there is no command {name!r}{f'; did you mean {near[0]}?' if near else ''}")
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"berth {version('berth-operator')}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
+)
+@click.option("--debug", is_flag=True, help="Show where an internal error happened (also: BERTH_DEBUG=1).")
+@click.pass_obj
+def group(console: Console, debug: bool) -> None:
+    """Schedulers for Kubernetes, as objects.
+
+    FILE is YAML or JSON and may hold several documents; - is standard input. It holds SchedulerProfiles with the
+    PluginConfigs that they refer to, or KubeSchedulerConfigurations as they stand. No cluster is needed.
+
+    \b
+    Exit codes
+      0   fine
+      1   there are findings, differences or remarks
+      2   the input was refused; each line says where and why
+      70  an internal error: always a bug of berth
+      74  the answer could not be written
+    """
+    console.debug = console.debug or debug
+
+
+def main() -> None:
+    """Run the command that the process was started with, and end the process."""
+    name = "kubectl berth" if Path(sys.argv[0]).name.startswith("kubectl") else "berth"
+    sys.exit(run(sys.argv[1:], Console.of_process(), name))
+
+
+def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Status:
+    """Run one command. All that it says is written at the end, or, when it is refused, only why."""
+    answer = _answer(arguments, console, name)
+    if isinstance(answer, Status):
+        return answer
+    write(console.stderr, "".join(f"{printable(line)}\n" for line in answer.remarks))
+    try:
+        write(console.stdout, answer.text)
+    except OSError as error:
+        write(console.stderr, f"berth: standard output cannot be written: {error.strerror}\n")
+        return Status.NOT_WRITTEN
+    return answer.status
+
+
+def _answer(arguments: Sequence[str], console: Console, name: str) -> Answer | Status:
+    try:
+        found: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
+    except RefusedError as refused:
+        return Answer(remarks=tuple(map(str, refused.refusals)), status=Status.REFUSED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        return Answer(error.format_message() + "\n")
+    except click.ClickException as error:
+        return Answer(remarks=tuple(_usage(error).splitlines()), status=Status.REFUSED)
+    except (click.Abort, KeyboardInterrupt):
+        return Status.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a bug of ours, told as one
+        return _internal(error, console.debug)
+    return found if isinstance(found, Answer) else Status(found or 0)
+
+
+def _usage(error: click.ClickException) -> str:
+    """What is wrong with the command line, and how to learn what would be right."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    help_hint = f"; see '{context.command_path} --help'" if context else ""
+    return f"{context.command_path if context else 'berth'}: {error.format_message().rstrip('.')}{help_hint}"
+
+
+def _internal(error: Exception, debug: bool) -> Answer:
+    if debug:
+        return Answer(remarks=tuple("".join(traceback.format_exception(error)).splitlines()), status=Status.INTERNAL)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    line = (
+        f"berth: internal error: {what} ({Path(place.filename).name}:{place.lineno}). This is a bug: please report it "
+    )
+    return Answer(remarks=(f"{line}with the input and with what 'berth --debug …' prints",), status=Status.INTERNAL)

@@ -1,0 +1,61 @@
+"""Remarks as SARIF 2.1.0, which code hosts show beside the lines."""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from scheduler_operator.cli.remarks import REFUSED, Remark
+from scheduler_runtime.config import CODES, Severity
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_REFUSED_RULE = {
+    "id": REFUSED,
+    "shortDescription": {"text": "The document cannot be used as it is."},
+    "help": {"text": "Mend it as the message says; nothing else of the document is looked at before."},
+    "defaultConfiguration": {"level": str(Severity.ERROR)},
+}
+
+
+def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
+    """One run of the linter of this ``version``."""
+    rules = [_rule(code) for code in CODES.values()] + [_REFUSED_RULE]
+    indices = {rule["id"]: index for index, rule in enumerate(rules)}
+    driver = {"name": "berth lint", "semanticVersion": version, "rules": rules}
+    results = [_result(remark, indices) for remark in remarks]
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }
+
+
+def _rule(code: Any) -> dict[str, Any]:
+    return {
+        "id": code.name,
+        "shortDescription": {"text": code.sentence},
+        "help": {"text": code.help},
+        "defaultConfiguration": {"level": str(code.severity)},
+    }
+
+
+def _result(remark: Remark, indices: dict[str, int]) -> dict[str, Any]:
+    text = ". ".join(
+        filter(None, (f"{remark.path}: {remark.message}" if remark.path else remark.message, remark.suggestion))
+    )
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(remark.file)}}
+    if remark.line:
+        location["region"] = {"startLine": remark.line}
+    return {
+        "ruleId": remark.code,
+        "ruleIndex": indices[remark.code],
+        "level": str(remark.severity),
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _uri(file: str) -> str:
+    """A relative path stays relative, to where the linter was started: code hosts expect the root of the repository."""
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -1,0 +1,115 @@
+"""Why each plugin runs where it runs: the default of the version, or the entry of the profile that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from .. import catalog
+from ..catalog import Target
+from .document import Profile
+from .expansion import EffectiveProfile, EnabledPlugin, effective
+from .problems import Problems
+
+_WEIGHED = ("score", "placementScore")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the presence of a plugin at a point, or its absence, comes from."""
+
+    plugin: str
+    weight: int
+    path: str
+    """The entry of the profile that decides it; empty for a default that nothing touches."""
+    default_weight: int | None
+    """The plugin's weight in the default set of this point; None when it is no default there."""
+    runs: bool = True
+    gate: str = ""
+    """The feature gate without which it would be no default."""
+
+    def sentence(self, target: Target, prefix: str = "") -> str:
+        """Why, in a few words, for a profile that stands at ``prefix`` in what its author wrote."""
+        if not self.path:
+            gate = f" with {self.gate}" if self.gate else ""
+            return f"default of {target.version.major}.{target.version.minor}{gate}"
+        place = f"{prefix}.{self.path}" if prefix else self.path
+        if not self.runs:
+            return f"taken away by {place}"
+        if self.default_weight is None:
+            return place
+        reset = self.default_weight and self.weight != self.default_weight
+        return f"{place} replaces the default{f', which has weight {self.default_weight}' if reset else ''}"
+
+
+def origins(profile: Profile, found: EffectiveProfile, target: Target) -> Mapping[str, tuple[Origin, ...]]:
+    """Why each plugin of ``found``, what ``profile`` means for ``target``, is there, and why each default is not.
+
+    Those that run come first, in the order in which they run.
+    """
+    defaults, gates = _defaults(target), _gates(target)
+    return MappingProxyType(
+        {
+            point: (
+                *(_present(profile, point, plugin, defaults.get(point, {}), gates) for plugin in plugins),
+                *_absent(profile, point, plugins, defaults.get(point, {})),
+            )
+            for point, plugins in found.points.items()
+        }
+    )
+
+
+def _defaults(target: Target) -> dict[str, dict[str, int]]:
+    """The weight of each default plugin, by point."""
+    found = effective(Profile(), target)
+    if isinstance(found, Problems):
+        raise TypeError(f"the default profile of {target} is refused: {found}")
+    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in found.points.items()}
+
+
+def _gates(target: Target) -> dict[str, str]:
+    """The default plugins that the version has only because a feature gate was turned on, with that gate."""
+    plain = Target(target.version)
+    gated = catalog.defaults(target.version).gated
+    return {each.name: each.gate for each in gated if target.enabled(each.gate) and not plain.enabled(each.gate)}
+
+
+def _present(
+    profile: Profile, point: str, plugin: EnabledPlugin, defaults: Mapping[str, int], gates: Mapping[str, str]
+) -> Origin:
+    """A plugin that runs. An entry at its point is stronger than one at multiPoint, and both than a default."""
+    path = _enabling(profile, point, plugin.name) or _enabling(profile, "multiPoint", plugin.name)
+    weight = plugin.weight if point in _WEIGHED else 0
+    return Origin(plugin.name, weight, path, defaults.get(plugin.name), gate=gates.get(plugin.name, ""))
+
+
+def _absent(
+    profile: Profile, point: str, plugins: tuple[EnabledPlugin, ...], defaults: Mapping[str, int]
+) -> list[Origin]:
+    running = {plugin.name for plugin in plugins}
+    return [
+        Origin(
+            name,
+            0,
+            _disabling(profile, point, name) or _disabling(profile, "multiPoint", name),
+            weight,
+            runs=False,
+        )
+        for name, weight in defaults.items()
+        if name not in running
+    ]
+
+
+def _enabling(profile: Profile, point: str, name: str) -> str:
+    for index, entry in enumerate(profile.plugins.at(point).enabled):
+        if entry.name == name:
+            return f"plugins.{point}.enabled[{index}]"
+    return ""
+
+
+def _disabling(profile: Profile, point: str, name: str) -> str:
+    for index, entry in enumerate(profile.plugins.at(point).disabled):
+        if entry.name in (name, "*"):
+            return f"plugins.{point}.disabled[{index}]"
+    return ""

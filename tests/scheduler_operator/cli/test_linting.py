@@ -1,0 +1,131 @@
+"""``berth lint``: findings, and how a script learns of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.scheduler_operator.cli.berth import BARE, DOCUMENT, FORGETFUL, PROFILE, berth
+
+CUSTOM = """---
+apiVersion: berth.dev/v1alpha1
+kind: PluginConfig
+metadata: {name: cap}
+spec: {plugin: PriceCap, declares: {hooks: [filter, score], argsSchema: {type: object}}}
+"""
+
+
+def test_a_finding_has_its_place_its_code_and_what_to_write() -> None:
+    ran = berth("lint", "-", stdin=FORGETFUL)
+    first, suggestion = ran.stdout.splitlines()
+    assert (ran.status, ran.stderr) == (1, "")
+    assert first.startswith("<stdin>:7: warning: profiles[0].plugins.score.enabled[0]: PodTopologySpread")
+    assert first.endswith("(WeightReset)")
+    assert suggestion.strip() == "{name: PodTopologySpread, weight: 2}"
+
+
+def test_nothing_to_say_is_silence() -> None:
+    ran = berth("lint", "-", stdin=DOCUMENT)
+    assert (ran.status, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_a_profile_is_judged_at_the_paths_where_its_author_wrote() -> None:
+    ran = berth("lint", "-", stdin=BARE % ("calm", "plugins: {score: {enabled: [{name: NodeAffinity}]}}"))
+    assert ran.status == 1
+    assert ran.stdout.startswith("<stdin>:5: warning: spec.plugins.score.enabled[0]: NodeAffinity")
+
+
+@pytest.mark.parametrize(
+    ("severity", "status"),
+    [pytest.param("error", 0, id="errors-only"), pytest.param("warning", 1, id="warnings"), ("note", 1)],
+)
+def test_the_severity_decides_how_it_ends(severity: str, status: int) -> None:
+    ran = berth("lint", "--severity", severity, "-", stdin=FORGETFUL)
+    assert ran.status == status
+    assert "WeightReset" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        pytest.param(FORGETFUL + "# berth: allow WeightReset\n", id="comment-in-a-document"),
+        pytest.param(
+            (BARE % ("calm", "plugins: {score: {enabled: [{name: NodeAffinity}]}}")).replace(
+                "{name: calm}", "{name: calm, annotations: {berth.dev/allow-findings: WeightReset}}"
+            ),
+            id="annotation-of-a-profile",
+        ),
+        pytest.param(
+            (BARE % ("calm", "plugins: {score: {enabled: [{name: NodeAffinity}]}}")) + "# berth: allow WeightReset\n",
+            id="comment-in-a-profile",
+        ),
+    ],
+)
+def test_what_is_allowed_is_not_said(allowed: str) -> None:
+    assert berth("lint", "-", stdin=allowed).stdout == ""
+
+
+def test_an_error_among_findings_is_no_refusal() -> None:
+    shared = DOCUMENT.replace("leaderElection: {resourceName: spread, resourceNamespace: batch}\n", "")
+    ran = berth("lint", "--severity", "error", "-", stdin=shared)
+    assert ran.status == 1
+    assert "error: leaderElection.resourceName" in ran.stdout
+
+
+def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(DOCUMENT.replace("score:", "scores:"))
+    ran = berth("lint", str(bad), "-", stdin=FORGETFUL)
+    assert ran.status == 2
+    assert "WeightReset" in ran.stdout
+    assert ran.stderr.startswith(f"{bad}:7: profiles[0].plugins.scores: is not a field; did you mean score")
+
+
+def test_a_plugin_that_a_plugin_config_declares_is_known_to_documents() -> None:
+    given = DOCUMENT.replace("PodTopologySpread", "PriceCap")
+    assert "there is no plugin 'PriceCap'" in berth("lint", "-", stdin=given).stderr
+    assert berth("lint", "-", stdin=given + CUSTOM).stderr == ""
+
+
+def test_profiles_that_join_are_judged_together_and_each_in_its_file(tmp_path: Path) -> None:
+    joiner = tmp_path / "joiner.yaml"
+    joiner.write_text(BARE % ("calm", "joins: packed, plugins: {score: {enabled: [{name: NodeAffinity}]}}"))
+    ran = berth("lint", "-", str(joiner), stdin=PROFILE)
+    assert f"{joiner}:5: warning: spec.plugins.score.enabled[0]: NodeAffinity" in ran.stdout
+    alone = berth("lint", str(joiner))
+    assert alone.stderr.startswith(f"{joiner}:5: spec.joins: there is no profile packed in what was read")
+
+
+def test_a_directory_is_searched_for_what_speaks_of_schedulers(tmp_path: Path) -> None:
+    (tmp_path / "deep" / ".hidden").mkdir(parents=True)
+    (tmp_path / "deep" / "scheduler.yml").write_text(FORGETFUL + "---\nkind: Namespace\napiVersion: v1\n")
+    (tmp_path / "deep" / ".hidden" / "scheduler.yaml").write_text("kubescheduler.config.k8s.io: [")
+    (tmp_path / "chart.yaml").write_text("{{ a template }}")
+    ran = berth("lint", str(tmp_path))
+    assert ran.stderr == ""
+    assert [line.partition(":")[0] for line in ran.stdout.splitlines()[::2]] == [str(tmp_path / "deep/scheduler.yml")]
+
+
+def test_a_directory_without_any_is_refused(tmp_path: Path) -> None:
+    ran = berth("lint", str(tmp_path))
+    assert ran.status == 2
+    assert ran.stderr == f"{tmp_path}: no file in it speaks of profiles or KubeSchedulerConfigurations\n"
+
+
+def test_programs_get_findings_and_refusals_in_one_list(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("kind: Pod\napiVersion: v1\n")
+    ran = berth("lint", "-o", "json", str(bad), "-", stdin=FORGETFUL)
+    found = json.loads(ran.stdout)
+    assert (ran.status, ran.stderr) == (2, "")
+    assert [(each["file"], each["code"], each["severity"]) for each in found] == [
+        (str(bad), "Refused", "error"),
+        ("<stdin>", "WeightReset", "warning"),
+    ]
+    assert found == yaml.safe_load(berth("lint", "-o", "yaml", str(bad), "-", stdin=FORGETFUL).stdout)
+
+
+def test_colour_is_for_terminals() -> None:
+    assert "\033[33mwarning\033[0m" in berth("lint", "-", stdin=FORGETFUL, colour=True).stdout
+    assert "\033" not in berth("lint", "-", stdin=FORGETFUL).stdout

@@ -1,0 +1,62 @@
+"""``berth plugins``: the catalogue."""
+
+import json
+
+import yaml
+
+from scheduler_operator.cli.plugin_facts import every_plugin
+from scheduler_runtime import catalog
+from tests.scheduler_operator.cli.berth import berth
+
+
+def test_every_plugin_of_every_version_is_listed() -> None:
+    lines = berth("plugins").stdout.splitlines()
+    assert lines[0].split()[:4] == ["NAME", "KUBERNETES", "DEFAULT", "BERTH"]
+    names = {line.split()[0] for line in lines[1:]}
+    for version in ("1.35", "1.36", "1.37"):
+        assert names >= set(catalog.defaults(catalog.Version.parse(version)).extends)
+    assert names >= set(catalog.in_tree())
+
+
+def test_the_list_says_where_a_plugin_is_and_whether_it_is_on() -> None:
+    rows = {line.split()[0]: " ".join(line.split()) for line in berth("plugins").stdout.splitlines()}
+    assert rows["TaintToleration"].startswith("TaintToleration all weight 3 yes Rejects nodes")
+    assert rows["VolumeBinding"].startswith("VolumeBinding all weight 1")
+    assert rows["DeferredPodScheduling"].startswith("DeferredPodScheduling 1.37+ off -")
+
+
+def test_one_plugin_is_told_whole() -> None:
+    page = berth("plugins", "NodeResourcesFit").stdout
+    assert "1.36        weight 1  preFilter, filter, preScore, score, placementScore" in page
+    assert "type: LeastAllocated | MostAllocated | RequestedToCapacityRatio" in page
+    assert "Emptier nodes, fuller ones, or by a function of how full they would be." in page
+    assert "hooks        pre_filter, filter" in page
+    assert "event        Node: Add, UpdateNodeAllocatable" in page
+
+
+def test_permissions_are_told() -> None:
+    assert "permission   create pods/binding" in berth("plugins", "DefaultBinder").stdout
+
+
+def test_a_plugin_without_arguments_says_so() -> None:
+    assert "It takes no arguments." in berth("plugins", "NodeName").stdout
+
+
+def test_json_and_yaml_say_the_same_of_every_plugin() -> None:
+    found = json.loads(berth("plugins", "-o", "json").stdout)
+    assert found == yaml.safe_load(berth("plugins", "-o", "yaml").stdout)
+    assert [each["name"] for each in found] == list(every_plugin())
+    assert json.loads(berth("plugins", "VolumeBinding", "-o", "json").stdout) in found
+
+
+def test_every_page_can_be_printed() -> None:
+    for name in every_plugin():
+        ran = berth("plugins", name)
+        assert (ran.status, ran.stderr) == (0, "")
+        assert max(map(len, ran.stdout.splitlines())) <= 120
+
+
+def test_a_plugin_that_does_not_exist_is_refused_with_what_was_perhaps_meant() -> None:
+    ran = berth("plugins", "NodeResourceFit")
+    assert (ran.status, ran.stdout) == (2, "")
+    assert "did you mean NodeResourcesFit" in ran.stderr

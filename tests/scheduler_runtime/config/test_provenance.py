@@ -1,0 +1,137 @@
+"""Why a plugin runs: what is said agrees with what runs."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Problems, Profile, effective
+from scheduler_runtime.config.provenance import Origin, origins
+
+V1_36, V1_37 = Target.parse("1.36"), Target.parse("1.37")
+DEFAULTS = dict(catalog.defaults(V1_36.version).multi_point)
+PLUGINS = sorted(catalog.defaults(V1_36.version).extends)
+POINTS = ("multiPoint", "filter", "score", "preFilter", "postFilter", "reserve")
+
+
+def profile(**plugins: Any) -> Profile:
+    return Profile.model_validate_json(json.dumps({"schedulerName": "a", "plugins": plugins}))
+
+
+def explained(written: Profile, target: Target = V1_36) -> Mapping[str, tuple[Origin, ...]]:
+    found = effective(written, target)
+    assert not isinstance(found, Problems), found
+    return origins(written, found, target)
+
+
+def sentences(written: Profile, point: str, target: Target = V1_36) -> dict[str, str]:
+    return {each.plugin: each.sentence(target) for each in explained(written, target)[point]}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "plugin", "sentence"),
+    [
+        pytest.param({}, "NodeAffinity", "default of 1.36", id="default"),
+        pytest.param(
+            {"score": {"enabled": [{"name": "NodeAffinity"}]}},
+            "NodeAffinity",
+            "plugins.score.enabled[0] replaces the default, which has weight 2",
+            id="replaced-with-another-weight",
+        ),
+        pytest.param(
+            {"multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 2}]}},
+            "NodeAffinity",
+            "plugins.multiPoint.enabled[0] replaces the default",
+            id="replaced-with-the-same",
+        ),
+        pytest.param(
+            {
+                "multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 7}]},
+                "score": {"enabled": [{"name": "NodeAffinity", "weight": 9}]},
+            },
+            "NodeAffinity",
+            "plugins.score.enabled[0] replaces the default, which has weight 2",
+            id="its-point-is-stronger-than-multi-point",
+        ),
+        pytest.param(
+            {"score": {"disabled": [{"name": "*"}]}},
+            "NodeAffinity",
+            "taken away by plugins.score.disabled[0]",
+            id="all-taken-away",
+        ),
+        pytest.param(
+            {"multiPoint": {"disabled": [{"name": "ImageLocality"}, {"name": "NodeAffinity"}]}},
+            "NodeAffinity",
+            "taken away by plugins.multiPoint.disabled[1]",
+            id="taken-away-everywhere",
+        ),
+    ],
+)
+def test_says(plugins: dict[str, Any], plugin: str, sentence: str) -> None:
+    assert sentences(profile(**plugins), "score")[plugin] == sentence
+
+
+def test_a_plugin_that_is_no_default_is_there_because_it_was_written() -> None:
+    written = profile(multiPoint={"enabled": [{"name": "GangScheduling"}]})
+    assert sentences(written, "permit") == {"GangScheduling": "plugins.multiPoint.enabled[0]"}
+
+
+def test_a_default_that_a_gate_adds_names_the_gate() -> None:
+    gated = Target(V1_37.version, {"GenericWorkload": True})
+    assert sentences(profile(), "permit", gated) == {"GangScheduling": "default of 1.37 with GenericWorkload"}
+
+
+entries = st.lists(st.sampled_from(PLUGINS), unique=True, max_size=3)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    plugins = {
+        point: {
+            "enabled": [
+                {"name": name, **({"weight": draw(st.integers(0, 9))} if draw(st.booleans()) else {})}
+                for name in draw(entries)
+            ],
+            "disabled": [{"name": name} for name in draw(st.just(["*"]) | entries)],
+        }
+        for point in draw(st.lists(st.sampled_from(POINTS), unique=True, max_size=3))
+    }
+    return profile(**plugins)
+
+
+@settings(max_examples=300, deadline=None)
+@given(written=profiles())
+def test_what_is_said_agrees_with_what_runs(written: Profile) -> None:
+    found = effective(written, V1_36)
+    if isinstance(found, Problems):
+        return
+    defaults = effective(Profile(), V1_36)
+    assert not isinstance(defaults, Problems)
+    for point, said in origins(written, found, V1_36).items():
+        assert [(each.plugin, each.weight) for each in said if each.runs] == [
+            (p.name, p.weight) for p in found.points[point]
+        ]
+        running = {each.plugin for each in said if each.runs}
+        assert {each.plugin for each in said if not each.runs} == {p.name for p in defaults.points[point]} - running
+        for each in said:
+            check(written, each, {p.name: p.weight for p in defaults.points[point]})
+
+
+def check(written: Profile, origin: Origin, defaults: Mapping[str, int]) -> None:
+    """The entry that is named says what the origin claims; without one it is a default as it stands."""
+    if not origin.path:
+        assert origin.runs
+        assert defaults[origin.plugin] == origin.weight
+        return
+    _, point, entry = origin.path.split(".")
+    kind, index = entry.rstrip("]").split("[")
+    named = getattr(written.plugins.at(point), kind)[int(index)]
+    assert named.name == origin.plugin or (named.name == "*" and not origin.runs)
+    assert kind == ("enabled" if origin.runs else "disabled")
+    if origin.runs and origin.weight:
+        assert origin.weight == (named.weight or 1)
