@@ -67,7 +67,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["lint", "render", "expand", "import"])
 def test_standard_input_can_be_named_once(command: str) -> None:
-    assert "standard input is named twice" in refused(command, "-", "-", stdin=PROFILE).stderr
+    assert "standard input is named twice" in refused(command, "-", "-", stdin=DOCUMENT).stderr
 
 
 @pytest.mark.parametrize(

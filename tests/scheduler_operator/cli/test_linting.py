@@ -66,13 +66,6 @@ def test_what_is_allowed_is_not_said(allowed: str) -> None:
     assert berth("lint", "-", stdin=allowed).stdout == ""
 
 
-def test_an_error_among_findings_is_no_refusal() -> None:
-    shared = DOCUMENT.replace("leaderElection: {resourceName: spread, resourceNamespace: batch}\n", "")
-    ran = berth("lint", "--severity", "error", "-", stdin=shared)
-    assert ran.status == 1
-    assert "error: leaderElection.resourceName" in ran.stdout
-
-
 def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(DOCUMENT.replace("score:", "scores:"))

@@ -113,11 +113,10 @@ def test_what_is_said_agrees_with_what_runs(written: Profile) -> None:
     defaults = effective(Profile(), V1_36)
     assert not isinstance(defaults, Problems)
     for point, said in origins(written, found, V1_36).items():
-        assert [(each.plugin, each.weight) for each in said if each.runs] == [
-            (p.name, p.weight) for p in found.points[point]
-        ]
-        running = {each.plugin for each in said if each.runs}
-        assert {each.plugin for each in said if not each.runs} == {p.name for p in defaults.points[point]} - running
+        running = {each.plugin: each.weight for each in said if each.runs}
+        assert list(running.items()) == [(p.name, p.weight) for p in found.points[point]]
+        taken = {each.plugin for each in said if not each.runs}
+        assert taken == {p.name for p in defaults.points[point]} - set(running)
         for each in said:
             check(written, each, {p.name: p.weight for p in defaults.points[point]})
 

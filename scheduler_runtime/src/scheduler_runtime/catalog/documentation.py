@@ -110,6 +110,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "defaultConstraints[].maxSkew": "How many pods more one domain may have than another.",
             "defaultConstraints[].topologyKey": "The node label whose values are the domains.",
             "defaultConstraints[].whenUnsatisfiable": "Whether a worse node is rejected or only liked less.",
+            "defaultConstraints[].labelSelector": "Has to be left out: for each pod it follows from its services.",
             "defaultConstraints[].minDomains": "Count at least so many domains, empty ones included.",
             "defaultConstraints[].nodeAffinityPolicy": "Honor or Ignore the pod's node affinity in counting domains.",
             "defaultConstraints[].nodeTaintsPolicy": "Honor or Ignore taints in counting domains.",
