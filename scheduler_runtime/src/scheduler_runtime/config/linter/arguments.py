@@ -1,12 +1,25 @@
-"""Arguments that no plugin reads."""
+"""Arguments that nothing reads, and arguments that say nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from ... import catalog
+from ...catalog.args import (
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    VolumeBindingArgs,
+)
+from ...catalog.names import is_extended_resource
 from ..findings import Severity
 from .code import Code, Told, check
-from .subjects import Meaning
+from .names import REMOVED, lives_in
+from .subjects import Meaning, Written
+
+_LONGEST_SECONDS = (2**63 - 1) // 10**9
 
 
 @check(
@@ -26,3 +39,217 @@ def disabled_but_configured(meaning: Meaning) -> Iterator[Told]:
                 f"{entry.name} is enabled at no extension point, so these arguments are never read",
                 f"plugins: {{multiPoint: {{enabled: [{{name: {entry.name}}}]}}}}, or remove this entry",
             )
+
+
+@check(
+    Code(
+        "UnknownPluginConfigured",
+        Severity.ERROR,
+        "There are arguments for a plugin that does not exist; kube-scheduler starts and never reads them.",
+        "Write the name of the plugin that is meant, in its exact spelling.",
+    )
+)
+def unknown_plugin_configured(written: Written) -> Iterator[Told]:
+    target = written.whole.target.version
+    for index, entry in enumerate(written.profile.plugin_config):
+        elsewhere = entry.name in REMOVED or lives_in(entry.name, target)
+        if not written.points(entry.name) and not elsewhere:
+            near = catalog.nearest(entry.name)
+            meant = f"; did you mean {' or '.join(near)}?" if near else ""
+            message = f"there is no plugin {entry.name!r}, so these arguments are never read{meant}"
+            yield Told(f"pluginConfig[{index}].name", message, f"name: {near[0]}" if near else "remove this entry")
+
+
+@check(
+    Code(
+        "ArgsNotTaken",
+        Severity.ERROR,
+        "There are arguments for a plugin that takes none; kube-scheduler starts and never reads them.",
+        "Remove the entry from pluginConfig.",
+    )
+)
+def args_not_taken(written: Written) -> Iterator[Told]:
+    for index, entry in enumerate(written.profile.plugin_config):
+        in_tree = entry.name in written.defaults.extends
+        given = [field for field in entry.args if field not in ("apiVersion", "kind")]
+        if in_tree and entry.name not in catalog.IN_TREE_ARGS and given:
+            message = f"{entry.name} takes no arguments, so {', '.join(given)} says nothing"
+            yield Told(f"pluginConfig[{index}].args", message, "remove this entry")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Which point reads a field of a plugin's arguments."""
+
+    plugin: str
+    field: str
+    point: str
+
+
+_READERS = (
+    Reader("DefaultPreemption", "minCandidateNodesAbsolute", "postFilter"),
+    Reader("DefaultPreemption", "minCandidateNodesPercentage", "postFilter"),
+    Reader("DynamicResources", "bindingTimeout", "preBind"),
+    Reader("DynamicResources", "filterTimeout", "filter"),
+    Reader("InterPodAffinity", "hardPodAffinityWeight", "score"),
+    Reader("InterPodAffinity", "ignorePreferredTermsOfExistingPods", "score"),
+    Reader("NodeAffinity", "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution", "score"),
+    Reader("NodeAffinity", "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution", "filter"),
+    Reader("NodeResourcesBalancedAllocation", "resources", "score"),
+    Reader("NodeResourcesFit", "ignoredResourceGroups", "filter"),
+    Reader("NodeResourcesFit", "ignoredResources", "filter"),
+    Reader("NodeResourcesFit", "scoringStrategy", "score"),
+    Reader("VolumeBinding", "bindTimeoutSeconds", "preBind"),
+    Reader("VolumeBinding", "shape", "score"),
+)
+
+
+@check(
+    Code(
+        "ArgsIgnored",
+        Severity.WARNING,
+        "An argument is meant for an extension point at which its plugin does not run.",
+        "Enable the plugin at that point, or remove the argument.",
+    )
+)
+def args_ignored(meaning: Meaning) -> Iterator[Told]:
+    for reader in _READERS:
+        path, args = meaning.entry(reader.plugin)
+        runs = reader.plugin in meaning.effective.names
+        if runs and not meaning.has(reader.plugin, reader.point) and _has(args, reader.field):
+            message = f"{reader.plugin} reads this at {reader.point}, where it does not run"
+            fix = f"plugins: {{{reader.point}: {{enabled: [{{name: {reader.plugin}}}]}}}}"
+            yield Told(f"{path}.{reader.field}", message, fix)
+
+
+@check(args_ignored.code)
+def ratio_ignored(meaning: Meaning) -> Iterator[Told]:
+    path, args = meaning.entry("NodeResourcesFit")
+    strategy = args.get("scoringStrategy")
+    kind = strategy.get("type") if isinstance(strategy, dict) else None
+    if kind != "RequestedToCapacityRatio" and _has(args, "scoringStrategy.requestedToCapacityRatio"):
+        message = f"a strategy of type {kind} has no use for a shape"
+        fix = "type: RequestedToCapacityRatio"
+        yield Told(f"{path}.scoringStrategy.requestedToCapacityRatio", message, fix)
+
+
+def _has(args: Any, field: str) -> bool:
+    """Whether a field, given as a path, is written in ``args``."""
+    for name in field.split("."):
+        if not isinstance(args, dict) or not args.get(name):
+            return False
+        args = args[name]
+    return True
+
+
+@check(
+    Code(
+        "FlatShape",
+        Severity.WARNING,
+        "A shape gives every utilization the same score, so it prefers no node to another.",
+        "Let the scores rise to fill nodes, or fall to spread over them.",
+    )
+)
+def flat_shape(meaning: Meaning) -> Iterator[Told]:
+    for path, scores in _shapes(meaning):
+        if len(set(scores)) == 1:
+            yield Told(
+                path,
+                f"every point scores {scores[0]}, so all nodes are equal to it",
+                "shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]",
+            )
+
+
+def _shapes(meaning: Meaning) -> Iterator[tuple[str, list[int]]]:
+    """The shapes that score, each with its path and its scores."""
+    fit, volumes = meaning.args("NodeResourcesFit"), meaning.args("VolumeBinding")
+    if isinstance(fit, NodeResourcesFitArgs) and meaning.has("NodeResourcesFit", "score"):
+        ratio = fit.scoring_strategy.requested_to_capacity_ratio
+        if ratio is not None:
+            path = f"{meaning.entry('NodeResourcesFit')[0]}.scoringStrategy.requestedToCapacityRatio.shape"
+            yield path, [point.score for point in ratio.shape]
+    if isinstance(volumes, VolumeBindingArgs) and volumes.shape and meaning.has("VolumeBinding", "score"):
+        yield f"{meaning.entry('VolumeBinding')[0]}.shape", [point.score for point in volumes.shape]
+
+
+@check(
+    Code(
+        "BalanceOfOne",
+        Severity.WARNING,
+        "Balance is measured between resources; NodeResourcesBalancedAllocation with one resource scores all alike.",
+        "Name at least two resources, or disable the plugin at score.",
+    )
+)
+def balance_of_one(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("NodeResourcesBalancedAllocation")
+    if not isinstance(args, NodeResourcesBalancedAllocationArgs) or len(args.resources) != 1:
+        return
+    if meaning.has("NodeResourcesBalancedAllocation", "score"):
+        only = args.resources[0].name
+        yield Told(
+            f"{meaning.entry('NodeResourcesBalancedAllocation')[0]}.resources",
+            f"{only} alone is always in balance, so every node gets the same score",
+            "resources: [{name: cpu}, {name: memory}]",
+        )
+
+
+@check(
+    Code(
+        "IgnoredResourceCounts",
+        Severity.WARNING,
+        "NodeResourcesFit is told to ignore a resource of Kubernetes itself, which it never does.",
+        "Remove the name; only extended resources such as example.com/gpu can be ignored.",
+    )
+)
+def ignored_resource_counts(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("NodeResourcesFit")
+    if not isinstance(args, NodeResourcesFitArgs) or not meaning.has("NodeResourcesFit", "filter"):
+        return
+    path = meaning.entry("NodeResourcesFit")[0]
+    for index, name in enumerate(args.ignored_resources):
+        if not is_extended_resource(name):
+            message = f"{name} is no extended resource, so pods need room for it all the same"
+            yield Told(f"{path}.ignoredResources[{index}]", message, f"remove {name}")
+
+
+@check(
+    Code(
+        "PreferenceIgnored",
+        Severity.WARNING,
+        "A preferred term of addedAffinity has weight 0 or no condition, so it prefers nothing.",
+        "Give the term a weight from 1 to 100 and at least one condition.",
+    )
+)
+def preference_ignored(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("NodeAffinity")
+    if not isinstance(args, NodeAffinityArgs) or args.added_affinity is None:
+        return
+    field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
+        path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}]"
+        if not term.preference.match_expressions and not term.preference.match_fields:
+            yield Told(f"{path}.preference", "a term without conditions prefers no node", "remove this term")
+        elif term.weight == 0:
+            yield Told(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
+
+
+@check(
+    Code(
+        "NoTimeToBind",
+        Severity.ERROR,
+        "VolumeBinding may wait no time for volumes, so every pod that needs one bound fails.",
+        "Leave bindTimeoutSeconds out for ten minutes, or give it the seconds that provisioning takes.",
+    )
+)
+def no_time_to_bind(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("VolumeBinding")
+    if (
+        isinstance(args, VolumeBindingArgs)
+        and args.bind_timeout_seconds == 0
+        and meaning.has("VolumeBinding", "preBind")
+    ):
+        yield Told(
+            f"{meaning.entry('VolumeBinding')[0]}.bindTimeoutSeconds",
+            "0 is no time at all: a pod whose volumes are not bound yet fails the moment it asks",
+            "bindTimeoutSeconds: 600",
+        )

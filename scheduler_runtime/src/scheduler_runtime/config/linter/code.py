@@ -23,6 +23,8 @@ class Code:
     """What to do about it."""
     since: str = ""
     """The first Kubernetes version that it is about; empty when it is about all of them."""
+    refused: bool = False
+    """Whether kube-scheduler does not even start with such a document."""
 
 
 @dataclass(frozen=True, slots=True)

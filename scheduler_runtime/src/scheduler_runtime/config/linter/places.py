@@ -14,6 +14,8 @@ Place = tuple[int, ...]
 
 def in_order(findings: list[Finding], document: Document) -> tuple[Finding, ...]:
     """The ``findings`` from the document's first field to its last, the worst first within a place."""
+    if len(findings) < 2:
+        return tuple(findings)
     raw = document.model_dump(by_alias=True, mode="python")
     return tuple(sorted(findings, key=lambda finding: (_place(finding.path, raw), finding.severity.rank, finding.code)))
 

@@ -1,19 +1,30 @@
-"""Settings of the whole process: its Lease, its connection."""
+"""Settings of the whole process: its Lease, its connection, how much of the cluster it looks at."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from pydantic import BaseModel
+
+from ...catalog.durations import Duration
 from ..document import DEFAULT_SCHEDULER_NAME
 from ..findings import Severity
 from .code import Code, Told, check
 from .subjects import Whole
 
+_JITTER = 1.2
+_DEFAULT_QPS = 50
+_FEW_PERCENT = 10
+_ALWAYS_FOUND = 100
+_EXAMPLE_NODES = 2000
+_MEDIA_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "application/cbor")
+
 
 @check(
     Code(
         "SharedLeaseName",
-        Severity.ERROR,
+        Severity.WARNING,
         "A second scheduler asks for the Lease of the cluster's own kube-scheduler, so only one of the two runs.",
         "Give leaderElection a resourceName of its own.",
     )
@@ -26,9 +37,29 @@ def shared_lease_name(whole: Whole) -> Iterator[Told]:
     if (lease.resource_namespace, lease.resource_name) == ("kube-system", "kube-scheduler"):
         yield Told(
             "leaderElection.resourceName",
-            f"{names[0]} would compete with the cluster's kube-scheduler for the Lease kube-system/kube-scheduler; "
+            f"{names[0]} and the cluster's kube-scheduler would both want the Lease kube-system/kube-scheduler; "
             "whichever comes second waits for ever",
             f"leaderElection: {{resourceName: {names[0]}}}",
+        )
+
+
+@check(
+    Code(
+        "RenewDeadlineTooShort",
+        Severity.ERROR,
+        "renewDeadline is not longer than 1.2 times retryPeriod, so kube-scheduler ends as soon as it starts.",
+        "Make renewDeadline at least 1.3 times retryPeriod.",
+    )
+)
+def renew_deadline_too_short(whole: Whole) -> Iterator[Told]:
+    lease = whole.document.leader_election
+    deadline, retry = Duration(lease.renew_deadline).seconds, Duration(lease.retry_period).seconds
+    if lease.leader_elect and 0 < deadline <= _JITTER * retry:
+        yield Told(
+            "leaderElection.renewDeadline",
+            f"{lease.renew_deadline} is not longer than {_JITTER} × retryPeriod, {lease.retry_period}; "
+            "the document is accepted, and the elector then refuses to run",
+            f"leaderElection: {{retryPeriod: {deadline / 5:g}s}}",
         )
 
 
@@ -41,12 +72,85 @@ def shared_lease_name(whole: Whole) -> Iterator[Told]:
     )
 )
 def tiny_qps(whole: Whole) -> Iterator[Told]:
-    connection = whole.document.client_connection
-    qps = connection.qps or 50.0
-    if 0 < qps < 50:
+    qps = whole.document.client_connection.qps
+    if 0 < qps < _DEFAULT_QPS:
         yield Told(
             "clientConnection.qps",
-            f"{connection.qps:g} requests a second are less than kube-scheduler's default of 50; "
-            "each pod takes two or more",
-            "clientConnection: {qps: 50, burst: 100}",
+            f"{qps:g} requests a second bind at most {qps:g} pods a second; kube-scheduler's default is {_DEFAULT_QPS}",
+            "clientConnection: {qps: -1}",
         )
+
+
+@check(
+    Code(
+        "PercentageTooLow",
+        Severity.WARNING,
+        "So few nodes are looked at that the best ones are hardly ever among them, nor enough to spread replicas over.",
+        "Leave percentageOfNodesToScore out, or set it to 10 or more.",
+    )
+)
+def percentage_too_low(whole: Whole) -> Iterator[Told]:
+    document = whole.document
+    own = [profile.percentage_of_nodes_to_score for profile in document.profiles]
+    places = [(f"profiles[{index}].percentageOfNodesToScore", each) for index, each in enumerate(own)]
+    if any(each is None for each in own):
+        places.insert(0, ("percentageOfNodesToScore", document.percentage_of_nodes_to_score))
+    for path, percentage in places:
+        if percentage is not None and 0 < percentage < _FEW_PERCENT:
+            yield Told(
+                path,
+                f"at {percentage} percent the search ends after {_found(percentage)} of {_EXAMPLE_NODES} nodes; "
+                f"left out it would be {_found(50 - _EXAMPLE_NODES // 125)}",
+                "percentageOfNodesToScore: 0",
+            )
+
+
+def _found(percentage: int) -> int:
+    """How many feasible nodes of the example end the search: never fewer than a hundred."""
+    return max(_ALWAYS_FOUND, _EXAMPLE_NODES * percentage // 100)
+
+
+@check(
+    Code(
+        "ZeroMeansDefault",
+        Severity.WARNING,
+        "A 0 is written where kube-scheduler reads it as its default, which is neither none nor unlimited.",
+        "Leave the field out, or write the value that is meant.",
+    )
+)
+def zero_means_default(whole: Whole) -> Iterator[Told]:
+    lease, connection = whole.document.leader_election, whole.document.client_connection
+    for name, default in (("leaseDuration", "15s"), ("renewDeadline", "10s"), ("retryPeriod", "2s")):
+        if name in _written(lease) and Duration(_written(lease)[name]).nanoseconds == 0:
+            yield _zero(f"leaderElection.{name}", default)
+    if _written(connection).get("qps") == 0:
+        yield _zero("clientConnection.qps", str(_DEFAULT_QPS))
+    if _written(connection).get("burst") == 0 and connection.qps > 0:
+        yield _zero("clientConnection.burst", str(2 * _DEFAULT_QPS))
+    for index, extender in enumerate(whole.document.extenders):
+        if "httpTimeout" in _written(extender) and Duration(extender.http_timeout).nanoseconds == 0:
+            yield _zero(f"extenders[{index}].httpTimeout", "5s")
+
+
+def _written(part: BaseModel) -> Mapping[str, Any]:
+    """The fields of a part of the document that are written there."""
+    return part.model_dump(by_alias=True, exclude_unset=True)
+
+
+def _zero(path: str, default: str) -> Told:
+    return Told(path, f"0 is read as {default}", f"{path.rpartition('.')[2]}: {default}")
+
+
+@check(
+    Code(
+        "UnknownContentType",
+        Severity.ERROR,
+        "The scheduler is to speak a media type that no Kubernetes client knows, so its requests fail.",
+        "Leave contentType out, or write application/json.",
+    )
+)
+def unknown_content_type(whole: Whole) -> Iterator[Told]:
+    written = whole.document.client_connection.content_type
+    if written and written.partition(";")[0].strip().lower() not in _MEDIA_TYPES:
+        message = f"{written!r} is none of {', '.join(_MEDIA_TYPES)}"
+        yield Told("clientConnection.contentType", message, "contentType: application/vnd.kubernetes.protobuf")

@@ -5,13 +5,92 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import arguments, process, weights
+from . import (
+    arguments,
+    batching,
+    extenders,
+    gates,
+    halves,
+    names,
+    nodes,
+    order,
+    outdated,
+    outvoted,
+    process,
+    removal,
+    weights,
+)
 from .code import Check, Code
 from .subjects import Meaning, Whole, Written
 
-OF_DOCUMENT: tuple[Check[Whole], ...] = (process.shared_lease_name, process.tiny_qps)
-OF_PROFILE: tuple[Check[Written], ...] = (weights.weight_reset,)
-OF_MEANING: tuple[Check[Meaning], ...] = (arguments.disabled_but_configured,)
+OF_DOCUMENT: tuple[Check[Whole], ...] = (
+    weights.sampled_twice,
+    order.queue_sort_mismatch,
+    process.shared_lease_name,
+    process.renew_deadline_too_short,
+    process.tiny_qps,
+    process.percentage_too_low,
+    process.zero_means_default,
+    process.unknown_content_type,
+    outdated.deprecated_lock,
+    extenders.extender_unverified_tls,
+    extenders.extender_plain_http,
+    extenders.extender_bad_url,
+    extenders.extender_without_verb,
+    extenders.extender_no_timeout,
+    extenders.extender_not_ignorable,
+    extenders.extender_schedules_itself,
+)
+OF_PROFILE: tuple[Check[Written], ...] = (
+    weights.weight_reset,
+    weights.weight_zero,
+    weights.weight_ignored,
+    weights.weighed_twice,
+    order.two_queue_sorts,
+    order.no_bind,
+    names.removed_plugin,
+    names.unknown_plugin_for_version,
+    names.disabled_nothing,
+    arguments.unknown_plugin_configured,
+    arguments.args_not_taken,
+    gates.gate_off,
+)
+OF_MEANING: tuple[Check[Meaning], ...] = (
+    outvoted.strategy_outvoted,
+    weights.score_without_weight,
+    weights.negative_weight,
+    weights.counted_twice,
+    halves.filter_without_pre_filter,
+    halves.pre_filter_without_filter,
+    halves.score_without_pre_score,
+    halves.pre_score_without_score,
+    halves.reserve_without_filter,
+    halves.pre_bind_without_reserve,
+    halves.filter_without_pre_bind,
+    halves.half_gang,
+    removal.no_filter_left,
+    removal.filter_removed,
+    removal.no_score_left,
+    removal.preemption_removed,
+    removal.preemption_not_awaited,
+    removal.claims_not_released,
+    removal.gates_ignored,
+    removal.default_spread_disabled,
+    order.binder_never_reached,
+    arguments.disabled_but_configured,
+    arguments.args_ignored,
+    arguments.ratio_ignored,
+    arguments.flat_shape,
+    arguments.balance_of_one,
+    arguments.ignored_resource_counts,
+    arguments.preference_ignored,
+    arguments.no_time_to_bind,
+    nodes.nodes_contradict_affinity,
+    nodes.nodes_ignored_by_spread,
+    outdated.deprecated_label,
+    outdated.spread_field_ignored,
+    batching.batching_disabled_by_plugin,
+)
 
 CODES: Mapping[str, Code] = MappingProxyType(
     {

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 from ... import catalog
 from ...catalog import Declaration, DefaultSet, PluginArgs, Target
-from ..document import Document, Profile
+from ..document import DisabledPlugin, Document, Profile
 from ..document import EnabledPlugin as WrittenPlugin
 from ..expansion import EffectiveProfile, EnabledPlugin, effective
+from ..merging import at_point, merged_multi_point
 from ..problems import Problems
 
 Engine = Literal["Python", "KubeScheduler"]
+ALL = "*"
+
+
+def names(plugins: Iterable[WrittenPlugin | DisabledPlugin]) -> tuple[str, ...]:
+    """What the entries name."""
+    return tuple(plugin.name for plugin in plugins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +39,14 @@ class Whole:
         return (Written(profile, self) for profile in self.document.profiles)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Written:
     """A profile as it is written. Paths that checks tell of it start at the profile."""
 
     profile: Profile
     whole: Whole
 
-    @property
+    @cached_property
     def defaults(self) -> DefaultSet:
         """What the target enables by default."""
         return catalog.defaults(self.whole.target.version)
@@ -47,7 +55,9 @@ class Written:
         """The extension points that ``plugin`` has; none when it is unknown."""
         if plugin in self.defaults.extends:
             return self.defaults.extends[plugin]
-        declared = self.whole.others.get(plugin) or catalog.find(plugin)
+        declared = self.whole.others.get(plugin)
+        if declared is None and not catalog.is_upstreams(plugin):
+            declared = catalog.find(plugin)
         return tuple(declared.points) if declared else ()
 
     def enabled(self, point: str) -> Iterator[tuple[str, WrittenPlugin]]:
@@ -55,22 +65,68 @@ class Written:
         for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
             yield f"plugins.{point}.enabled[{index}]", plugin
 
+    @cached_property
+    def default_plugins(self) -> Mapping[str, int]:
+        """The plugins that the target enables by default, and their weights."""
+        return dict(self.defaults.default_plugins(self.whole.target))
+
+    def runs(self, point: str) -> tuple[str, ...]:
+        """The plugins that come to run at ``point``, also in a profile that a kube-scheduler refuses."""
+        plugins = self.profile.plugins
+        spread = merged_multi_point(plugins.multi_point, self.default_plugins.items())
+        return tuple(at_point(point, plugins.at(point), spread, self.points))
+
+    def gate(self, plugin: str) -> str:
+        """The feature gate without which ``plugin`` does nothing; empty when it needs none."""
+        return next((each.gate for each in self.defaults.gated if each.name == plugin), "")
+
+    def is_idle(self, plugin: str) -> bool:
+        """Whether ``plugin`` does nothing, wherever it runs, because its feature gate is off."""
+        gate = self.gate(plugin)
+        return bool(gate) and not self.whole.target.enabled(gate)
+
+    def place(self, plugin: str, point: str) -> str:
+        """The path of the entry that enables ``plugin`` at ``point``; of the point, when it is there by default."""
+        for where in (point, "multiPoint"):
+            for path, entry in self.enabled(where):
+                if entry.name == plugin:
+                    return path
+        return f"plugins.{point}"
+
+    def removal(self, plugin: str, point: str) -> str:
+        """The path of what takes ``plugin`` from ``point``; of the point itself, when nothing does."""
+        for place in (point, "multiPoint"):
+            for wanted in (plugin, ALL):
+                for index, entry in enumerate(self.profile.plugins.at(place).disabled):
+                    if entry.name == wanted:
+                        return f"plugins.{place}.disabled[{index}]"
+        return f"plugins.{point}"
+
     def meaning(self) -> Meaning | None:
         """What the profile means; None when a kube-scheduler would refuse it."""
         found = effective(self.profile, self.whole.target, self.whole.others)
         return None if isinstance(found, Problems) else Meaning(found, self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meaning:
     """A profile that can run, with the plugins that it comes to."""
 
     effective: EffectiveProfile
     written: Written
 
+    @cached_property
+    def strangers(self) -> frozenset[str]:
+        """The plugins that do not come with Kubernetes: nobody here knows what they do."""
+        return frozenset(self.effective.names) - frozenset(self.written.defaults.extends)
+
     def at(self, point: str) -> Mapping[str, EnabledPlugin]:
         """The plugins that run at ``point``, by name and in order."""
-        return {plugin.name: plugin for plugin in self.effective.points.get(point, ())}
+        return self._points.get(point, {})
+
+    @cached_property
+    def _points(self) -> Mapping[str, Mapping[str, EnabledPlugin]]:
+        return {point: {each.name: each for each in plugins} for point, plugins in self.effective.points.items()}
 
     def has(self, plugin: str, point: str) -> bool:
         """Whether ``plugin`` runs at ``point``."""
@@ -79,3 +135,10 @@ class Meaning:
     def args(self, plugin: str) -> PluginArgs | None:
         """The arguments ``plugin`` runs with, if it runs and takes any."""
         return self.effective.args.get(plugin)
+
+    def entry(self, plugin: str) -> tuple[str, Mapping[str, Any]]:
+        """The path of the arguments of ``plugin`` and what is written there; nothing, when nothing is."""
+        for index, entry in enumerate(self.written.profile.plugin_config):
+            if entry.name == plugin:
+                return f"pluginConfig[{index}].args", entry.args
+        return "pluginConfig", {}

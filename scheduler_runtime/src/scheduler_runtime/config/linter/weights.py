@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...catalog.args import NodeResourcesFitArgs
 from ..findings import Severity
 from .code import Code, Told, check
-from .subjects import Written
+from .subjects import Meaning, Whole, Written
+
+WEIGHED = ("score", "placementScore")
+_UNWEIGHED = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+    "placementGenerate",
+    "podGroupPostFilter",
+)
 
 
 @check(
@@ -18,7 +36,7 @@ from .subjects import Written
     )
 )
 def weight_reset(written: Written) -> Iterator[Told]:
-    default = dict(written.defaults.multi_point)
+    default = written.default_plugins
     weighed = {plugin.name for _, plugin in written.enabled("score")}
     for point in ("score", "multiPoint"):
         for path, plugin in written.enabled(point):
@@ -30,3 +48,127 @@ def weight_reset(written: Written) -> Iterator[Told]:
                     f"{plugin.name} is named without a weight, so it counts 1 instead of its default {weight}",
                     f"{{name: {plugin.name}, weight: {weight}}}",
                 )
+
+
+@check(
+    Code(
+        "WeightZero",
+        Severity.WARNING,
+        "A plugin is given the weight 0, which kube-scheduler reads as 1: it scores all the same.",
+        "Disable the plugin at score to silence it, or leave the weight out.",
+    )
+)
+def weight_zero(written: Written) -> Iterator[Told]:
+    for point in (*WEIGHED, "multiPoint"):
+        for path, plugin in written.enabled(point):
+            scores = {point, *written.points(plugin.name)} & set(WEIGHED)
+            as_ever = point == "multiPoint" and written.default_plugins.get(plugin.name) == 0
+            if plugin.weight == 0 and scores and not as_ever:
+                yield Told(
+                    f"{path}.weight",
+                    f"0 does not silence {plugin.name}: it counts 1, as if no weight were written",
+                    f"plugins: {{score: {{disabled: [{{name: {plugin.name}}}]}}}}",
+                )
+
+
+@check(
+    Code(
+        "ScoreWithoutWeight",
+        Severity.NOTE,
+        "A plugin that is no default starts to score without a weight, so it counts 1 beside all the others.",
+        "Write a weight that says how much it is to count.",
+    )
+)
+def score_without_weight(meaning: Meaning) -> Iterator[Told]:
+    default = meaning.written.default_plugins
+    scoring = meaning.at("score")
+    weighed = {plugin.name for _, plugin in meaning.written.enabled("score")}
+    total = sum(plugin.weight for plugin in scoring.values())
+    for point in ("score", "multiPoint"):
+        for path, plugin in meaning.written.enabled(point):
+            outranked = point == "multiPoint" and plugin.name in weighed
+            if plugin.weight is None and plugin.name not in default and plugin.name in scoring and not outranked:
+                yield Told(
+                    path,
+                    f"{plugin.name} scores without a weight, so it counts 1 of {total}",
+                    f"{{name: {plugin.name}, weight: 1}}",
+                )
+
+
+@check(
+    Code(
+        "WeightIgnored",
+        Severity.WARNING,
+        "A weight is written where nothing is weighed: at a point that does not score, or at something disabled.",
+        "Move the weight to the plugin's entry at score, or leave it out.",
+    )
+)
+def weight_ignored(written: Written) -> Iterator[Told]:
+    for point in (*_UNWEIGHED, *WEIGHED, "multiPoint"):
+        for index, disabled in enumerate(written.profile.plugins.at(point).disabled):
+            if disabled.weight:
+                path = f"plugins.{point}.disabled[{index}].weight"
+                yield Told(path, f"{disabled.name} is disabled here; a weight of {disabled.weight} says nothing")
+        for path, plugin in written.enabled(point):
+            places = set(written.points(plugin.name)) if point == "multiPoint" else {point}
+            if plugin.weight and places and not places & set(WEIGHED):
+                message = f"{plugin.name} does not score here; its weight of {plugin.weight} counts for nothing"
+                yield Told(f"{path}.weight", message, f"{{name: {plugin.name}}}")
+
+
+@check(
+    Code(
+        "ConfiguredTwice",
+        Severity.WARNING,
+        "One setting is written in two places, and one of them is silently passed over.",
+        "Keep the one that is meant.",
+    )
+)
+def weighed_twice(written: Written) -> Iterator[Told]:
+    specific = {plugin.name: plugin.weight or 1 for _, plugin in written.enabled("score")}
+    for path, plugin in written.enabled("multiPoint"):
+        counts = specific.get(plugin.name, plugin.weight)
+        if plugin.weight and counts != plugin.weight:
+            yield Told(
+                f"{path}.weight",
+                f"{plugin.name} has weight {plugin.weight} here and {counts} at score; {counts} counts",
+                f"{{name: {plugin.name}}}",
+            )
+
+
+@check(weighed_twice.code)
+def sampled_twice(whole: Whole) -> Iterator[Told]:
+    own = [profile.percentage_of_nodes_to_score for profile in whole.document.profiles]
+    shared = whole.document.percentage_of_nodes_to_score
+    if shared and all(each is not None and each != shared for each in own):
+        listed = ", ".join(str(each) for each in own)
+        message = f"{shared} is passed over, because every profile has a percentage of its own: {listed}"
+        yield Told("percentageOfNodesToScore", message)
+
+
+@check(weighed_twice.code)
+def counted_twice(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("NodeResourcesFit")
+    if not isinstance(args, NodeResourcesFitArgs) or not meaning.has("NodeResourcesFit", "score"):
+        return
+    named = [resource.name for resource in args.scoring_strategy.resources]
+    for index, name in enumerate(named):
+        if name in named[:index]:
+            path = f"{meaning.entry('NodeResourcesFit')[0]}.scoringStrategy.resources[{index}]"
+            yield Told(path, f"{name} is in resources[{named.index(name)}] already; both count", "remove one of them")
+
+
+@check(
+    Code(
+        "NegativeWeight",
+        Severity.ERROR,
+        "A weight is negative, so what the plugin or the term likes best is avoided most.",
+        "Write a weight of 1 or more.",
+    )
+)
+def negative_weight(meaning: Meaning) -> Iterator[Told]:
+    for point in WEIGHED:
+        for name, plugin in meaning.at(point).items():
+            if plugin.weight < 0:
+                message = f"{name} counts {plugin.weight}: the node it likes best loses most"
+                yield Told(f"{meaning.written.place(name, point)}.weight", message, f"{{name: {name}, weight: 1}}")

@@ -1,0 +1,38 @@
+"""Deciding equal pods together, and what prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Severity
+from .code import Code, Told, check
+from .subjects import Meaning
+
+_SIGNED_POINTS = ("preFilter", "filter", "preScore", "score")
+_UNSIGNED = frozenset({"DeferredPodScheduling"})
+
+
+@check(
+    Code(
+        "BatchingDisabledByPlugin",
+        Severity.NOTE,
+        "Equal pods could be decided together, but a plugin without a signature prevents it.",
+        "Give the plugin a signature if its verdict depends on the pod's fields alone.",
+    )
+)
+def batching_disabled_by_plugin(meaning: Meaning) -> Iterator[Told]:
+    if not meaning.written.whole.target.enabled("OpportunisticBatching"):
+        return
+    judging = dict.fromkeys(name for point in _SIGNED_POINTS for name in meaning.at(point))
+    for name in judging:
+        if not _signs(meaning, name):
+            point = next(point for point in _SIGNED_POINTS if meaning.has(name, point))
+            message = f"{name} has no signature, so every pod of this profile is decided by itself"
+            yield Told(meaning.written.place(name, point), message, f"a signature in {name}")
+
+
+def _signs(meaning: Meaning, name: str) -> bool:
+    if name in meaning.written.defaults.extends:
+        return name not in _UNSIGNED
+    declared = meaning.written.whole.others.get(name)
+    return declared is not None and "signature" in declared.hooks

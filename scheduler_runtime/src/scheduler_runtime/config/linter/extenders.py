@@ -1,0 +1,166 @@
+"""Extenders: services that every pod of the process may have to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import SplitResult, urlsplit
+
+from ...catalog.durations import Duration
+from ..document import DEFAULT_SCHEDULER_NAME, Extender
+from ..findings import Severity
+from .code import Code, Told, check
+from .subjects import Whole
+
+
+def _extenders(whole: Whole) -> Iterator[tuple[str, Extender]]:
+    for index, extender in enumerate(whole.document.extenders):
+        yield f"extenders[{index}]", extender
+
+
+def _verbs(extender: Extender) -> tuple[str, ...]:
+    return tuple(
+        verb
+        for verb in (extender.filter_verb, extender.preempt_verb, extender.prioritize_verb, extender.bind_verb)
+        if verb
+    )
+
+
+def _url(extender: Extender) -> SplitResult | None:
+    """The address; None when it is none."""
+    try:
+        return urlsplit(extender.url_prefix)
+    except ValueError:
+        return None
+
+
+@check(
+    Code(
+        "ExtenderUnverifiedTLS",
+        Severity.WARNING,
+        "An extender is asked over TLS without looking at its certificate; enableHTTPS without a CA does that too.",
+        "Give tlsConfig the caData or caFile that signed the extender's certificate.",
+    )
+)
+def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        tls = extender.tls_config
+        trusts = tls is not None and bool(tls.ca_data or tls.ca_file)
+        if tls is not None and tls.insecure:
+            message = f"insecure: whoever answers at {extender.url_prefix} is believed"
+            yield Told(f"{path}.tlsConfig.insecure", message, "tlsConfig: {caData: …}")
+        elif extender.enable_https and not trusts:
+            message = (
+                f"without a CA kube-scheduler verifies nothing; whoever answers at {extender.url_prefix} is believed"
+            )
+            yield Told(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
+
+
+@check(
+    Code(
+        "ExtenderPlainHTTP",
+        Severity.WARNING,
+        "enableHTTPS is set but the address begins with http://, and the address decides: nothing is encrypted.",
+        "Write the address with https://.",
+    )
+)
+def extender_plain_http(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        address = _url(extender)
+        if extender.enable_https and address is not None and address.scheme == "http":
+            better = "https" + extender.url_prefix[len("http") :]
+            message = f"{extender.url_prefix} is asked in the clear, whatever enableHTTPS says"
+            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
+
+
+@check(
+    Code(
+        "ExtenderBadURL",
+        Severity.ERROR,
+        "An extender's address is no absolute http or https URL, so every call to it fails.",
+        "Write the whole address, such as https://extender.kube-system.svc/scheduler.",
+    )
+)
+def extender_bad_url(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        address = _url(extender)
+        if address is not None and address.scheme in ("http", "https") and address.netloc:
+            continue
+        if _verbs(extender):
+            message = f"{extender.url_prefix!r} is not an address that can be called"
+            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: https://{extender.url_prefix or 'example.com'}")
+
+
+@check(
+    Code(
+        "ExtenderWithoutVerb",
+        Severity.WARNING,
+        "An extender has no verb, so it is never asked anything.",
+        "Give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb.",
+    )
+)
+def extender_without_verb(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        if not _verbs(extender):
+            yield Told(path, f"{extender.url_prefix} has no verb and is never asked", "filterVerb: filter")
+
+
+@check(
+    Code(
+        "ExtenderNoTimeout",
+        Severity.ERROR,
+        "An extender's timeout is negative, which means none: one call that hangs stops all scheduling.",
+        "Leave httpTimeout out for five seconds, or give it a positive duration.",
+    )
+)
+def extender_no_timeout(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        if Duration(extender.http_timeout).seconds < 0:
+            message = f"{extender.http_timeout} means that a call may take for ever, and pods are decided one by one"
+            yield Told(f"{path}.httpTimeout", message, "httpTimeout: 5s")
+
+
+@check(
+    Code(
+        "ExtenderNotIgnorable",
+        Severity.WARNING,
+        "Every pod of every profile has to pass an extender that is not ignorable: while it is down, none is placed.",
+        "Set ignorable, or name the managedResources that make a pod its business.",
+    )
+)
+def extender_not_ignorable(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        if _stops_everything(extender) and not _schedules_itself(whole, extender):
+            message = f"while {extender.url_prefix} does not answer, no pod of any profile is placed"
+            yield Told(f"{path}.ignorable", message, "ignorable: true")
+
+
+@check(
+    Code(
+        "ExtenderSchedulesItself",
+        Severity.ERROR,
+        "The default scheduler cannot place a pod without an extender that itself runs as pods of the cluster: "
+        "once it is down, nothing can start it again.",
+        "Set ignorable, name managedResources, or run the extender beside the scheduler in its own pod.",
+    )
+)
+def extender_schedules_itself(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        if _stops_everything(extender) and _schedules_itself(whole, extender):
+            message = (
+                f"the pods behind {extender.url_prefix} are placed by {DEFAULT_SCHEDULER_NAME}, "
+                "which cannot place any pod while they are down"
+            )
+            yield Told(f"{path}.ignorable", message, "ignorable: true")
+
+
+def _stops_everything(extender: Extender) -> bool:
+    asked = bool(extender.filter_verb or extender.bind_verb)
+    return asked and not extender.ignorable and not extender.managed_resources
+
+
+def _schedules_itself(whole: Whole, extender: Extender) -> bool:
+    """Whether a Service of the cluster is asked by the scheduler that places pods which ask for none."""
+    address = _url(extender)
+    labels = (address.hostname or "").rstrip(".").split(".") if address is not None else []
+    serves_all = DEFAULT_SCHEDULER_NAME in (profile.scheduler_name for profile in whole.document.profiles)
+    return serves_all and "svc" in labels[1:]

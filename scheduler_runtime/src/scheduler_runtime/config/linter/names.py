@@ -1,0 +1,107 @@
+"""Names that name nothing: plugins that are gone, that are not there yet, or that were never at that point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from ... import catalog
+from ...catalog import Version
+from ..findings import Severity
+from .code import Code, Told, check
+from .subjects import ALL, Written, names
+
+REMOVED: Mapping[str, str] = MappingProxyType(
+    {
+        "AzureDiskLimits": "NodeVolumeLimits counts volumes of every driver",
+        "CinderLimits": "NodeVolumeLimits counts volumes of every driver",
+        "EBSLimits": "NodeVolumeLimits counts volumes of every driver",
+        "GCEPDLimits": "NodeVolumeLimits counts volumes of every driver",
+        "NodeLabel": "NodeAffinity's addedAffinity asks for labels",
+        "NodePreferAvoidPods": "taints keep pods away",
+        "NodeResourcesLeastAllocated": "NodeResourcesFit has the scoring strategy LeastAllocated",
+        "NodeResourcesMostAllocated": "NodeResourcesFit has the scoring strategy MostAllocated",
+        "RequestedToCapacityRatio": "NodeResourcesFit has the scoring strategy RequestedToCapacityRatio",
+        "SelectorSpread": "PodTopologySpread spreads by default",
+        "ServiceAffinity": "pod affinity keeps pods together",
+    }
+)
+"""Plugins that kube-scheduler once had, and what does their work."""
+
+
+def lives_in(plugin: str, version: Version) -> str:
+    """The known minor version that has ``plugin`` when ``version`` has not; empty when there is none."""
+    if catalog.known(plugin, version):
+        return ""
+    first, last = Version.parse(catalog.OLDEST).minor, Version.parse(catalog.NEWEST).minor
+    return next((f"1.{minor}" for minor in range(first, last + 1) if catalog.known(plugin, Version(1, minor))), "")
+
+
+def _named(written: Written) -> Iterator[tuple[str, str]]:
+    """Every name that kube-scheduler does not look up: what is disabled and what is configured."""
+    for point in (*written.defaults.points, "multiPoint"):
+        for index, name in enumerate(names(written.profile.plugins.at(point).disabled)):
+            yield f"plugins.{point}.disabled[{index}]", name
+    for index, entry in enumerate(written.profile.plugin_config):
+        yield f"pluginConfig[{index}].name", entry.name
+
+
+@check(
+    Code(
+        "RemovedPlugin",
+        Severity.WARNING,
+        "A plugin is named that kube-scheduler no longer has, at a place where nobody looks the name up.",
+        "Remove the name; what does its work today is said in the finding.",
+    )
+)
+def removed_plugin(written: Written) -> Iterator[Told]:
+    for path, name in _named(written):
+        if name in REMOVED and not written.points(name):
+            yield Told(path, f"{name} was removed from Kubernetes; {REMOVED[name]}", "remove this entry")
+
+
+@check(
+    Code(
+        "UnknownPluginForVersion",
+        Severity.WARNING,
+        "A plugin is named that another version of Kubernetes has, but not the one that is meant.",
+        "Remove the name, or render for the version that has it.",
+    )
+)
+def unknown_plugin_for_version(written: Written) -> Iterator[Told]:
+    target = written.whole.target
+    for path, name in _named(written):
+        home = lives_in(name, target.version)
+        if home and not written.points(name):
+            yield Told(path, f"{name} is a plugin of Kubernetes {home}; this is {target}", "remove this entry")
+
+
+@check(
+    Code(
+        "DisabledNothing",
+        Severity.WARNING,
+        "A plugin is disabled where it does not run, so nothing changes.",
+        "Write the name of a plugin that runs there, at the point where it runs.",
+    )
+)
+def disabled_nothing(written: Written) -> Iterator[Told]:
+    defaults = tuple(written.default_plugins)
+    spread = {*defaults, *names(written.profile.plugins.multi_point.enabled)}
+    for point in (*written.defaults.points, "multiPoint"):
+        for index, name in enumerate(names(written.profile.plugins.at(point).disabled)):
+            path = f"plugins.{point}.disabled[{index}]"
+            gone = name in REMOVED or bool(lives_in(name, written.whole.target.version))
+            runs = name == ALL or (name in spread if point != "multiPoint" else name in defaults)
+            there = point == "multiPoint" or name == ALL or point in written.points(name)
+            if not gone and not (runs and there):
+                yield Told(path, _why_nothing(written, name, point), "remove this entry")
+
+
+def _why_nothing(written: Written, name: str, point: str) -> str:
+    points = written.points(name)
+    if not points:
+        near = catalog.nearest(name)
+        return f"there is no plugin {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    if point != "multiPoint" and point not in points:
+        return f"{name} has nothing to do at {point}; it works at {', '.join(points)}"
+    return f"{name} is not enabled by default, so there is nothing to disable"

@@ -1,0 +1,95 @@
+"""Who sorts the queue and who binds: points at which not every plugin gets its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..findings import Severity
+from .code import Code, Told, check
+from .subjects import Meaning, Whole, Written
+
+
+@check(
+    Code(
+        "TwoQueueSorts",
+        Severity.ERROR,
+        "More than one plugin sorts the queue; kube-scheduler does not start, because a queue has one order.",
+        "Disable the sorter that is not meant, which is PrioritySort when another one was added.",
+        refused=True,
+    )
+)
+def two_queue_sorts(written: Written) -> Iterator[Told]:
+    sorting = written.runs("queueSort")
+    if len(sorting) > 1:
+        yield Told(
+            "plugins.queueSort",
+            f"{' and '.join(sorting)} both sort the queue; exactly one plugin can",
+            f"queueSort: {{disabled: [{{name: {sorting[0]}}}]}}",
+        )
+
+
+@check(
+    Code(
+        "NoBind",
+        Severity.ERROR,
+        "No plugin is left that binds; kube-scheduler does not start, not even with an extender that binds.",
+        "Enable DefaultBinder, or the plugin that is to bind.",
+        refused=True,
+    )
+)
+def no_bind(written: Written) -> Iterator[Told]:
+    if not written.runs("bind"):
+        message = "no plugin binds, so no pod could ever get its node"
+        yield Told("plugins.bind", message, "bind: {enabled: [{name: DefaultBinder}]}")
+
+
+@check(
+    Code(
+        "QueueSortMismatch",
+        Severity.ERROR,
+        "Two profiles sort differently; kube-scheduler does not start, because all its profiles share one queue.",
+        "Enable the same queueSort plugin with the same arguments in every profile, or run two schedulers.",
+        refused=True,
+    )
+)
+def queue_sort_mismatch(whole: Whole) -> Iterator[Told]:
+    profiles = tuple(whole.profiles)
+    for index, written in enumerate(profiles[1:], 1):
+        own, first = _sorting(written), _sorting(profiles[0])
+        if own != first:
+            what = f"{_listed(own)} sorts here, {_listed(first)} in profiles[0]"
+            message = what if own[0] != first[0] else f"{_listed(own)} sorts with other arguments than in profiles[0]"
+            yield Told(f"profiles[{index}].plugins.queueSort", message, "the same queueSort in both profiles")
+
+
+Sorting = tuple[tuple[str, ...], list[Mapping[str, Any]]]
+
+
+def _sorting(written: Written) -> Sorting:
+    sorters = written.runs("queueSort")
+    return sorters, [entry.args for entry in written.profile.plugin_config if entry.name in sorters]
+
+
+def _listed(sorting: Sorting) -> str:
+    return " and ".join(sorting[0]) or "nothing"
+
+
+@check(
+    Code(
+        "BinderNeverReached",
+        Severity.ERROR,
+        "A bind plugin stands behind DefaultBinder, which binds every pod, so it never gets one.",
+        "Disable DefaultBinder at bind, or name it there again after the other plugin.",
+    )
+)
+def binder_never_reached(meaning: Meaning) -> Iterator[Told]:
+    binders = list(meaning.at("bind"))
+    if "DefaultBinder" not in binders:
+        return
+    for name in binders[binders.index("DefaultBinder") + 1 :]:
+        yield Told(
+            meaning.written.place(name, "bind"),
+            f"{name} comes after DefaultBinder, which binds every pod and leaves none over",
+            "bind: {disabled: [{name: DefaultBinder}]}",
+        )
