@@ -4,6 +4,7 @@
 PYTHON  ?= python3
 CLUSTER ?= process
 ONCE    ?=
+FUZZ    ?= 100000
 IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
 BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
@@ -15,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-alone test-clusters check check-text e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo test fuzz test-alone test-clusters check check-text e2e bench image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +25,10 @@ demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedule
 	@$(RUN)/python -m examples.demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
 
 test: $(READY) ## Every test this machine can run; says what it skipped and what that needs
-	@$(MAKE) --no-print-directory --keep-going test-alone test-clusters
+	@FUZZ=5000 $(MAKE) --no-print-directory --keep-going test-alone test-clusters
+
+fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
+	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
 
 check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-alone
@@ -40,6 +44,9 @@ test-alone:
 
 test-clusters:
 	@$(RUN)/pytest -m "cluster or nodes"
+
+oracle: $(READY) ## Documents by the thousand, judged as the real kube-scheduler of each version judges them (ORACLE_DOCUMENTS=1000)
+	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) $(RUN)/pytest tests/oracle
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e

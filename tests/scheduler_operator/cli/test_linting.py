@@ -66,6 +66,25 @@ def test_what_is_allowed_is_not_said(allowed: str) -> None:
     assert berth("lint", "-", stdin=allowed).stdout == ""
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(
+            DOCUMENT.replace("score:", "filter: {disabled: [{name: VolumeBinding}]}\n    score:"), id="document"
+        ),
+        pytest.param(BARE % ("calm", "plugins: {filter: {disabled: [{name: VolumeBinding}]}}"), id="profile"),
+    ],
+)
+def test_an_error_among_findings_is_no_refusal(given: str) -> None:
+    ran = berth("lint", "--severity", "error", "-", stdin=given)
+    assert (ran.status, ran.stderr) == (1, "")
+    assert "error: " in ran.stdout
+    rendered = berth("render", "-", stdin=given)
+    assert rendered.status == 1
+    assert "kind: KubeSchedulerConfiguration" in rendered.stdout
+    assert ": error: " in rendered.stderr
+
+
 def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(DOCUMENT.replace("score:", "scores:"))

@@ -61,14 +61,14 @@ def _process(owner: Source, given: Sorted, target: Target, namespace: str) -> Ou
 
 def _rendered(outcome: Rendered, sources: Mapping[str, Source], judge: "_Judge") -> Process:
     owner = next(iter(sources.values()))
-    overridden = bool(owner.value["spec"].get("overrides"))
+    is_patched = any(str(each["path"]).startswith("/profiles") for each in owner.value["spec"].get("overrides") or ())
     remark = kubernetes_versions.remark(outcome.version)
     return Process(
         target=outcome.target,
         document=outcome.document,
         text=outcome.text,
         parts=tuple(
-            Part(sources[name], f"profiles[{index}]" if overridden else "spec", member.effective)
+            Part(sources[name], f"profiles[{index}]" if is_patched else "spec", member.effective)
             for index, (name, member) in enumerate(outcome.members.items())
         ),
         findings=tuple(

@@ -81,8 +81,8 @@ def _unfinished(value: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _instead(api_version: Any, kind: Any) -> str:
-    old = str(api_version).startswith(f"{_UPSTREAM}/") and kind == "KubeSchedulerConfiguration"
-    if old or kind in _IMPORTED:
+    is_older = kind == "KubeSchedulerConfiguration" and str(api_version).startswith(f"{_UPSTREAM}/")
+    if is_older or (isinstance(kind, str) and kind in _IMPORTED):
         return "'berth import' reads it and writes profiles"
     return EXPECTED
 

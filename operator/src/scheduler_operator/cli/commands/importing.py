@@ -1,5 +1,6 @@
 """``berth import``: profiles from the configurations of other schedulers."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ from scheduler_operator.cli.console import Console
 if TYPE_CHECKING:
     from scheduler_operator.importing import Imported, Remark
     from scheduler_runtime.config import Source
+
+_NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
+"""A path in one of several documents."""
 
 
 @click.command("import", short_help="Turn another scheduler's configuration into profiles.")
@@ -54,10 +58,13 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
 
 
 def _placed(told: Any, sources: Sequence["Source"]) -> Refusal:
-    """Something told of the input, at its place. Only of a lone document is it clear which one is meant."""
-    if len(sources) == 1:
-        return Refusal(sources[0].name, told.message, told.path, sources[0].line(told.path))
-    return Refusal(", ".join(dict.fromkeys(source.name for source in sources)), told.message, told.path)
+    """Something told of the input, at its place. Of several documents the path begins with the one that is meant."""
+    match = _NUMBERED.fullmatch(told.path)
+    if len(sources) > 1 and match is None:
+        return Refusal(", ".join(dict.fromkeys(source.name for source in sources)), told.message, told.path)
+    source = sources[int(match[1])] if match and len(sources) > 1 else sources[0]
+    path = match[2] if match and len(sources) > 1 else told.path
+    return Refusal(source.name, told.message, path, source.line(path))
 
 
 def _written(outcome: "Imported", form: str) -> str:
