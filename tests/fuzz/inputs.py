@@ -68,7 +68,7 @@ def _few(random: Random) -> int:
 
 def _seed(random: Random) -> int:
     """Which seed to take: more often one that every command reads."""
-    numbers = (*COMMON, *range(len(SEEDS)))
+    numbers: list[int] = [*COMMON, *range(len(SEEDS))]
     return numbers[random.randrange(len(numbers))]
 
 
