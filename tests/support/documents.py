@@ -252,6 +252,15 @@ _ODD: tuple[Json, ...] = (
     [None],
     {"name": "x"},
     "1h",
+    "0.5s",
+    "PrioritySort",
+    "ImageLocality",
+    False,
+    7,
+    2147483647,
+    [{}],
+    {"enabled": [{"name": "NodeName", "weight": 3}]},
+    {"name": "NodeAffinity"},
     "NodeResourcesFit",
     "example.com/gpu",
 )
@@ -259,11 +268,12 @@ _ODD: tuple[Json, ...] = (
 
 @st.composite
 def mutated(draw: st.DrawFn, source: SearchStrategy[dict[str, Json]]) -> dict[str, Json]:
-    """A document of ``source`` after a slip or two."""
+    """A document of ``source`` after a slip or two, below its header most of the time."""
     document: dict[str, Json] = copy.deepcopy(draw(source))
     for _ in range(draw(st.integers(1, 2))):
         places = list(_places(document))
-        holder, key = draw(st.sampled_from(places))
+        below = [place for place in places if place[1] not in HEADER]
+        holder, key = draw(st.sampled_from(below or places))
         _slip(draw, holder, key)
     return document
 
@@ -278,12 +288,13 @@ def _places(value: Json) -> Iterator[tuple[Json, Json]]:
 
 
 def _slip(draw: st.DrawFn, holder: Json, key: Json) -> None:
-    kind = draw(st.sampled_from(["replace", "replace", "remove", "add", "double"]))
-    if kind == "replace":
-        holder[key] = copy.deepcopy(draw(st.sampled_from(_ODD)))
+    kind = draw(st.sampled_from(["replace", "alike", "alike", "remove", "add", "double"]))
+    if kind in ("replace", "alike"):
+        alike = [odd for odd in _ODD if type(odd) is type(holder[key]) or odd is None]
+        holder[key] = copy.deepcopy(draw(st.sampled_from(alike if kind == "alike" else _ODD)))
     elif kind == "remove":
         del holder[key]
     elif isinstance(holder, list):
         holder.append(copy.deepcopy(holder[key] if kind == "double" else draw(st.sampled_from(_ODD))))
     else:
-        holder[draw(st.sampled_from(["unknownField", "Weight", key.title(), "weight", "name", "args"]))] = holder[key]
+        holder[draw(st.sampled_from(["unknownField", key.title(), "weight", "name", "args"]))] = holder[key]

@@ -21,6 +21,16 @@ _NO_GATES: Mapping[str, bool] = MappingProxyType({})
 _PLUGINS = re.compile(r"the scheduler starts to work with those plugins\" Plugins=(\{.*\})")
 
 
+class _Loader(yaml.SafeLoader):
+    """What it writes, read: plain words that only YAML 1.1 takes for more are text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(("timestamp", "merge", "value"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What it said."""
@@ -63,8 +73,8 @@ class KubeScheduler:
             if gates:
                 flags.append("--feature-gates=" + ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items()))
             run = subprocess.run([self.binary, *flags], capture_output=True, text=True, timeout=60, check=False)
-            written = yaml.safe_load(target.read_text()) if target.exists() else None
-        said = "" if written is not None else (run.stderr.strip() or "nothing").splitlines()[-1]
+            written = yaml.load(target.read_text(), Loader=_Loader) if target.exists() else None  # noqa: S506
+        said = "" if written is not None else run.stderr.rpartition("command failed")[2].strip() or "no reason"
         return Answer(written, said, run.stderr)
 
     def ask_all(self, texts: Iterable[str | bytes]) -> list[Answer]:

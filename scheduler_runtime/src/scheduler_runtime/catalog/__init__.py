@@ -13,13 +13,14 @@ from .args import IN_TREE_ARGS, with_gated_defaults
 from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from .in_tree import DECLARATIONS
 from .kubernetes_version import Version
-from .target import Target, gate_problems
+from .target import KNOWN, Target, gate_problems
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
     "BASE_RULES",
     "HOOK_POINTS",
     "IN_TREE_ARGS",
+    "KNOWN",
     "NEWEST",
     "OLDEST",
     "Action",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -63,9 +64,18 @@ def _connection(connection: ClientConnection) -> dict[str, Any]:
 
 def _float32(number: float) -> float:
     """The shortest number that Go's float32 cannot tell from ``number``."""
-    (held,) = struct.unpack("f", struct.pack("f", number))
+    held = _held(number)
     candidates = (float(f"{held:.{digits}g}") for digits in range(1, 10))
-    return next(each for each in candidates if struct.pack("f", each) == struct.pack("f", held))
+    return next(each for each in candidates if _held(each) == held)
+
+
+def _held(number: float) -> float:
+    """What a float32 makes of ``number``; infinite when it is too large."""
+    try:
+        (held,) = struct.unpack("<f", struct.pack("<f", number))
+    except OverflowError:
+        return math.inf
+    return float(held)
 
 
 def _profile(profile: Profile, expansion: Expansion, ignored: tuple[str, ...]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def _or(default: str) -> AfterValidator:
 def _float32(number: float) -> float:
     """Refuse what Go's float32 cannot hold."""
     try:
-        struct.pack("f", number)
+        struct.pack("<f", number)
     except OverflowError:
         refuse([((), f"{number} is too large for a rate")])
     return number

@@ -95,7 +95,9 @@ def _called(value: Any) -> str:
 
 def _with_a_profile(raw: dict[str, Any]) -> dict[str, Any]:
     """A document without profiles has the default one; a profile that is alone may go without a name."""
-    profiles = raw.get("profiles") or [{}]
+    profiles = raw.get("profiles", [])
+    if profiles == []:
+        profiles = [{}]
     if isinstance(profiles, list) and len(profiles) == 1 and isinstance(profiles[0], dict):
         profiles = [{"schedulerName": DEFAULT_SCHEDULER_NAME, **profiles[0]}]
     return {**raw, "profiles": profiles}

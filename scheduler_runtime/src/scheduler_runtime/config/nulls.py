@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from types import NoneType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
+
+from .document import PluginSet
 
 _KEPT = frozenset({"leaseDuration", "renewDeadline", "retryPeriod", "httpTimeout"})
 """Upstream refuses null here, because it reads it as the duration ''."""
@@ -27,8 +28,8 @@ def without_nulls(value: Any, model: type[BaseModel]) -> Any:
             found[key] = _filled(inner, fields[key])
         elif key in _KEPT:
             found[key] = None
-        elif _is_model(fields[key]) and not _is_optional(fields[key]):
-            found[key] = {}
+        elif fields[key] is PluginSet:
+            found[key] = {}  # so that a version without this point can still say so
     return found
 
 
@@ -63,7 +64,3 @@ def _element(kind: Any) -> Any:
 
 def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _is_optional(kind: Any) -> bool:
-    return NoneType in get_args(kind)

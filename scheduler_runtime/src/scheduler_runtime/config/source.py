@@ -84,10 +84,12 @@ def _decoded(text: str | bytes) -> str | Problems:
 def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
     composer = Composer(text)
     found: list[Source] = []
+    composed: list[tuple[int, Any, Place]] = []
     try:
-        composed = list(composer.documents())
+        composed.extend(composer.documents())
     except yaml.YAMLError as error:
-        return _refused(f"is not YAML: {_one_line(error)}")
+        where = " after its first document" if composed else ""
+        return _refused(f"is not YAML{where}: {_one_line(error)}")
     if composer.problems:
         return Problems(tuple(composer.problems))
     lines = text.splitlines()

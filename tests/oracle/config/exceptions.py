@@ -1,0 +1,69 @@
+"""Where a document is deliberately judged otherwise than by kube-scheduler. Anything else is a mistake of ours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NEVER = r"(?!)"
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """One difference, and its reason."""
+
+    what: str
+    why: str
+    ours: str = NEVER
+    """What we say when we refuse and kube-scheduler does not; a regular expression."""
+    theirs: str = NEVER
+    """What it says when it refuses and we do not."""
+
+
+EXCEPTIONS = (
+    Exempt(
+        "a file of more than 1 MiB",
+        "a ConfigMap holds no more, and work on what somebody sends must have a bound",
+        ours=r"bytes long; a document has at most",
+    ),
+    Exempt(
+        "nesting beyond 100 levels, more than 200,000 values with aliases expanded",
+        "work on what somebody sends must have a bound",
+        ours=r"is nested more than|values, aliases expanded",
+    ),
+    Exempt(
+        "several documents in a file",
+        "kube-scheduler reads the first and says nothing of the others",
+        ours=r"holds \d+ documents|is not YAML after its first document",
+    ),
+    Exempt(
+        "nothing before the document but another ---",
+        "programs that put files together leave such empty documents behind",
+        theirs=r"Object 'Kind' is missing in '---\s+---",
+    ),
+    Exempt(
+        "arguments that are no mapping, for a plugin that has none",
+        "nobody means them",
+        ours=r"pluginConfig\[\d+\]\.args: .* is not a mapping of fields",
+    ),
+    Exempt(
+        "a repeated key of JSON in arguments that nobody reads",
+        "it never means what its author thinks",
+        ours=r"the key \S+ is there twice",
+    ),
+    Exempt(
+        "files that a document names",
+        "a document is judged where it is written, not where it will run",
+        theirs=r"no such file or directory",
+    ),
+    Exempt(
+        "what is inside a certificate or a key",
+        "reading them takes a library that a linter does not need",
+        theirs=r"x509|asn1|tls: failed to find any PEM data|private key",
+    ),
+)
+
+
+def exempt(ours: str, theirs: str) -> bool:
+    """Whether our refusal without theirs, or theirs without ours, is meant; an empty text is no refusal."""
+    return any(re.search(each.ours, ours) or re.search(each.theirs, theirs) for each in EXCEPTIONS)

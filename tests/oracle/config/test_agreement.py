@@ -1,0 +1,153 @@
+"""A document means here what it means to the real kube-scheduler: same verdict, same defaults, same plugins.
+
+``make oracle`` asks about thousands of documents; here it is a hundred for each version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import Phase, assume, given, seed, settings
+from hypothesis import strategies as st
+
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Target
+from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
+from tests.oracle.config.traps import DOCUMENTS, HEADER, WHOLE
+from tests.support.documents import documents, mutated
+from tests.support.kube_scheduler import Answer, KubeScheduler
+
+COUNT = int(os.environ.get("ORACLE_DOCUMENTS", "24"))
+"""How many documents of each version are made up."""
+ALL_TRAPS = 1000
+GATES = (
+    "StorageCapacityScoring",
+    "GenericWorkload",
+    "GangScheduling",
+    "NodeDeclaredFeatures",
+    "TopologyAwareWorkloadScheduling",
+    "InPlacePodVerticalScalingSchedulerPreemption",
+    "DRASchedulerFilterTimeout",
+    "DRADeviceBindingConditions",
+    "DynamicResourceAllocation",
+    "OpportunisticBatching",
+    "NoSuchGate",
+    "AllAlpha",
+    "AllBeta",
+)
+"""Those that change what a document means, and some that can or cannot be set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What we make of a document."""
+
+    refusal: str
+    document: dict[str, Any] | None = None
+    profiles: tuple[config.EffectiveProfile, ...] = ()
+
+
+def judged(text: str | bytes, target: Target) -> Judged:
+    if said := catalog.gate_problems(target):
+        return Judged("\n".join(said))
+    document = config.load(text)
+    if isinstance(document, config.Problems):
+        return Judged(str(document))
+    profiles = config.effective_profiles(document, target)
+    if isinstance(profiles, config.Problems):
+        return Judged(str(profiles))
+    return Judged("", config.defaulted(document, target), profiles)
+
+
+def named_at(profile: config.EffectiveProfile, point: str) -> list[tuple[str, int]]:
+    return [(plugin.name, plugin.weight) for plugin in profile.points[point]]
+
+
+def agree(text: str | bytes, ours: Judged, theirs: Answer) -> None:
+    """Fail unless both say the same of ``text``."""
+    if (not ours.refusal) != (not theirs.refusal):
+        assert exempt(ours.refusal, theirs.refusal), f"{text!r}\nours: {ours.refusal}\ntheirs: {theirs.refusal}"
+    elif not ours.refusal:
+        assert ours.document == theirs.document, repr(text)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(minor, marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)))
+        for minor in catalog.KNOWN
+    ]
+)
+def minor(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.timeout(600)
+def test_traps(minor: str) -> None:
+    texts: list[str | bytes] = [*(HEADER + each for each in DOCUMENTS), *WHOLE]
+    if COUNT < ALL_TRAPS:
+        texts = texts[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
+    for text, theirs in zip(texts, KubeScheduler.of(minor).ask_all(texts), strict=True):
+        agree(text, judged(text, Target.parse(minor)), theirs)
+
+
+def test_every_exception_is_one() -> None:
+    """One that no trap needs any more is a promise that nobody keeps."""
+    texts: list[str | bytes] = [*(HEADER + each for each in DOCUMENTS), *WHOLE]
+    said = "\n".join(judged(text, Target.parse(catalog.NEWEST)).refusal for text in texts)
+    for each in EXCEPTIONS:
+        assert each.theirs != NEVER or re.search(each.ours, said), each.what
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["as written", "after a slip"])
+def test_documents(minor: str, kind: str) -> None:
+    target, real = Target.parse(minor), KubeScheduler.of(minor)
+    source = documents(target) if kind == "as written" else mutated(documents(target))
+
+    @seed(0)
+    @settings(max_examples=COUNT // 2, database=None, phases=[Phase.generate, Phase.shrink])
+    @given(source, st.booleans())
+    def agreed(document: Mapping[str, Any], as_json: bool) -> None:
+        text = json.dumps(document) if as_json else config.written(document)
+        agree(text, judged(text, target), real.ask(text))
+
+    agreed()
+
+
+@pytest.mark.timeout(900)
+def test_feature_gates(minor: str) -> None:
+    version, real = Target.parse(minor).version, KubeScheduler.of(minor)
+
+    @seed(0)
+    @settings(max_examples=max(COUNT // 8, 8), database=None, phases=[Phase.generate, Phase.shrink])
+    @given(st.dictionaries(st.sampled_from(GATES), st.booleans(), max_size=3), st.data())
+    def agreed(gates: dict[str, bool], data: st.DataObject) -> None:
+        target = Target(version, gates)
+        text = config.written(data.draw(documents(target)))
+        agree(text, judged(text, target), real.ask(text, gates))
+
+    agreed()
+
+
+@pytest.mark.timeout(900)
+def test_the_plugins_that_it_starts_with(minor: str) -> None:
+    target, real = Target.parse(minor), KubeScheduler.of(minor)
+
+    @seed(0)
+    @settings(max_examples=max(COUNT // 10, 8), database=None, phases=[Phase.generate, Phase.shrink])
+    @given(documents(target))
+    def agreed(document: Mapping[str, Any]) -> None:
+        text = config.written(document)
+        ours, theirs = judged(text, target), real.ask(text, verbosity=2)
+        assume(not ours.refusal)
+        for profile, named in zip(ours.profiles, theirs.plugins, strict=True):
+            named.pop("multiPoint", None)
+            assert {point: named_at(profile, point) for point in named} == named
+
+    agreed()
