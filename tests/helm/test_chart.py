@@ -10,8 +10,10 @@ import yaml
 
 from scheduler_operator import kinds
 from scheduler_operator.chart import FILE, catalog_rules
+from scheduler_operator.desired.rbac import READER_ROLE, UPSTREAM_ROLES
 from scheduler_operator.names import RESERVED
 
+READER_BINDINGS = "berth-operator-reader-bindings"
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm/berth"
 HELM = Path(sys.executable).parent / "helm"
@@ -54,17 +56,30 @@ def test_the_generated_rules_are_what_the_catalog_says() -> None:
     assert (ROOT / FILE).read_text() == catalog_rules(), "run: .venv/bin/python -m scheduler_operator.chart"
 
 
-def test_everything_is_in_the_releases_namespace_or_in_none(chart: dict[tuple[str, str], Any]) -> None:
-    assert {each["metadata"].get("namespace") for each in chart.values()} == {"berth-system", None}
+def test_everything_is_in_the_releases_namespace_or_in_none_but_one_role(chart: dict[tuple[str, str], Any]) -> None:
+    elsewhere = {key for key, each in chart.items() if each["metadata"].get("namespace") not in ("berth-system", None)}
+    assert elsewhere == {("Role", READER_BINDINGS), ("RoleBinding", READER_BINDINGS)}
+    assert chart["Role", READER_BINDINGS]["metadata"]["namespace"] == "kube-system"
 
 
 def test_crds_are_not_the_charts_to_delete(chart: dict[tuple[str, str], Any]) -> None:
     assert "CustomResourceDefinition" not in {kind for kind, _ in chart}
 
 
-def test_the_operator_can_neither_escalate_nor_bind_nor_do_everything(chart: dict[tuple[str, str], Any]) -> None:
+def test_the_operator_can_neither_escalate_nor_do_everything(chart: dict[tuple[str, str], Any]) -> None:
     words = {word for rule in rules(chart) for field in ("verbs", "resources", "apiGroups") for word in rule[field]}
-    assert words.isdisjoint({"escalate", "bind", "impersonate", "*", "secrets"})
+    assert words.isdisjoint({"escalate", "impersonate", "*", "secrets"})
+
+
+def test_the_operator_binds_the_clusters_own_roles_for_a_scheduler_by_name_and_no_other(
+    chart: dict[tuple[str, str], Any],
+) -> None:
+    binds = [rule for rule in rules(chart) if "bind" in rule["verbs"]]
+    assert all(rule["verbs"] == ["bind"] for rule in binds)
+    assert {(*rule["resources"], *rule["resourceNames"]) for rule in binds} == {
+        ("clusterroles", *(f"system:{name}" for name in UPSTREAM_ROLES)),
+        ("roles", READER_ROLE),
+    }
 
 
 def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[str, str], Any]) -> None:
@@ -78,7 +93,8 @@ def test_the_operator_may_write_every_kind_that_it_generates(chart: dict[tuple[s
 
 def test_no_profile_can_have_the_name_of_an_object_of_the_chart(chart: dict[tuple[str, str], Any]) -> None:
     generated = {kind.name for kind in kinds.GENERATED}
-    assert {name.removeprefix("berth-") for kind, name in chart if kind in generated} == set(RESERVED)
+    own = {key for key, each in chart.items() if each["metadata"].get("namespace") != "kube-system"}
+    assert {name.removeprefix("berth-") for kind, name in own if kind in generated} == set(RESERVED)
 
 
 def test_the_aggregated_role_leaves_its_rules_to_the_controller(chart: dict[tuple[str, str], Any]) -> None:

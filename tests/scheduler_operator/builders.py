@@ -14,15 +14,23 @@ RELEASE = Release(namespace=NAMESPACE, scheduler_image="berth:dev")
 V1_36 = Version(1, 36, 4)
 
 
-def profile(name: str = "bin-packing", *, status: dict[str, Any] | None = None, **spec: Any) -> Authored:
-    """A profile, with the fields of its spec as keyword arguments."""
-    return Authored("SchedulerProfile", name, uid=f"uid-of-{name}", generation=3, spec=spec, status=status or {})
+def profile(
+    name: str = "bin-packing", *, status: dict[str, Any] | None = None, allow: str = "", **spec: Any
+) -> Authored:
+    """A profile, with the fields of its spec as keyword arguments; ``allow`` are codes of findings, with commas."""
+    annotations = {"berth.dev/allow-findings": allow} if allow else {}
+    return Authored("SchedulerProfile", name, f"uid-of-{name}", 3, spec, status or {}, annotations)
 
 
 def plugin_config(name: str, plugin: str, *, status: dict[str, Any] | None = None, **args: Any) -> Authored:
     """A PluginConfig, with the arguments of its plugin as keyword arguments."""
     spec = {"plugin": plugin, "args": args}
     return Authored("PluginConfig", name, uid=f"uid-of-{name}", generation=1, spec=spec, status=status or {})
+
+
+def declaring(name: str, plugin: str, declares: dict[str, Any], **spec: Any) -> Authored:
+    """A PluginConfig that declares a plugin; further fields of its spec as keyword arguments."""
+    return Authored("PluginConfig", name, f"uid-of-{name}", 1, {"plugin": plugin, "declares": declares, **spec}, {})
 
 
 def rendered(written: Authored, *configs: Authored) -> Rendered:

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler_operator.desired import Object, desired_objects
 from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
 from scheduler_operator.names import with_uids
-from tests.scheduler_operator.builders import RELEASE, profile, rendered
+from tests.scheduler_operator.builders import RELEASE, declaring, profile, rendered
 
+CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
 
 
@@ -197,3 +199,69 @@ def test_pods_are_replaced_when_their_account_was_made_anew() -> None:
     one, other = (applied(wanted, account)["Deployment"]["spec"]["template"] for account in ("first", "second"))
     assert one != other
     assert one == applied(wanted, "first")["Deployment"]["spec"]["template"]
+
+
+def named(**spec: Any) -> dict[tuple[str, str], Object]:
+    """The objects by kind and name: with engine KubeScheduler there are several of a kind."""
+    written = profile(engine="KubeScheduler", **spec)
+    wanted = desired_objects(written, rendered(written, PRICES), RELEASE)
+    return {(each["kind"], each["metadata"]["name"]): each for each in wanted}
+
+
+PRICES = declaring("prices", "PriceCap", {"hooks": ["filter"], "rules": [CONFIG_MAPS]})
+PRICED = {"filter": {"enabled": [{"name": "PriceCap"}]}}
+
+
+def test_upstreams_scheduler_is_started_as_its_own_image_is() -> None:
+    gates = {"SchedulerAsyncAPICalls": True, "SchedulerPopFromBackoffQ": False}
+    deployment = named(scheduler={"featureGates": gates})["Deployment", "berth-bin-packing"]
+    (found,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert found["image"] == "registry.k8s.io/kube-scheduler:v1.36.4"
+    assert found["command"] == ["kube-scheduler"]
+    assert found["args"] == [
+        *("--config", "/etc/berth/config.yaml"),
+        *("--feature-gates", "SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false"),
+        *("--secure-port", "10259"),
+        *("--bind-address", "$(POD_IP)"),
+        *("-v", "2"),
+    ]
+    probes = [found[probe]["httpGet"]["scheme"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert probes == ["HTTPS"] * 3
+    assert found["ports"][0]["name"] == "https-metrics"
+    assert found["securityContext"]["runAsUser"] > 0
+
+
+def test_upstreams_scheduler_has_the_clusters_own_roles_for_one_and_its_own_lease() -> None:
+    objects = named()
+    roles = {
+        key: (each["roleRef"]["kind"], each["roleRef"]["name"]) for key, each in objects.items() if "roleRef" in each
+    }
+    reader = "extension-apiserver-authentication-reader"
+    assert roles == {
+        ("ClusterRoleBinding", "berth-bin-packing:kube-scheduler"): ("ClusterRole", "system:kube-scheduler"),
+        ("ClusterRoleBinding", "berth-bin-packing:volume-scheduler"): ("ClusterRole", "system:volume-scheduler"),
+        ("RoleBinding", f"berth-bin-packing:{reader}"): ("Role", reader),
+        ("RoleBinding", "berth-bin-packing"): ("Role", "berth-bin-packing"),
+    }
+    assert objects["RoleBinding", f"berth-bin-packing:{reader}"]["metadata"]["namespace"] == "kube-system"
+    assert {rule["resources"][0] for rule in objects["Role", "berth-bin-packing"]["rules"]} == {"leases"}
+    assert ("ClusterRole", "berth-bin-packing") not in objects
+
+
+def test_upstreams_scheduler_has_beyond_these_what_its_plugins_declare() -> None:
+    objects = named(plugins=PRICED)
+    assert objects["ClusterRole", "berth-bin-packing"]["rules"] == [CONFIG_MAPS]
+    assert ("ClusterRoleBinding", "berth-bin-packing") in objects
+
+
+def test_what_the_document_has_no_field_for_stands_beside_it() -> None:
+    assert set(objects()["ConfigMap"]["data"]) == {"config.yaml"}
+    data = objects(scheduler={"events": "Failures"})["ConfigMap"]["data"]
+    assert yaml.safe_load(data["berth.yaml"]) == {"events": "Failures"}
+    args = container(scheduler={"events": "Failures", "featureGates": {"GenericWorkload": True}})["args"]
+    assert args[4:8] == ["--extras", "/etc/berth/berth.yaml", "--feature-gates", "GenericWorkload=true"]
+
+
+def test_another_way_to_post_events_is_another_pod_template() -> None:
+    before = pod()["metadata"]["annotations"]["berth.dev/config-hash"]
+    assert pod(scheduler={"events": "None"})["metadata"]["annotations"]["berth.dev/config-hash"] != before

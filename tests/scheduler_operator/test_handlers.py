@@ -34,15 +34,23 @@ def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, An
 def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], credentials: Credentials) -> None:
     seen: list[Key] = []
     asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=Seam(seen.append, credentials)))
-    asyncio.run(handlers.lease_seen(type="DELETED", meta={"labels": labels}, memo=Seam(seen.append, credentials)))
+    asyncio.run(
+        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=Seam(seen.append, credentials))
+    )
     assert seen == []
 
 
-@pytest.mark.parametrize(("type_", "looks"), [("MODIFIED", 0), ("ADDED", 0), (None, 0), ("DELETED", 1)])
-def test_a_lease_matters_only_when_it_is_gone(type_: str | None, looks: int, credentials: Credentials) -> None:
+def test_a_lease_matters_when_another_holds_it_or_it_is_gone(credentials: Credentials) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.lease_seen(type=type_, meta=OWNED, memo=Seam(seen.append, credentials)))
-    assert len(seen) == looks
+    seam = Seam(seen.append, credentials)
+
+    def looks(type_: str | None, holder: str | None) -> int:
+        seen.clear()
+        asyncio.run(handlers.lease_seen(type=type_, meta=OWNED, spec={"holderIdentity": holder}, memo=seam))
+        return len(seen)
+
+    story = [(None, None), ("MODIFIED", "a"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b"), ("ADDED", None)]
+    assert [looks(type_, holder) for type_, holder in story] == [0, 1, 0, 1, 1, 0]
 
 
 def test_only_what_berth_made_is_watched() -> None:

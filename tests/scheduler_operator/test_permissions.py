@@ -1,9 +1,10 @@
 """The least rules: no more than was declared, no less, and always the same."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.permissions import PolicyRule, cluster_wide, inside, merged, own_rules
+from scheduler_operator.permissions import PolicyRule, cluster_wide, inside, merged, own_rules, uncovered
 from scheduler_runtime.catalog import Rule
 
 WORDS = st.sampled_from(["pods", "nodes", "events"])
@@ -79,3 +80,26 @@ def test_a_scheduler_may_touch_its_own_lease_and_config_map_by_name_and_create_n
         "configmaps": (["berth-calm"], ["get", "list", "watch"]),
         "leases": (["berth-calm"], ["get", "update"]),
     }
+
+
+UNION = [
+    {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["prices", "rates"], "verbs": ["get"]},
+    {"apiGroups": ["example.com"], "resources": ["*"], "verbs": ["*"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "missing"),
+    [
+        pytest.param(Rule(("",), ("pods",), ("get", "list")), [], id="held"),
+        pytest.param(Rule(("apps",), ("deployments",), ("get", "watch")), ["watch"], id="one-verb-more"),
+        pytest.param(Rule(("",), ("configmaps",), ("get",), ("prices",)), [], id="held-by-name"),
+        pytest.param(Rule(("",), ("configmaps",), ("get",), ("prices", "x")), ["get"], id="one-name-more"),
+        pytest.param(Rule(("",), ("configmaps",), ("get",)), ["get"], id="every-name"),
+        pytest.param(Rule(("",), ("pods",), ("get",), ("a",)), [], id="fewer-names"),
+        pytest.param(Rule(("example.com",), ("prices",), ("delete",)), [], id="held-by-a-wildcard"),
+    ],
+)
+def test_what_nobody_has_granted_is_found(rule: Rule, missing: list[str]) -> None:
+    assert [verb for found in uncovered([rule], UNION) for verb in found["verbs"]] == missing

@@ -9,6 +9,7 @@ from scheduler_operator.render import Problems
 from scheduler_operator.status import (
     LONGEST_MESSAGE,
     Processes,
+    Running,
     Status,
     accepted,
     dated,
@@ -69,7 +70,7 @@ def processes(**changes: Any) -> Processes:
 )
 def test_readiness_follows_the_processes(state: Processes, expected: dict[str, tuple[str, str]]) -> None:
     written = profile()
-    status = accepted(written, rendered(written), state)
+    status = accepted(written, rendered(written), Running(state))
     assert conditions(status) == expected
 
 
@@ -77,20 +78,22 @@ def test_readiness_follows_the_processes(state: Processes, expected: dict[str, t
 def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: Processes | None) -> None:
     newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    for condition in accepted(newer, rendered(newer), state)["conditions"]:
+    for condition in accepted(newer, rendered(newer), Running(state))["conditions"]:
         assert condition["message"].endswith(remark)
-    assert "newer" not in str(accepted(known, rendered(known), state)["conditions"])
+    assert "newer" not in str(accepted(known, rendered(known), Running(state))["conditions"])
 
 
 def test_why_pods_are_refused_is_told() -> None:
     written = profile()
-    status = accepted(written, rendered(written), processes(existing=0, ready=0, failure="violates PodSecurity"))
+    status = accepted(
+        written, rendered(written), Running(processes(existing=0, ready=0, failure="violates PodSecurity"))
+    )
     assert "violates PodSecurity" in status["conditions"][0]["message"]
 
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
     written = profile(engine="ConfigMap")
-    status = accepted(written, rendered(written), None)
+    status = accepted(written, rendered(written), Running())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
@@ -98,21 +101,21 @@ def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
     written = profile()
-    status = accepted(written, rendered(written), processes(ready=1))
+    status = accepted(written, rendered(written), Running(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     written = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = accepted(written, rendered(written), None)["effectivePlugins"]
+    plugins = accepted(written, rendered(written), Running())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
     written = profile()
-    plugins = accepted(written, rendered(written), None)["effectivePlugins"]
+    plugins = accepted(written, rendered(written), Running())["effectivePlugins"]
     shown = {plugin["name"] for point in plugins.values() for plugin in point}
     assert "NodeAffinity" in shown
     assert "PodTopologySpread" not in shown
@@ -138,7 +141,7 @@ def test_what_passes_by_itself_is_being_reconciled() -> None:
 
 
 def test_a_paused_profile_is_neither_stalled_nor_in_progress() -> None:
-    assert conditions(paused(profile(paused=True))) == {"Ready": ("Unknown", "Paused")}
+    assert conditions(paused(profile(paused=True), "bin-packing")) == {"Ready": ("Unknown", "Paused")}
 
 
 def test_a_plugin_config_names_its_users_in_order() -> None:
@@ -150,9 +153,9 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     written = profile()
     for status in (
-        accepted(written, rendered(written), processes(ready=0)),
+        accepted(written, rendered(written), Running(processes(ready=0))),
         rejected(written, UNKNOWN),
-        paused(written),
+        paused(written, written.name),
     ):
         assert status["observedGeneration"] == 3
         assert {each["observedGeneration"] for each in status["conditions"]} == {3}
@@ -168,7 +171,7 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     first = dated(rejected(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
     other = Problems("Invalid", (Problem("spec", "another"),))
     second = dated(rejected(written, other), first, "2026-01-02T00:00:00Z")
-    third = dated(accepted(written, rendered(written), processes()), second, "2026-01-03T00:00:00Z")
+    third = dated(accepted(written, rendered(written), Running(processes())), second, "2026-01-03T00:00:00Z")
     assert [each["conditions"][0]["lastTransitionTime"][:10] for each in (first, second, third)] == [
         "2026-01-01",
         "2026-01-01",
@@ -178,14 +181,18 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     written = profile()
-    first = dated(accepted(written, rendered(written), processes()), {}, "2026-01-01T00:00:00Z")
+    first = dated(accepted(written, rendered(written), Running(processes())), {}, "2026-01-01T00:00:00Z")
     again = profile(status=first)
-    assert dated(accepted(again, rendered(again), processes()), first, "2026-01-02T00:00:00Z") == first
+    assert dated(accepted(again, rendered(again), Running(processes())), first, "2026-01-02T00:00:00Z") == first
 
 
 def test_every_status_fits_the_schema() -> None:
     written = profile()
-    for status in (accepted(written, rendered(written), processes()), rejected(written, UNKNOWN), paused(written)):
+    for status in (
+        accepted(written, rendered(written), Running(processes())),
+        rejected(written, UNKNOWN),
+        paused(written, written.name),
+    ):
         ProfileStatus.model_validate(dated(status, {}, "2026-01-01T00:00:00Z"))
 
 

@@ -82,6 +82,31 @@ def test_without_credentials_it_says_what_to_give(
     assert "give --kubeconfig, set KUBECONFIG, or run in a pod" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("events: Some", "events: 'Some' is not one of 'All', 'Failures' or 'None'"),
+        ("event: All", "event: is not a field; did you mean events?"),
+    ],
+)
+def test_extras_that_cannot_be_followed_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
+) -> None:
+    extras = tmp_path / "berth.yaml"
+    if content is not None:
+        extras.write_text(content)
+    assert main(["--config", str(config(tmp_path)), "--extras", str(extras)]) == 1
+    assert capsys.readouterr().err == f"{extras}: {said}\n"
+
+
+def test_a_feature_gate_is_true_or_false(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--config", str(config(tmp_path)), "--feature-gates", "GenericWorkload=on"])
+    assert caught.value.code == 2
+    assert "write it like GenericWorkload=true" in capsys.readouterr().err
+
+
 def test_an_address_that_cannot_be_served_on_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--kubernetes-version", "1.36", "--bind-address", "192.0.2.1", "--secure-port", "1"]
     assert main(["--config", str(config(tmp_path)), *flags]) == 1

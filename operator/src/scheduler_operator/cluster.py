@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Self
 
-from scheduler_operator import drift, kinds
+from scheduler_operator import drift, kinds, render
 from scheduler_operator.api import APPLY, JSON_PATCH, Api, ApiError
 from scheduler_operator.authored import Authored
 from scheduler_operator.drift import FIELD_MANAGER
 from scheduler_operator.kinds import Kind, kind_of
 from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.names import generated_name, with_uids
+from scheduler_operator.names import PLUGIN_PERMISSIONS, generated_name, with_uids
 from scheduler_operator.status import Status, dated
 from scheduler_runtime.catalog import Version
 
@@ -100,6 +100,16 @@ class Cluster:
         """Every profile."""
         return [Authored.from_object(each) for each in await self._list(kinds.PROFILE)]
 
+    async def joiners(self, name: str) -> list[Authored]:
+        """The profiles that want to run in the process of the one called ``name``, who came first first."""
+        found = await self._list(kinds.PROFILE, {"fieldSelector": f"spec.joins={name}"})
+        return render.joiners(name, map(Authored.from_object, found))
+
+    async def plugin_permissions(self) -> list[Object]:
+        """The rules that the operator may pass on to schedulers."""
+        found = await self._get(kinds.CLUSTER_ROLE, PLUGIN_PERMISSIONS)
+        return list((found or {}).get("rules") or [])
+
     async def plugin_configs(self) -> dict[str, Authored]:
         """Every PluginConfig, by name."""
         found = [Authored.from_object(each) for each in await self._list(kinds.PLUGIN_CONFIG)]
@@ -159,7 +169,7 @@ class Cluster:
 
     async def _generated(self, profile: str) -> dict[Identity, Object]:
         query = {"labelSelector": generated_for(profile)}
-        lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.GENERATED))
+        lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
         return {_identity(each): each for found in lists for each in found}
 
     async def _refuse_strangers(self, profile: Authored, missing: Sequence[Object]) -> None:
@@ -175,7 +185,7 @@ class Cluster:
     def forget(self, profile: str) -> None:
         """The profile is gone: there will be nothing to apply for it."""
         name = generated_name(profile)
-        self._applied = {key: applied for key, applied in self._applied.items() if key[1] != name}
+        self._applied = {key: applied for key, applied in self._applied.items() if key[1].partition(":")[0] != name}
 
     async def _apply(self, wanted: Object, live: Object | None) -> Object:
         digest = hashlib.sha256(json.dumps(wanted).encode()).digest()

@@ -7,7 +7,7 @@ rules, stands in the models as extra keywords and passes through.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def _ready(name: str, field: str, **more: Any) -> Schema:
 AGE = _column("Age", ".metadata.creationTimestamp", type="date")
 
 PROFILE_COLUMNS = [
-    _column("Engine", ".status.engine"),
+    _column("Engine", ".spec.engine"),
     _ready("Ready", "status"),
     _ready("Reason", "reason"),
     _column("Warnings", ".status.warningCount", type="integer", description="How many findings nobody has allowed"),
@@ -126,7 +126,9 @@ def profile_crd() -> Schema:
     name = {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}
     schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
     schema["x-kubernetes-validations"] = PROFILE_RULES
-    return _definition("SchedulerProfile", ["sp"], schema, PROFILE_COLUMNS, {"status": {}, "scale": SCALE})
+    return _definition(
+        "SchedulerProfile", ["sp"], schema, PROFILE_COLUMNS, {"status": {}, "scale": SCALE}, [".spec.joins"]
+    )
 
 
 def plugin_config_crd() -> Schema:
@@ -151,7 +153,12 @@ def _object_schema(kind: str, description: str, spec: type[BaseModel], status: t
 
 
 def _definition(
-    kind: str, short_names: list[str], schema: Schema, columns: list[Schema], subresources: Schema
+    kind: str,
+    short_names: list[str],
+    schema: Schema,
+    columns: list[Schema],
+    subresources: Schema,
+    selectable: Sequence[str] = (),
 ) -> Schema:
     plural = f"{kind.lower()}s"
     return {
@@ -177,6 +184,7 @@ def _definition(
                     "schema": {"openAPIV3Schema": schema},
                     "subresources": subresources,
                     "additionalPrinterColumns": columns,
+                    **({"selectableFields": [{"jsonPath": path} for path in selectable]} if selectable else {}),
                 }
             ],
         },

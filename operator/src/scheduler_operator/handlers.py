@@ -7,7 +7,7 @@ annotations and no finalizers, and they keep no state.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,6 +33,8 @@ class Seam:
 
     look_at: Callable[[Key], None]
     credentials: Credentials
+    holders: dict[str, str] = field(default_factory=dict)
+    """Who held each Lease when it was last seen: a renewal is nothing to look at, another leader is."""
 
 
 @kopf.on.login(registry=REGISTRY)
@@ -71,8 +73,18 @@ async def generated_seen(meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:
         memo.look_at(Key(kinds.PROFILE.name, name))
 
 
-async def lease_seen(type: str | None, meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:  # noqa: A002
-    if type == "DELETED":  # its holder renews it every few seconds, which is nothing to look at
+async def lease_seen(
+    type: str | None,  # noqa: A002
+    meta: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    memo: Seam,
+    **_: Any,
+) -> None:
+    name, holder = meta.get("name", ""), str(spec.get("holderIdentity") or "")
+    before = memo.holders.pop(name, "")
+    if type != "DELETED":
+        memo.holders[name] = holder
+    if type == "DELETED" or holder != before:
         await generated_seen(meta, memo)
 
 

@@ -16,6 +16,8 @@ class Kind:
     plural: str
     name: str
     namespaced: bool = True
+    home: str = ""
+    """The namespace in which these objects are, where it is not the operator's."""
 
     @property
     def api_version(self) -> str:
@@ -24,7 +26,7 @@ class Kind:
     def collection(self, namespace: str) -> str:
         """The path of all objects of this kind, in ``namespace`` if they live in one."""
         root = f"/apis/{self.group}" if self.group else "/api"
-        inside = f"/namespaces/{namespace}" if self.namespaced else ""
+        inside = f"/namespaces/{self.home or namespace}" if self.namespaced else ""
         return f"{root}/{self.version}{inside}/{self.plural}"
 
     def path(self, namespace: str, name: str) -> str:
@@ -49,6 +51,10 @@ LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 DEPLOYMENT = Kind("apps", "v1", "deployments", "Deployment")
 POD_DISRUPTION_BUDGET = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
+SYSTEM_NAMESPACE = "kube-system"
+READER_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
+"""What lets a kube-scheduler read how its own callers are to be authenticated."""
+
 GENERATED = (
     CONFIG_MAP,
     SERVICE_ACCOUNT,
@@ -61,11 +67,15 @@ GENERATED = (
     DEPLOYMENT,
     POD_DISRUPTION_BUDGET,
 )
-"""Every kind that is generated for a profile."""
+"""Every kind that is generated for a profile and watched: all but what is in another namespace."""
 
-_BY_NAME = {(kind.api_version, kind.name): kind for kind in GENERATED}
+ALL_GENERATED = (*GENERATED, READER_BINDING)
+
+_BY_NAME = {(kind.api_version, kind.name, kind.home): kind for kind in ALL_GENERATED}
 
 
 def kind_of(manifest: Mapping[str, Any]) -> Kind:
     """The kind of a generated object."""
-    return _BY_NAME[manifest["apiVersion"], manifest["kind"]]
+    key = (manifest["apiVersion"], manifest["kind"])
+    elsewhere = _BY_NAME.get((*key, manifest["metadata"].get("namespace", "")))
+    return elsewhere or _BY_NAME[(*key, "")]

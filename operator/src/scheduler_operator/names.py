@@ -11,6 +11,9 @@ from scheduler_operator.models.fields import NAME_LENGTH
 
 Object = dict[str, Any]
 
+PLUGIN_PERMISSIONS = "berth-plugin-permissions"
+"""The ClusterRole of the chart whose rules are what schedulers may be granted."""
+
 RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
 """Profiles that cannot be: the chart has made objects that would be theirs."""
 
@@ -50,15 +53,17 @@ def generated_name(profile: str) -> str:
     return f"berth-{profile}"
 
 
-def metadata(profile: Authored, namespace: str | None) -> Object:
+def metadata(profile: Authored, namespace: str | None, part: str = "") -> Object:
     """Metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
+
+    ``part`` tells several of a kind apart; the colon before it keeps the name from being another profile's.
 
     The owner reference does not block the owner's deletion: that would need rights on its finalizers. There
     are no version labels: the API server refuses any change of a role that grants more than the operator has.
     """
     placed = {"namespace": namespace} if namespace else {}
     return {
-        "name": generated_name(profile.name),
+        "name": f"{generated_name(profile.name)}:{part}" if part else generated_name(profile.name),
         **placed,
         "labels": {MANAGED_BY_LABEL: MANAGED_BY, **pod_labels(profile.name)},
         "ownerReferences": [

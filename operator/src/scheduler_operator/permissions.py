@@ -1,7 +1,7 @@
 """The least RBAC rules that allow what the enabled plugins declare. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scheduler_runtime.catalog import Rule
@@ -50,13 +50,36 @@ def _policy_rule(group: str, resources: list[str], names: list[str], verbs: tupl
     return rule
 
 
-def own_rules(namespace: str, name: str) -> list[Rule]:
-    """What every scheduler needs of the objects that are made for it: its Lease and its ConfigMap, both ``name``.
+def lease_rules(namespace: str, name: str) -> list[Rule]:
+    """What every scheduler needs of its Lease, ``name``.
 
     The Lease exists before the scheduler does, so nothing is created: a right to create cannot be limited
     to a name, and would let a scheduler take the name of another's Lease.
     """
-    return [
-        Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace),
-        Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace),
+    return [Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace)]
+
+
+def own_rules(namespace: str, name: str) -> list[Rule]:
+    """What berth's scheduler needs of the objects that are made for it: its Lease and its ConfigMap, both ``name``."""
+    documents = Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace)
+    return [*lease_rules(namespace, name), documents]
+
+
+def uncovered(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:
+    """What of ``rules`` no rule of ``granted`` holds, written as rules of a role."""
+    missing = [
+        Rule((group,), (resource,), (verb,), rule.resource_names, rule.namespace)
+        for rule in rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        for verb in rule.verbs
+        if not any(_covers(each, group, resource, verb, rule.resource_names) for each in granted)
     ]
+    return merged(missing)
+
+
+def _covers(granted: PolicyRule, group: str, resource: str, verb: str, names: Sequence[str]) -> bool:
+    wanted = {"apiGroups": group, "resources": resource, "verbs": verb}
+    held = all(word in granted.get(field, ()) or "*" in granted.get(field, ()) for field, word in wanted.items())
+    limits = granted.get("resourceNames") or ()
+    return held and (not limits or (bool(names) and set(names) <= set(limits)))

@@ -1,36 +1,32 @@
 """One look at a profile, or at a PluginConfig, and everything that follows from it. Knows nothing of kopf.
 
-Level-triggered: whatever the reason for looking, and however often, the same state leads to the same end.
+Level-triggered: whatever the reason for looking, and however often, the same state leads to the same end. A profile
+that joins another has no objects of its own: whoever looks at it has the other looked at, and that look tells both.
 """
 
 import contextlib
 import logging
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from scheduler_operator import kinds, render, status
+from scheduler_operator import kinds, permissions, refusals, render, status
 from scheduler_operator.api import ApiError
 from scheduler_operator.authored import Authored
-from scheduler_operator.cluster import Cluster, NameTakenError
+from scheduler_operator.cluster import Cluster, Identity, NameTakenError, Object
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.events import Recorder
 from scheduler_operator.names import generated_name
 from scheduler_operator.release import Release
 from scheduler_operator.render import PluginConfigs, Problems, Rendered
-from scheduler_operator.status import Processes
+from scheduler_operator.status import Processes, Running
 from scheduler_operator.work import Work
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problem
 
 logger = logging.getLogger(__name__)
-
-_ESCALATION = "is attempting to grant RBAC permissions not currently held:"
-_NO_RIGHT = re.compile(r'User ".*" cannot ')
-_ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admission webhook \".*\" denied the request")
 
 
 class Key(NamedTuple):
@@ -49,7 +45,14 @@ class Operator:
     release: Release
     version: Version
     work: Work[Key]
+    joined: dict[str, str] = field(default_factory=dict)
+    """What each profile joined when it was last looked at, so that what it leaves is looked at too."""
     _failing: dict[Key, str] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Target:
+        """The kube-scheduler that profiles are rendered for when they name no other."""
+        return Target(self.version)
 
     def add(self, kind: kinds.Kind, names: Iterable[str]) -> None:
         """Ask for a look at the objects of these names."""
@@ -90,78 +93,148 @@ async def reconcile(name: str, operator: Operator) -> bool:
     profile = await operator.cluster.profile(name)
     plugin_configs = await operator.cluster.plugin_configs()
     operator.add(kinds.PLUGIN_CONFIG, _unaware(name, profile, plugin_configs))
+    joiners = await operator.cluster.joiners(name)
+    _wake_what_was_left(name, profile, operator)
     if profile is None:
         operator.cluster.forget(name)  # its objects follow by owner reference
+        operator.add(kinds.PROFILE, [each.name for each in joiners])
         return True
+    if render.joins(profile):
+        operator.add(kinds.PROFILE, [each.name for each in joiners])
+        return await _join(profile, operator)
     if profile.spec.get("paused") is True:
-        await operator.cluster.report(profile, status.paused(profile))
+        for each in (profile, *joiners):
+            await operator.cluster.report(each, status.paused(each, profile.name))
         return True
-    if (unknown := _not_followed(profile)) is not None:
-        await operator.cluster.report(profile, status.rejected(profile, unknown))
-        return True
-    match render.render([profile], plugin_configs, operator.release.namespace, Target(operator.version)):
+    made = render.run_together(profile, joiners, plugin_configs, operator.release.namespace, operator.target)
+    for each in joiners:
+        if (why := made.left_out.get(each.name)) is not None:
+            await operator.cluster.report(each, status.left_out(each, why))
+    staying = [each for each in joiners if each.name not in made.left_out]
+    match made.outcome:
         case Problems() as problems:
-            await operator.cluster.report(profile, status.rejected(profile, problems))
+            await _reject(profile, staying, problems, operator)
             return True
         case Rendered() as rendered:
-            return await _apply(profile, rendered, operator)
+            return await _apply(profile, staying, rendered, operator)
 
 
-def _not_followed(profile: Authored) -> Problems | None:
-    """What a profile may ask for and no object follows from yet."""
-    process = profile.spec.get("scheduler") or {}
-    asked = {
-        "spec.engine": profile.spec.get("engine") == "KubeScheduler",
-        "spec.joins": profile.spec.get("joins"),
-        "spec.scheduler.featureGates": process.get("featureGates"),
-        "spec.scheduler.events": process.get("events") not in (None, "All"),
-    }
-    found = [Problem(path, "is not followed by this build yet; leave it out") for path, given in asked.items() if given]
-    return Problems("Invalid", tuple(found)) if found else None
+def _wake_what_was_left(name: str, profile: Authored | None, operator: Operator) -> None:
+    """Have the process looked at that the profile was in, when it is in it no longer."""
+    wanted = render.joins(profile) if profile else ""
+    before = operator.joined.pop(name, "")
+    if before and before != wanted:
+        operator.add(kinds.PROFILE, [before])
+    if wanted:
+        operator.joined[name] = wanted
+
+
+async def _join(profile: Authored, operator: Operator) -> bool:
+    """Leave the profile to the one that it joins, or say why that cannot be."""
+    wanted = render.joins(profile)
+    found = await operator.cluster.profile(wanted)
+    problems = render.astray(profile, {wanted: found} if found else {})
+    if problems is not None:
+        await operator.cluster.report(profile, status.left_out(profile, problems))
+        return True
+    operator.add(kinds.PROFILE, [wanted])
+    return True
+
+
+async def _reject(profile: Authored, joiners: Sequence[Authored], problems: Problems, operator: Operator) -> None:
+    """Tell the author what to change, and those who joined the profile whom they wait for."""
+    await operator.cluster.report(profile, status.rejected(profile, problems))
+    message = f"{profile.name}, in whose process this profile runs, cannot run: {problems}"
+    theirs = Problems(problems.reason, (Problem("spec.joins", message),))
+    for each in joiners:
+        await operator.cluster.report(each, status.rejected(each, theirs))
 
 
 async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
-    """Check the PluginConfig called ``name``, note who uses it, and have its users looked at."""
-    plugin_config = await operator.cluster.plugin_config(name)
-    users = [each.name for each in await operator.cluster.profiles() if name in render.references(each)]
-    if plugin_config is not None:
-        plugin_configs = await operator.cluster.plugin_configs()
-        target = Target(operator.version)
-        problems = render.check(plugin_config, plugin_configs, operator.release.namespace, target)
-        await operator.cluster.report(plugin_config, status.plugin_config_status(plugin_config, problems, users))
-    operator.add(kinds.PROFILE, users)
+    """Check the PluginConfig called ``name`` and those of the same plugin, and have their users looked at."""
+    plugin_configs = await operator.cluster.plugin_configs()
+    profiles = await operator.cluster.profiles()
+    plugin_config = plugin_configs.get(name)
+    if plugin_config is None:  # who used it by its plugin alone cannot be known any more
+        operator.add(kinds.PROFILE, [each.name for each in profiles])
+        return True
+    plugin = plugin_config.spec.get("plugin")
+    for each in (each for each in plugin_configs.values() if each.spec.get("plugin") == plugin):
+        problems = render.check(each, plugin_configs, operator.release.namespace, operator.target)
+        users = [profile.name for profile in profiles if render.uses(profile, each)]
+        await operator.cluster.report(each, status.plugin_config_status(each, problems, users))
+    operator.add(kinds.PROFILE, [each.name for each in profiles if render.uses(each, plugin_config)])
     return True
 
 
 def _unaware(name: str, profile: Authored | None, plugin_configs: PluginConfigs) -> list[str]:
     """The PluginConfigs whose ``usedBy`` is wrong about the profile called ``name``."""
-    referred = render.references(profile) if profile else set()
     return [
         each.name
         for each in plugin_configs.values()
-        if (name in each.status.get("usedBy", ())) != (each.name in referred)
+        if (name in each.status.get("usedBy", ())) != (profile is not None and render.uses(profile, each))
     ]
 
 
-async def _apply(profile: Authored, rendered: Rendered, operator: Operator) -> bool:
-    wanted = desired_objects(profile, rendered, operator.release)
+async def _apply(profile: Authored, joiners: Sequence[Authored], rendered: Rendered, operator: Operator) -> bool:
     try:
-        applied = await operator.cluster.apply(profile, wanted, partial(operator.recorder.repaired, profile))
+        problems = await _not_granted(rendered, operator) or _not_loadable(rendered)
+        if problems is None:
+            await _take_in(joiners, generated_name(profile.name), operator)
+            applied = await operator.cluster.apply(
+                profile,
+                desired_objects(profile, rendered, operator.release),
+                partial(operator.recorder.repaired, profile),
+            )
+            for each in (profile, *joiners):
+                await operator.cluster.report(each, status.accepted(each, rendered, _running(profile, applied)))
+            return True
     except NameTakenError as taken:
         problems = Problems("NameTaken", (Problem("", str(taken)),))
     except ApiError as error:
-        refusal = refused(error)
+        refusal = refusals.refused(error)
         if refusal is None:
             await _tell_what_went_wrong(profile, error, operator)
             raise
         problems = refusal
-    else:
-        live = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
-        processes = Processes.from_deployment(live) if live else None
-        await operator.cluster.report(profile, status.accepted(profile, rendered, processes))
-        return True
-    await operator.cluster.report(profile, status.rejected(profile, problems))
+    await _reject(profile, joiners, problems, operator)
     return False
+
+
+async def _take_in(joiners: Sequence[Authored], document: str, operator: Operator) -> None:
+    """End the processes that the profiles had of their own, before the one with that ``document`` serves their pods."""
+    for each in (each for each in joiners if each.status.get("configMap") != document):
+        await operator.cluster.apply(each, [], partial(operator.recorder.repaired, each))
+
+
+async def _not_granted(rendered: Rendered, operator: Operator) -> Problems | None:
+    """The declared rights that the operator may not pass on; its own powers are not among those that it may."""
+    if not rendered.declared:
+        return None
+    missing = permissions.uncovered(rendered.declared, await operator.cluster.plugin_permissions())
+    return refusals.ungranted(missing) if missing else None
+
+
+def _not_loadable(rendered: Rendered) -> Problems | None:
+    """The plugins that berth's own scheduler would end over, because it has no way to load them yet."""
+    if rendered.engine != "Python":
+        return None
+    foreign = {name for member in rendered.members.values() for name in member.foreign}
+    if not foreign:
+        return None
+    message = (
+        f"the Python engine cannot load {', '.join(sorted(foreign))} yet; "
+        "use engine: KubeScheduler with an image that has it, or disable it"
+    )
+    return Problems("NotLoaded", (Problem("spec.plugins", message),))
+
+
+def _running(profile: Authored, applied: Mapping[Identity, Object]) -> Running:
+    deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
+    lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
+    holder = str(lease.get("spec", {}).get("holderIdentity") or "")
+    processes = Processes.from_deployment(deployment) if deployment else None
+    return Running(processes, holder.partition("_")[0])
 
 
 async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Operator) -> None:
@@ -169,35 +242,3 @@ async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Op
         return  # somebody was faster; the next try is likely to succeed
     with contextlib.suppress(ApiError):  # the first error is the one to tell
         await operator.cluster.report(profile, status.interrupted(profile, str(error)))
-
-
-def refused(error: ApiError) -> Problems | None:
-    """What somebody has to change before the API server takes what it refused; None for what may pass by itself."""
-    if error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message:
-        rules = error.message.partition(_ESCALATION)[2].split(";")[0].split()
-        message = (
-            f"the plugins of this profile need rights that the operator does not have: {' '.join(rules)}; "
-            'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
-        )
-        return Problems("PermissionMissing", (Problem("", message),))
-    if _is_by_admission(error):
-        message = (
-            f"the cluster's admission control refuses {error.target}: {error.message}; "
-            "change the policy, webhook or quota that it names, or what the profile asks for"
-        )
-        return Problems("PermissionMissing", (Problem("", message),))
-    if error.status == HTTPStatus.FORBIDDEN:
-        message = f"the operator lacks a right of its own, install its chart again: {error.message}"
-        return Problems("PermissionMissing", (Problem("", message),))
-    if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
-        message = f"the API server refuses what follows from this profile: {error.message}"
-        return Problems("Invalid", (Problem("spec.scheduler", message),))
-    return None
-
-
-def _is_by_admission(error: ApiError) -> bool:
-    """Whether a policy, a webhook or a plugin of the API server refused what the operator has every right to ask."""
-    if error.status == HTTPStatus.FORBIDDEN:
-        return _NO_RIGHT.search(error.message) is None
-    refused = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return refused and _ADMISSION.search(error.message) is not None

@@ -4,23 +4,27 @@
 will come right by itself, the second that somebody has to change something.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
-from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
-from scheduler_operator.render import Problems, Rendered
+from scheduler_operator.render import Member, Problems, Rendered
+from scheduler_runtime.config import Finding
 
 Status = dict[str, Any]
 Condition = dict[str, Any]
 
 LONGEST_MESSAGE = 4096
-_IN_FORCE = ("effectivePlugins", "configMap", "configHash", "replicas", "readyReplicas", "selector")
+MOST_WARNINGS = 64
+_IN_FORCE = (
+    *("plugins", "effectivePlugins", "configMap", "configHash", "members", "leader"),
+    *("replicas", "readyReplicas", "selector"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,30 @@ class Processes:
         return self.wanted == self.existing == self.current == self.ready
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What is known of the processes that run a profile."""
+
+    processes: Processes | None = None
+    """None when somebody else runs the document."""
+    leader: str = ""
+    """The pod that holds the Lease."""
+
+
+def left_out(profile: Authored, problems: Problems) -> Status:
+    """The profile cannot run in the process that it joins, which goes on without it."""
+    if profile.status.get("configMap") == generated_name(profile.name):
+        return rejected(profile, problems)  # the process that it had before it wanted to join is still its own
+    message = f"{problems} (until then nobody schedules its pods)"
+    return {**_conditions(profile, "False", problems.reason, message, also="Stalled")}
+
+
 def rejected(profile: Authored, problems: Problems) -> Status:
     """Only its author can mend the profile. What runs already keeps running as it was."""
     message = str(problems)
     if profile.status.get("configHash"):
         message += " (until then the last good configuration stays in force)"
     return {
-        **_engine(profile),
         **_in_force(profile),
         **_conditions(profile, "False", problems.reason, message, also="Stalled"),
     }
@@ -74,33 +95,54 @@ def rejected(profile: Authored, problems: Problems) -> Status:
 def interrupted(profile: Authored, error: str) -> Status:
     """Something that passes by itself kept the profile from being applied."""
     return {
-        **_engine(profile),
         **_in_force(profile),
         **_conditions(profile, "Unknown", "RollingOut", f"trying again: {error}", also="Reconciling"),
     }
 
 
-def paused(profile: Authored) -> Status:
-    """Nobody looks after the profile."""
-    message = "spec.paused is true: what runs keeps running, and changes wait until it is false again"
-    return {**_engine(profile), **_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
+def paused(profile: Authored, owner: str) -> Status:
+    """Nobody looks after the profile, or after its ``owner``, in whose process it runs."""
+    whose = "" if owner == profile.name else f" of {owner}"
+    message = f"spec.paused{whose} is true: what runs keeps running, and changes wait until it is false again"
+    return {**_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
-def accepted(profile: Authored, rendered: Rendered, processes: Processes | None) -> Status:
-    """The profile is applied; ``processes`` is None when somebody else runs the document."""
+def accepted(profile: Authored, rendered: Rendered, running: Running) -> Status:
+    """The profile is applied. It runs in the process of the first that was rendered, which may be another."""
+    owner, member = next(iter(rendered.members)), rendered.members[profile.name]
     remark = kubernetes_versions.remark(rendered.version)
     status: Status = {
-        "engine": rendered.engine,
-        "effectivePlugins": effective_plugins(rendered),
-        "configMap": generated_name(profile.name),
+        "plugins": member.summary,
+        "effectivePlugins": effective_plugins(member),
+        **_warnings(member.findings),
+        "configMap": generated_name(owner),
         "configHash": rendered.hash,
     }
+    processes = running.processes
     if processes is None:
-        message = f"ConfigMap {generated_name(profile.name)} holds the document under config.yaml"
+        message = f"ConfigMap {generated_name(owner)} holds the document under config.yaml"
         return {**status, **_remarked(_conditions(profile, "True", "Rendered", message), remark)}
-    selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
-    status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
-    return {**status, **_remarked(_running(profile, processes), remark)}
+    if running.leader:
+        status["leader"] = running.leader
+    if owner == profile.name:
+        selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
+        status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
+    return {**status, **_remarked(_running(profile, processes, owner), remark)}
+
+
+def _warnings(findings: Sequence[Finding]) -> Status:
+    """What the author should know, at most as many as a status holds, and how many there are."""
+    shown = [{"code": each.code, "path": each.path, "message": _said(each)} for each in findings[:MOST_WARNINGS]]
+    return {"warnings": shown, "warningCount": len(findings)} if shown else {"warningCount": 0}
+
+
+def _said(finding: Finding) -> str:
+    text = f"{finding.message}; {finding.suggestion}" if finding.suggestion else finding.message
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
 def _remarked(status: Status, remark: str) -> Status:
@@ -112,20 +154,16 @@ def _remarked(status: Status, remark: str) -> Status:
     }
 
 
-def _engine(profile: Authored) -> Status:
-    engine = profile.spec.get("engine") or "Python"
-    return {"engine": engine} if engine in get_args(Engine) else {}
-
-
 def _in_force(profile: Authored) -> Status:
     """What the status says about the configuration that was applied last."""
     return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
 
 
-def _running(profile: Authored, processes: Processes) -> Status:
-    ready = f"{processes.ready} of {processes.wanted} scheduler processes are ready"
+def _running(profile: Authored, processes: Processes, owner: str) -> Status:
+    whose = "" if owner == profile.name else f" of {owner}"
+    ready = f"{processes.ready} of {processes.wanted} scheduler processes{whose} are ready"
     if processes.wanted == 0:
-        message = "spec.scheduler.replicas is 0: nobody schedules the pods of this profile"
+        message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
     if processes.is_settled:
         return _conditions(profile, "True", "Scheduling", ready)
@@ -138,12 +176,12 @@ def _running(profile: Authored, processes: Processes) -> Status:
     return _conditions(profile, "False", "RollingOut", message, also="Reconciling")
 
 
-def effective_plugins(rendered: Rendered) -> Status:
+def effective_plugins(member: Member) -> Status:
     """Every extension point at which plugins run, in order, with weights where they count."""
     points: Status = {}
-    for point, plugins in rendered.first.effective.points.items():
+    for point, plugins in member.effective.points.items():
         for plugin in plugins:
-            if plugin.name not in rendered.first.absent:
+            if plugin.name not in member.absent:
                 weight = {"weight": plugin.weight} if plugin.weight else {}
                 points.setdefault(point, []).append({"name": plugin.name, **weight})
     return points
@@ -167,7 +205,7 @@ def _conditions(
     common = {
         "observedGeneration": authored.generation,
         "reason": reason,
-        "message": message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…",
+        "message": _cut(message),
     }
     conditions = [{"type": "Ready", "status": ready, **common}]
     if also is not None:

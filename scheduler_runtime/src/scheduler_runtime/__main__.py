@@ -13,9 +13,10 @@ from pathlib import Path
 
 import yaml
 
-from scheduler_runtime import config, logs, process
+from scheduler_runtime import config, extras, logs, process
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.config import Document, Problems
+from scheduler_runtime.config import Document, Problem, Problems
+from scheduler_runtime.extras import Extras
 from scheduler_runtime.server_version import refusal
 
 logger = logging.getLogger("berth-scheduler")
@@ -35,12 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.write_config_to:
         Path(asked.write_config_to).write_text(with_defaults(document))
         return 0
+    told = read_extras(asked.extras)
+    if isinstance(told, Problems):
+        return complain(*(f"{asked.extras}: {problem}" for problem in told))
     settings = process.Settings(
         source=asked.config,
         text=text,
         document=document,
         kubeconfig=document.client_connection.kubeconfig or asked.kubeconfig,
         version=asked.kubernetes_version,
+        feature_gates=asked.feature_gates,
+        extras=told,
         address=asked.bind_address,
         port=asked.secure_port,
         user_agent=f"berth-scheduler/{importlib.metadata.version('berth-runtime')}",
@@ -49,6 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(settings)
     except process.NotReadyError as error:
         return complain(*str(error).splitlines())
+
+
+def read_extras(file: str) -> Extras | Problems:
+    """Return what the file says, and the defaults without one."""
+    try:
+        return extras.load(Path(file).read_text(), file) if file else Extras()
+    except (OSError, UnicodeDecodeError) as error:
+        return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
 
 
 def run(settings: process.Settings) -> int:
@@ -92,6 +106,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="VERSION",
         help="whose kube-scheduler to behave like (default: the API server's version)",
     )
+    flags.add_argument(
+        "--feature-gates",
+        type=gates,
+        default={},
+        metavar="GATE=true,…",
+        help="feature gates of that kube-scheduler to turn on or off",
+    )
+    flags.add_argument("--extras", default="", metavar="FILE", help="what the document has no field for")
     flags.add_argument("--bind-address", default="0.0.0.0", metavar="IP", help="serve on this address")  # noqa: S104
     flags.add_argument("--secure-port", type=int, default=10259, metavar="PORT", help="serve on this port")
     flags.add_argument("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end")
@@ -110,6 +132,17 @@ def version(text: str) -> Version:
     if why := refusal(asked):
         raise argparse.ArgumentTypeError(why)
     return asked
+
+
+def gates(text: str) -> dict[str, bool]:
+    """Read a flag's value. Raises what argparse turns into a sentence."""
+    found: dict[str, bool] = {}
+    for each in filter(None, text.split(",")):
+        gate, _, written = each.partition("=")
+        if written not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{each!r} is not a gate and true or false; write it like {gate}=true")
+        found[gate.strip()] = written == "true"
+    return found
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_runtime.client import Client
+from scheduler_runtime.extras import EventsMode
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.wire import Pod
 
@@ -39,7 +40,16 @@ class Series:
 class Recorder:
     """Writes events through an outbox."""
 
-    def __init__(self, client: Client, outbox: Outbox, host: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        client: Client,
+        outbox: Outbox,
+        host: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        events: EventsMode = "All",
+    ) -> None:
+        self._events = events
         self._client = client
         self._outbox = outbox
         self._host = host
@@ -48,6 +58,8 @@ class Recorder:
 
     def scheduled(self, pod: Pod, node: str) -> None:
         """Say that ``pod`` was bound."""
+        if self._events != "All":
+            return
         self._write(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
 
     def failed(self, pod: Pod, message: str) -> None:
@@ -56,6 +68,8 @@ class Recorder:
 
     def record(self, pod: Pod, reason: str, message: str, action: str = "Scheduling", *, warning: bool = False) -> None:
         """Write an event, or count it if it was written a short time ago."""
+        if self._events == "None" or (self._events == "Failures" and not warning):
+            return
         note = cut(message)
         key = (pod.uid, reason, action, note)
         now = self._clock()

@@ -15,7 +15,7 @@ import hashlib
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +23,14 @@ from scheduler_runtime import config, credentials
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
-from scheduler_runtime.catalog import Target, Version
+from scheduler_runtime.catalog import Target, Version, gate_problems
 from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, EffectiveProfile, Problems
 from scheduler_runtime.election import Election
 from scheduler_runtime.endpoints import Endpoints, serving
 from scheduler_runtime.events import Recorder
+from scheduler_runtime.extras import Extras
 from scheduler_runtime.framework import Framework, RegistrationError, Services
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
@@ -59,6 +60,8 @@ class Settings:
     document: Document
     kubeconfig: str
     version: Version | None
+    feature_gates: Mapping[str, bool]
+    extras: Extras
     address: str
     port: int
     user_agent: str
@@ -86,7 +89,7 @@ class Process:
         self.election = election
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
-        recorder = Recorder(teller, self.outbox, process_name())
+        recorder = Recorder(teller, self.outbox, process_name(), events=settings.extras.events)
         services = Services(
             binds=FencedBinds(client, election.leads_until, election.bind_seconds),
             record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
@@ -222,7 +225,10 @@ def _assemble(settings: Settings, version: Version, clients: tuple[Client, Clien
     """Build the process for one version of Kubernetes. Raises NotReadyError."""
     if settings.document.extenders:
         raise NotReadyError(f"{settings.source}: extenders: this scheduler has no extenders yet; leave them out")
-    profiles = config.effective_profiles(settings.document, Target(version))
+    target = Target(version, settings.feature_gates)
+    if refused := gate_problems(target):
+        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
+    profiles = config.effective_profiles(settings.document, target)
     if isinstance(profiles, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))
     try:

@@ -14,6 +14,7 @@ TARGET = Target(V1_36)
 DECLARED = Authored(
     "PluginConfig", "fifo", "uid", 1, {"plugin": "Fifo", "declares": {"hooks": ["queueSort"]}}, status={}
 )
+EXTENDER = {"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}
 FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]}}
 
 
@@ -45,21 +46,21 @@ def test_who_came_first_stands_first() -> None:
         pytest.param({}, {"engine": "KubeScheduler"}, "spec.engine", "is not the engine of a, Python", id="engine"),
         pytest.param(
             {"engine": "KubeScheduler"},
-            {"plugins": FIFO},
+            {"engine": "KubeScheduler", "plugins": FIFO},
             "spec.plugins.queueSort",
             "Fifo sorts the queue of b and PrioritySort that of a",
             id="queue-sort",
         ),
         pytest.param(
-            {"engine": "KubeScheduler", "extenders": [{"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}]},
-            {},
+            {"engine": "KubeScheduler", "extenders": [EXTENDER]},
+            {"engine": "KubeScheduler"},
             "spec.joins",
             "the extenders of a about the pods of b",
             id="extenders-of-the-owner",
         ),
         pytest.param(
             {"engine": "KubeScheduler"},
-            {"extenders": [{"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}]},
+            {"engine": "KubeScheduler", "extenders": [EXTENDER]},
             "spec.joins",
             "the extenders of b about the pods of a",
             id="extenders-of-the-joiner",

@@ -15,6 +15,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.client import Client, NoAnswerError
 from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder, cut
+from scheduler_runtime.extras import EventsMode
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.wire import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving
@@ -261,3 +262,16 @@ async def test_while_bindings_wait_only_one_sender_goes_on() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert most == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "reasons"),
+    [("All", ["Scheduled", "FailedScheduling"]), ("Failures", ["FailedScheduling"]), ("None", [])],
+)
+async def test_a_mode_leaves_out_what_nobody_wants_to_read(mode: EventsMode, reasons: list[str]) -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        recorder = Recorder(client, outbox, "host", events=mode)
+        recorder.scheduled(pod("placed"), "n")
+        recorder.failed(pod("waiting"), "no room")
+    assert [asked.body["reason"] for asked in script.asked] == reasons

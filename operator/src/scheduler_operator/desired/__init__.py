@@ -6,7 +6,8 @@ answers 404 to a binding whose role does not exist), and the processes last.
 
 from scheduler_operator.authored import Authored
 from scheduler_operator.desired import rbac, workload
-from scheduler_operator.names import Object
+from scheduler_operator.names import Object, generated_name
+from scheduler_operator.permissions import lease_rules, own_rules
 from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
 
@@ -19,20 +20,45 @@ def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> 
     match rendered.engine:
         case "ConfigMap":
             return [document]
-        case "Python" | "KubeScheduler":
-            return [document, *_process(profile, rendered, release)]
+        case "Python":
+            return [document, *_python_account(profile, rendered, release), *_process(profile, rendered, release)]
+        case "KubeScheduler":
+            return [document, *_upstream_account(profile, rendered, release), *_process(profile, rendered, release)]
+
+
+def _python_account(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+    """What its plugins declare, and no more."""
+    namespace = release.namespace
+    own = own_rules(namespace, generated_name(profile.name))
+    return [
+        rbac.service_account(profile, namespace),
+        rbac.cluster_role(profile, rendered.rules),
+        rbac.cluster_role_binding(profile, namespace),
+        rbac.role(profile, [*rendered.rules, *own], namespace),
+        rbac.role_binding(profile, namespace),
+    ]
+
+
+def _upstream_account(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+    """kube-scheduler reads all that any of its plugins could need, so that it has the cluster's roles for it."""
+    namespace = release.namespace
+    own = lease_rules(namespace, generated_name(profile.name))
+    objects = [rbac.service_account(profile, namespace)]
+    if any(not rule.namespace for rule in rendered.declared):
+        objects += [rbac.cluster_role(profile, rendered.declared), rbac.cluster_role_binding(profile, namespace)]
+    return [
+        *objects,
+        *rbac.upstream_bindings(profile, namespace),
+        rbac.role(profile, [*rendered.declared, *own], namespace),
+        rbac.role_binding(profile, namespace),
+    ]
 
 
 def _process(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
     namespace = release.namespace
     objects = [
-        rbac.service_account(profile, namespace),
-        rbac.cluster_role(profile, rendered.rules),
-        rbac.cluster_role_binding(profile, namespace),
-        rbac.role(profile, rendered.rules, namespace),
-        rbac.role_binding(profile, namespace),
         workload.lease(profile, namespace),
-        workload.service(profile, namespace),
+        workload.service(profile, rendered, namespace),
         workload.deployment(profile, rendered, release),
     ]
     if workload.replicas(rendered.scheduler) > 1:

@@ -4,10 +4,17 @@ from collections.abc import Iterable
 
 from scheduler_operator import permissions
 from scheduler_operator.authored import Authored
+from scheduler_operator.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.names import Object, generated_name, metadata
 from scheduler_runtime.catalog import Rule
 
 RBAC = "rbac.authorization.k8s.io"
+
+UPSTREAM_ROLES = ("kube-scheduler", "volume-scheduler")
+"""The cluster's own ClusterRoles for kube-scheduler, which follow its version; ``system:`` stands before each."""
+
+READER_ROLE = "extension-apiserver-authentication-reader"
+"""The cluster's own Role, in kube-system, for reading how callers of an endpoint are to be authenticated."""
 
 
 def service_account(profile: Authored, namespace: str) -> Object:
@@ -24,29 +31,40 @@ def cluster_role(profile: Authored, rules: Iterable[Rule]) -> Object:
 
 
 def role(profile: Authored, rules: Iterable[Rule], namespace: str) -> Object:
-    own = permissions.own_rules(namespace, generated_name(profile.name))
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "Role",
         "metadata": metadata(profile, namespace),
-        "rules": permissions.inside(namespace, [*rules, *own]),
+        "rules": permissions.inside(namespace, rules),
     }
 
 
 def cluster_role_binding(profile: Authored, namespace: str) -> Object:
-    return _binding(profile, "ClusterRole", metadata(profile, None), namespace)
+    return _binding(profile, "ClusterRole", generated_name(profile.name), metadata(profile, None), namespace)
 
 
 def role_binding(profile: Authored, namespace: str) -> Object:
-    return _binding(profile, "Role", metadata(profile, namespace), namespace)
+    return _binding(profile, "Role", generated_name(profile.name), metadata(profile, namespace), namespace)
 
 
-def _binding(profile: Authored, kind: str, placed: Object, namespace: str) -> Object:
-    name = generated_name(profile.name)
+def upstream_bindings(profile: Authored, namespace: str) -> list[Object]:
+    """What kube-scheduler needs whichever plugins it runs, granted as the cluster grants it to its own."""
+    reader = metadata(profile, SYSTEM_NAMESPACE, READER_ROLE)
+    return [
+        *(
+            _binding(profile, "ClusterRole", f"system:{name}", metadata(profile, None, name), namespace)
+            for name in UPSTREAM_ROLES
+        ),
+        _binding(profile, "Role", READER_ROLE, reader, namespace),
+    ]
+
+
+def _binding(profile: Authored, kind: str, role_name: str, placed: Object, namespace: str) -> Object:
+    account = generated_name(profile.name)
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": f"{kind}Binding",
         "metadata": placed,
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }

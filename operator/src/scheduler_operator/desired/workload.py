@@ -12,6 +12,10 @@ from scheduler_operator.render import Rendered
 PORT = 10259
 CONFIG_DIRECTORY = "/etc/berth"
 CONFIG_KEY = "config.yaml"
+EXTRAS_KEY = "berth.yaml"
+PROGRAMS = {"Python": "berth-scheduler", "KubeScheduler": "kube-scheduler"}
+UPSTREAM_IMAGE = "registry.k8s.io/kube-scheduler"
+UPSTREAM_USER = 65532
 DEFAULT_REPLICAS = 2
 DEFAULT_LOG_LEVEL = 2
 DEFAULT_REQUESTS = {"cpu": "100m", "memory": "256Mi"}
@@ -30,7 +34,7 @@ def config_map(profile: Authored, rendered: Rendered, namespace: str) -> Object:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(profile, namespace),
-        "data": {CONFIG_KEY: rendered.text},
+        "data": {CONFIG_KEY: rendered.text, **({EXTRAS_KEY: rendered.extras} if rendered.extras else {})},
     }
 
 
@@ -39,7 +43,7 @@ def lease(profile: Authored, namespace: str) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata(profile, namespace)}
 
 
-def service(profile: Authored, namespace: str) -> Object:
+def service(profile: Authored, rendered: Rendered, namespace: str) -> Object:
     """For those who collect metrics, without an address of its own."""
     return {
         "apiVersion": "v1",
@@ -48,7 +52,7 @@ def service(profile: Authored, namespace: str) -> Object:
         "spec": {
             "clusterIP": "None",
             "selector": pod_labels(profile.name),
-            "ports": [{"name": "http-metrics", "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+            "ports": [{"name": _port_name(rendered), "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
         },
     }
 
@@ -112,32 +116,50 @@ def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
     }
 
 
-def container(rendered: Rendered, release: Release) -> Object:
+def default_image(rendered: Rendered, release: Release) -> str:
+    """What to run for a profile that names no image."""
+    if rendered.engine != "KubeScheduler":
+        return release.scheduler_image
+    return f"{UPSTREAM_IMAGE}:{rendered.version}"
+
+
+def arguments(rendered: Rendered) -> list[str]:
+    """The command line of the scheduler, after its name."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted((scheduler.feature_gates or {}).items()))
+    own = ["--kubernetes-version", str(rendered.version)] if rendered.engine == "Python" else []
+    if rendered.extras:
+        own += ["--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"]
+    return [
+        *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
+        *own,
+        *(["--feature-gates", gates] if gates else []),
+        *("--secure-port", str(PORT)),
+        *("--bind-address", "$(POD_IP)"),
+        *("-v", str(log_level)),
+    ]
+
+
+def container(rendered: Rendered, release: Release) -> Object:
+    scheduler = rendered.scheduler
     return {
         "name": "scheduler",
-        "image": scheduler.image or release.scheduler_image,
+        "image": scheduler.image or default_image(rendered, release),
         "imagePullPolicy": release.image_pull_policy,
-        "command": ["berth-scheduler"],
-        "args": [
-            *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
-            *("--kubernetes-version", str(rendered.version)),
-            *("--secure-port", str(PORT)),
-            *("--bind-address", "$(POD_IP)"),
-            *("-v", str(log_level)),
-        ],
+        "command": [PROGRAMS[rendered.engine]],
+        "args": arguments(rendered),
         "env": [
             _from_field("POD_IP", "status.podIP"),
             _from_field("POD_NAME", "metadata.name"),
             _from_field("POD_NAMESPACE", "metadata.namespace"),
         ],
-        "ports": [{"name": "http-metrics", "containerPort": PORT, "protocol": "TCP"}],
-        "startupProbe": _probe("/livez", period_seconds=1, failureThreshold=60),
-        "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
-        "readinessProbe": _probe("/readyz", period_seconds=2, failureThreshold=3),
+        "ports": [{"name": _port_name(rendered), "containerPort": PORT, "protocol": "TCP"}],
+        "startupProbe": _probe(rendered, "/livez", period_seconds=1, failureThreshold=60),
+        "livenessProbe": _probe(rendered, "/livez", period_seconds=5, failureThreshold=8),
+        "readinessProbe": _probe(rendered, "/readyz", period_seconds=2, failureThreshold=3),
         "resources": _resources(scheduler),
-        "securityContext": RESTRICTED_CONTAINER,
+        "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
     }
 
@@ -146,8 +168,21 @@ def _from_field(name: str, path: str) -> Object:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def _probe(path: str, period_seconds: int, **more: Any) -> Object:
-    question = {"path": path, "port": PORT, "scheme": "HTTP"}
+def _user(rendered: Rendered) -> Object:
+    """kube-scheduler's image leaves the user to whoever runs it, and root is not restricted."""
+    return {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
+
+
+def _is_https(rendered: Rendered) -> bool:
+    return rendered.engine == "KubeScheduler"
+
+
+def _port_name(rendered: Rendered) -> str:
+    return "https-metrics" if _is_https(rendered) else "http-metrics"
+
+
+def _probe(rendered: Rendered, path: str, period_seconds: int, **more: Any) -> Object:
+    question = {"path": path, "port": PORT, "scheme": "HTTPS" if _is_https(rendered) else "HTTP"}
     return {"httpGet": question, "periodSeconds": period_seconds, "timeoutSeconds": 5, **more}
 
 

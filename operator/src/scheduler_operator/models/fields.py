@@ -23,7 +23,12 @@ class Model(BaseModel):
     """camelCase on the wire, snake_case in Python; a field that does not exist is refused."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="forbid", frozen=True, strict=True
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        extra="forbid",
+        frozen=True,
+        strict=True,
     )
 
 

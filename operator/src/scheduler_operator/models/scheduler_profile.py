@@ -35,10 +35,10 @@ class ProfileSpec(Model):
         )
     )
 
-    engine: Engine | None = Field(
-        None,
+    engine: Engine = Field(
+        "Python",
         description="What schedules: Python is berth's scheduler, KubeScheduler is upstream's; ConfigMap only renders "
-        "the document, for somebody else to mount. Default: Python, or that of the profile that is joined.",
+        "the document, for somebody else to mount. A profile that joins another has the other's.",
     )
     paused: bool | None = Field(
         None, description="Stop reconciling this profile; what runs keeps running. Default: false."

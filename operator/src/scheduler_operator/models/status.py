@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scheduler_operator.models.fields import ATOMIC, Int32, Int64, Model, PluginName, list_map
-from scheduler_operator.models.scheduler_profile import Engine
 
 Reason = Literal[
     "Scheduling",
@@ -78,7 +77,6 @@ class Member(Model):
 class ProfileStatus(Model):
     """What became of a SchedulerProfile."""
 
-    engine: Engine | None = Field(None, description="What schedules the pods of this profile.")
     observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
     conditions: Conditions | None = Field(None, description="Ready; Reconciling and Stalled only while they are true.")
     effective_plugins: (

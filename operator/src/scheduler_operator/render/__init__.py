@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from scheduler_operator.authored import Authored
 from scheduler_operator.render.checking import check
-from scheduler_operator.render.drafting import read, references
+from scheduler_operator.render.drafting import read, references, uses
 from scheduler_operator.render.joining import astray, joiners, joins
 from scheduler_operator.render.judging import Lint
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
@@ -33,6 +33,7 @@ __all__ = [
     "references",
     "render",
     "run_together",
+    "uses",
 ]
 
 

@@ -134,6 +134,23 @@ def references(profile: Authored) -> set[str]:
     return {each for each in found if isinstance(each, str) and each}
 
 
+def uses(profile: Authored, plugin_config: Authored) -> bool:
+    """Whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
+    if plugin_config.name in references(profile):
+        return True
+    plugin = plugin_config.spec.get("plugin")
+    return bool(plugin_config.spec.get("declares")) and plugin in _named(profile.spec)
+
+
+def _named(spec: Mapping[str, Any]) -> set[Any]:
+    """Every name of a plugin that a spec enables or gives arguments to, however wrong the rest of it is."""
+    plugins = spec.get("plugins")
+    sets = plugins.values() if isinstance(plugins, Mapping) else ()
+    lists = [spec.get("pluginConfig"), *(each.get("enabled") for each in sets if isinstance(each, Mapping))]
+    entries = [entry for each in lists if isinstance(each, list) for entry in each if isinstance(entry, Mapping)]
+    return {name for entry in entries if isinstance(name := entry.get("name"), str)}
+
+
 def _misnamed(profile: Authored) -> Iterator[Problem]:
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
         yield Problem("metadata.name", f"{profile.name} {NOT_A_NAME}")

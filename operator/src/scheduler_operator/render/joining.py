@@ -46,9 +46,9 @@ def conflicts(
 
 
 def _of_engines(owner: Draft, each: Draft, engine: Engine) -> Iterator[Problem]:
-    if each.spec.engine not in (None, engine):
+    if each.spec.engine != engine:
         message = f"{each.spec.engine} is not the engine of {owner.name}, {engine}, in whose process {each.name} runs"
-        yield Problem("spec.engine", f"{message}; leave it out")
+        yield Problem("spec.engine", f"{message}; write engine: {engine}")
 
 
 def _of_extenders(owner: Draft, each: Draft) -> Iterator[Problem]:

@@ -20,6 +20,8 @@ class Member:
     effective: EffectiveProfile
     absent: frozenset[str]
     """Effective plugins that the engine does not have yet."""
+    foreign: frozenset[str]
+    """Effective plugins that only a PluginConfig declares."""
     findings: tuple[Finding, ...]
     """What its author should know, at the paths where it was written; nothing that was allowed."""
     summary: str

@@ -91,7 +91,7 @@ class _Attempt:
         self.owner = drafts[0]
         self.given = given
         self.trouble = trouble
-        self.engine: Engine = self.owner.spec.engine or "Python"
+        self.engine: Engine = self.owner.spec.engine
         self.target = target_of(self.owner.scheduler, given.target)
         names = [name for each in drafts for name in each.plugins]
         self.declared: Declared = declared(given.plugin_configs, names, given.namespace)
@@ -107,6 +107,8 @@ class _Attempt:
             return self.trouble.by_profile()
         for name, problem in conflicts(self.drafts, expanded, self.engine):
             self.trouble.add(name, [problem], "JoinConflict")
+        if self.trouble.found:  # findings would say some of it again
+            return self.trouble.by_profile()
         findings = self.findings(document, origins)
         if self.trouble.found:
             return self.trouble.by_profile()
@@ -196,7 +198,13 @@ class _Attempt:
         text, extras = emitted(raw, origins.tree, self.heading()), self.extras()
         others = self.declared.plugins
         members = {
-            name: Member(effective, self.absent(effective), findings[name], expanding.summary(effective, self.target))
+            name: Member(
+                effective,
+                absent=self.absent(effective),
+                foreign=frozenset(effective.names) & frozenset(others),
+                findings=findings[name],
+                summary=expanding.summary(effective, self.target),
+            )
             for name, effective in expanded.items()
         }
         needed = tuple(rule for effective in expanded.values() for rule in expanding.rules(effective, others))

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler_operator.api import ApiError
-from scheduler_operator.reconcile import refused
+from scheduler_operator.refusals import refused
 
 ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
 user "system:serviceaccount:berth-system:berth-operator" (groups=["a"]) is attempting to grant RBAC permissions \

@@ -1,0 +1,120 @@
+"""Profiles that share a process, on a real API server."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.integration.operator.running import Installed, OperatorProcess, profile
+from tests.support.eventually import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+
+@pytest.fixture
+def owner(installed: Installed, operator: OperatorProcess) -> Iterator[str]:
+    """A profile with a process of its own that others may join."""
+    installed.apply(profile("owner"))
+    eventually(lambda: installed.is_ready("owner"), 30, explain=lambda: operator.log)
+    yield "owner"
+    installed.delete("schedulerprofile", "owner")
+    eventually(lambda: not installed.generated("owner"), 60)
+
+
+@pytest.fixture
+def guest(installed: Installed, owner: str) -> Iterator[str]:
+    """A profile in the owner's process."""
+    installed.apply(profile("guest", joins=owner))
+    eventually(lambda: installed.is_ready("guest"), 30)
+    yield "guest"
+    installed.delete("schedulerprofile", "guest")
+    eventually(lambda: "guest" not in schedulers(installed, owner), 30)
+
+
+def schedulers(installed: Installed, name: str) -> list[str]:
+    """The schedulerNames in the document of a profile's process."""
+    found = installed.get("configmap", f"berth-{name}")
+    return [each["schedulerName"] for each in yaml.safe_load(found["data"]["config.yaml"])["profiles"]] if found else []
+
+
+def status(installed: Installed, name: str) -> Any:
+    return (installed.get("schedulerprofile", name) or {}).get("status", {})
+
+
+def test_a_profile_runs_in_the_process_that_it_joins(installed: Installed, owner: str, guest: str) -> None:
+    assert schedulers(installed, owner) == [owner, guest]
+    assert installed.generated(guest) == {}
+    found = status(installed, guest)
+    assert (found["configMap"], found["configHash"]) == ("berth-owner", status(installed, owner)["configHash"])
+    assert "effectivePlugins" in found
+    assert "replicas" not in found
+
+
+def test_a_change_of_either_reaches_the_process(installed: Installed, owner: str, guest: str) -> None:
+    installed.apply(profile(guest, joins=owner, percentageOfNodesToScore=7))
+
+    def percentage() -> bool:
+        document = yaml.safe_load(installed.get("configmap", "berth-owner")["data"]["config.yaml"])  # type: ignore[index]
+        return bool(document["profiles"][1].get("percentageOfNodesToScore") == 7)
+
+    eventually(percentage, 10)
+    eventually(lambda: installed.is_ready(guest), 30)
+
+
+def test_a_guest_that_is_wrong_is_left_out_and_disturbs_nobody(installed: Installed, owner: str, guest: str) -> None:
+    installed.apply(profile(guest, joins=owner, plugins={"score": {"enabled": [{"name": "Nonsense"}]}}))
+    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 10)
+    assert stalled["message"].startswith("spec.plugins.score.enabled[0].name: ")
+    eventually(lambda: schedulers(installed, owner) == [owner], 10)
+    eventually(lambda: installed.is_ready(owner), 30)
+
+
+def test_an_owner_that_is_wrong_keeps_its_guests_waiting(installed: Installed, owner: str, guest: str) -> None:
+    installed.apply(profile(owner, plugins={"score": {"enabled": [{"name": "Nonsense"}]}}))
+    stalled = eventually(lambda: installed.is_stalled_for(guest, "PluginUnknown"), 10)
+    assert "owner, in whose process this profile runs, cannot run" in stalled["message"]
+    assert schedulers(installed, owner) == [owner, guest]
+    installed.apply(profile(owner))
+    eventually(lambda: installed.is_ready(guest), 30)
+
+
+def test_a_conflict_stalls_the_guest_and_names_both(installed: Installed, owner: str) -> None:
+    installed.apply(profile("misfit", joins=owner, engine="KubeScheduler"))
+    stalled = eventually(lambda: installed.is_stalled_for("misfit", "JoinConflict"), 10)
+    assert "KubeScheduler is not the engine of owner, Python" in stalled["message"]
+    installed.delete("schedulerprofile", "misfit")
+
+
+def test_a_profile_waits_for_what_it_joins(installed: Installed) -> None:
+    installed.apply(profile("early", joins="late"))
+    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 10)
+    installed.apply(profile("late"))
+    eventually(lambda: schedulers(installed, "late") == ["late", "early"], 20)
+    eventually(lambda: installed.is_ready("early"), 30)
+
+    installed.delete("schedulerprofile", "late")
+
+    eventually(lambda: installed.is_stalled_for("early", "JoinTargetMissing"), 10)
+    installed.delete("schedulerprofile", "early")
+
+
+def test_a_profile_with_a_process_gives_it_up_when_it_joins(installed: Installed, owner: str) -> None:
+    installed.apply(profile("mover"))
+    eventually(lambda: "Deployment" in installed.generated("mover"), 10)
+
+    installed.apply(profile("mover", joins=owner))
+    eventually(lambda: schedulers(installed, owner) == [owner, "mover"], 20)
+    assert installed.generated("mover") == {}
+
+    installed.apply(profile("mover", scheduler={"replicas": 1}))
+    eventually(lambda: schedulers(installed, owner) == [owner], 20)
+    eventually(lambda: "Deployment" in installed.generated("mover"), 10)
+    installed.delete("schedulerprofile", "mover")
+
+
+def test_one_that_joins_a_guest_is_told_whom_to_join(installed: Installed, owner: str, guest: str) -> None:
+    installed.apply(profile("third", joins=guest))
+    stalled = eventually(lambda: installed.is_stalled_for("third", "JoinConflict"), 10)
+    assert "join owner instead" in stalled["message"]
+    installed.delete("schedulerprofile", "third")

@@ -1,0 +1,160 @@
+"""Upstream's kube-scheduler as the engine of a profile: the real one, with the rights that the operator gave it."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import devcluster
+from devcluster import Cluster, Spec
+from examples.demo.installation import NAMESPACE, install_operator
+from examples.demo.kubectl import Kubectl
+from tests.support.world import World, kill_process
+
+pytestmark = pytest.mark.cluster
+
+IMAGE = "kube-scheduler:test"
+AUDIT = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, resources: [{group: "", resources: [pods/binding]}]}
+  - {level: Metadata, users: ["system:serviceaccount:berth-system:berth-packed"]}
+  - {level: None}
+"""
+# Where a pod has its credentials at a path of its own, a process of this machine has them in $KUBECONFIG.
+PROGRAM = """#!/bin/sh
+test "$1" = --config || exit 64
+document=$(mktemp)
+sed "s#^clientConnection:.*#&\\n  kubeconfig: $KUBECONFIG#" "$2" > "$document"
+shift 2
+exec {program} --config "$document" --authentication-kubeconfig="$KUBECONFIG" \\
+  --authorization-kubeconfig="$KUBECONFIG" "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the image of kube-scheduler runs."""
+    real = devcluster.binaries("kube-scheduler")["kube-scheduler"]
+    made = tmp_path_factory.mktemp("image") / "kube-scheduler"
+    made.write_text(PROGRAM.format(program=shlex.quote(str(real))))
+    made.chmod(0o755)
+    return made
+
+
+@pytest.fixture(scope="module")
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("audit")
+    (directory / "policy.yaml").write_text(AUDIT)
+    return directory / "audit.log"
+
+
+@pytest.fixture(scope="module")
+def cluster(audit_log: Path, program: Path) -> Iterator[Cluster]:
+    python = Path(sys.executable).parent / "python"
+    policy = audit_log.parent / "policy.yaml"
+    spec = Spec(
+        fake_nodes=2,
+        images={"berth:test": [str(python)], IMAGE: [str(program)]},
+        apiserver_args=(f"--audit-log-path={audit_log}", f"--audit-policy-file={policy}"),
+    )
+    with devcluster.running(spec) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster) -> World:
+    kubectl = Kubectl(cluster.env())
+    kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
+    install_operator(kubectl, "berth:test")
+    made = World(kubectl, "devcluster/pause", kill_process, [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}])
+    strategy = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    spec: dict[str, Any] = {
+        "engine": "KubeScheduler",
+        "scheduler": {"image": IMAGE, "featureGates": {"SchedulerAsyncAPICalls": True}},
+        "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 5}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": strategy}],
+    }
+    written = made.profile("packed", **spec)
+    written["metadata"]["annotations"] = {"berth.dev/allow-findings": "StrategyOutvoted"}
+    made.apply(written)
+    made.eventually(lambda: made.condition("packed", "Ready").get("status") == "True", 90)
+    made.eventually(lambda: made.holder("berth-packed"), 30)
+    return made
+
+
+def records(audit_log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in audit_log.read_text().splitlines()]
+
+
+def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
+    pods = world.kubectl.items("pods", f"--namespace={NAMESPACE}", "--selector=berth.dev/profile=packed")
+    assert len(pods) == 2
+    for pod in pods:
+        pid = int(pod["status"]["containerStatuses"][0]["containerID"].removeprefix("process://"))
+        programs = {Path(f"/proc/{each}/exe").resolve() for each in (pid, *children(pid))}
+        assert devcluster.binaries("kube-scheduler")["kube-scheduler"] in programs
+
+
+def children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World, audit_log: Path) -> None:
+    world.apply(world.deployment("tight", "packed", 6, {"cpu": "100m"}))
+    world.eventually(lambda: len(world.bound("tight")) == 6, 30)
+    assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
+
+    asked = [each for each in records(audit_log) if each.get("objectRef", {}).get("subresource") == "binding"]
+    own = [each for each in asked if each["objectRef"]["namespace"] == "default"]
+    assert {each["user"]["username"] for each in own} == {f"system:serviceaccount:{NAMESPACE}:berth-packed"}
+    assert all(each["userAgent"].startswith("kube-scheduler/") for each in own)
+
+
+def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: Path) -> None:
+    account = f"system:serviceaccount:{NAMESPACE}:berth-packed"
+    asked = [each for each in records(audit_log) if each["user"]["username"] == account]
+    assert asked
+    assert [each["requestURI"] for each in asked if each["responseStatus"]["code"] == 403] == []
+
+
+def test_the_status_says_what_runs(world: World) -> None:
+    found = world.eventually(lambda: (world.get("schedulerprofile", "packed") or {}).get("status"), 10)
+    assert found["effectivePlugins"]["score"] == [{"name": "NodeResourcesFit", "weight": 5}]
+    world.eventually(lambda: world.get("schedulerprofile", "packed")["status"].get("leader"), 20)  # type: ignore[index]
+
+
+def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
+    world.apply(world.profile("turning", engine="KubeScheduler", scheduler={"image": IMAGE, "replicas": 1}))
+    world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
+    assert bindings(world) == {"", "kube-scheduler", "volume-scheduler", "extension-apiserver-authentication-reader"}
+
+    world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test"}))
+
+    world.eventually(lambda: bindings(world) == {""}, 20)
+    world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
+    world.kubectl("delete", "schedulerprofile", "turning")
+
+
+def bindings(world: World) -> set[str]:
+    """What is bound to the account of the profile that changes its engine, by the part after its name."""
+    mine = "--selector=berth.dev/profile=turning"
+    found = [*world.kubectl.items("clusterrolebindings", mine), *world.kubectl.items("rolebindings", "-A", mine)]
+    return {each["metadata"]["name"].partition(":")[2] for each in found}
+
+
+def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
+    world.kubectl("delete", "schedulerprofile", "packed")
+
+    def remains() -> list[str]:
+        mine = "--selector=berth.dev/profile=packed"
+        kinds = ("clusterrolebindings", "rolebindings", "roles", "leases", "deployments", "pods")
+        return [each["metadata"]["name"] for kind in kinds for each in world.kubectl.items(kind, "-A", mine)]
+
+    world.eventually(lambda: not remains(), 60)
