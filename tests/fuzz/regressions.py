@@ -3,4 +3,21 @@
 INPUTS: tuple[bytes, ...] = (
     b"",
     b"\0",
+    b"apiVersion: v1\nkind: [{}]\n",
+    b"""
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: a, annotations: [x]}
+spec: {pluginConfig: [{name: NodeName, ref: b}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: c}
+spec: {pluginConfig: [{name: NodeName, ref: b}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: PluginConfig
+metadata: {name: b}
+spec: {plugin: NodeName, args: text}
+""",
 )

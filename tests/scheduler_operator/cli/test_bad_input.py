@@ -97,6 +97,11 @@ def test_standard_input_can_be_named_once(command: str) -> None:
             id="no-spec",
         ),
         pytest.param(
+            PROFILE.replace("{name: packed}", "{name: packed, annotations: {berth.dev/allow-findings: 5}}"),
+            "<stdin>:3: metadata.annotations: is not a mapping of names to text",
+            id="annotation",
+        ),
+        pytest.param(
             PROFILE.replace("weight: 5", "weight: '5'"),
             "<stdin>:8: spec.plugins.score.enabled[0].weight: '5' is not a whole number",
             id="number-as-text",

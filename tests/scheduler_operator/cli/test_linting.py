@@ -109,6 +109,22 @@ def test_profiles_that_join_are_judged_together_and_each_in_its_file(tmp_path: P
     assert alone.stderr.startswith(f"{joiner}:5: spec.joins: there is no profile packed in what was read")
 
 
+def test_a_profile_cannot_join_one_that_joins() -> None:
+    given = "".join(BARE % (name, f"joins: {other}") for name, other in (("a", "b"), ("b", "a")))
+    ran = berth("lint", "-", stdin=given)
+    assert ran.status == 2
+    assert [line.split(": ")[:3] for line in ran.stderr.splitlines()] == [
+        ["<stdin>:5", "spec.joins", "b has no process of its own, because it joins a; join a instead"],
+        ["<stdin>:10", "spec.joins", "a has no process of its own, because it joins b; join b instead"],
+    ]
+
+
+def test_of_a_profile_nothing_is_said_while_its_plugin_config_is_misshapen() -> None:
+    given = PROFILE[: PROFILE.index("args: {scoring")] + "args: text}\n"
+    ran = berth("lint", "-", stdin=given)
+    assert ran.stderr == "<stdin>:14: spec.args: 'text' is not a mapping of fields\n"
+
+
 def test_a_directory_is_searched_for_what_speaks_of_schedulers(tmp_path: Path) -> None:
     (tmp_path / "deep" / ".hidden").mkdir(parents=True)
     (tmp_path / "deep" / "scheduler.yml").write_text(FORGETFUL + "---\nkind: Namespace\napiVersion: v1\n")

@@ -10,7 +10,8 @@ from scheduler_operator.cli.answers import Refusal
 from scheduler_operator.cli.processes import Part, Process
 from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
-from scheduler_operator.render import Problems, Rendered, check, joins, render
+from scheduler_operator.models import PluginConfigSpec
+from scheduler_operator.render import Problems, Rendered, astray, check, joins, read, references, render
 from scheduler_operator.render.declaring import declared
 from scheduler_operator.render.judging import Lint
 from scheduler_runtime import config
@@ -24,14 +25,25 @@ _ELSEWHERE = re.compile(r"(PluginConfig|SchedulerProfile) (\S+): (.*)", re.DOTAL
 def processes(given: Sorted, target: Target, namespace: str) -> Iterator[Outcome]:
     """A process, or why there is none, for each profile; and what is wrong with the plugin configurations."""
     for source in given.profiles:
-        if not joins(_authored(source)):
+        if joins(_authored(source)):
+            yield list(_astray(source, given.profiles))
+        elif not _needs_misshapen(source, given):
             yield _process(source, given, target, namespace)
-        elif _joined(source, given.profiles) is None:
-            yield [_astray(source)]
     for source in given.plugin_configs:
         configs = {name: _authored(each) for name, each in _beside(source, given.plugin_configs).items()}
         if problems := check(_authored(source), configs, namespace, target):
             yield [refusal(source, problem) for problem in problems.problems]
+
+
+def _needs_misshapen(profile: Source, given: Sorted) -> bool:
+    """Whether the API server would not take a plugin configuration that ``profile``, or one that joins it, names.
+
+    What is wrong with that one is told there; of the profile nothing can be said.
+    """
+    beside = _beside(profile, given.plugin_configs)
+    together = [each for each in given.profiles if each is profile or _joined(each, given.profiles) is profile]
+    named = {name for each in together for name in references(_authored(each)) if name in beside}
+    return any(isinstance(read(PluginConfigSpec, beside[name].value["spec"]), Problems) for name in named)
 
 
 def declared_plugins(given: Sorted, namespace: str) -> Mapping[str, Declaration]:
@@ -119,10 +131,14 @@ def _joined(source: Source, profiles: Iterable[Source]) -> Source | None:
     return min(named, key=lambda each: each.name != source.name, default=None)
 
 
-def _astray(source: Source) -> Refusal:
-    wanted = joins(_authored(source))
-    message = f"there is no profile {wanted} in what was read; name its file too, or leave joins out"
-    return refusal(source, Problem("spec.joins", message))
+def _astray(source: Source, profiles: Iterable[Source]) -> Iterator[Refusal]:
+    """Why a profile cannot run in the process that it wants to."""
+    wanted, joined = joins(_authored(source)), _joined(source, profiles)
+    if joined is None:
+        message = f"there is no profile {wanted} in what was read; name its file too, or leave joins out"
+        yield refusal(source, Problem("spec.joins", message))
+    elif problems := astray(_authored(source), {wanted: _authored(joined)}):
+        yield from (refusal(source, problem) for problem in problems.problems)
 
 
 def _beside(profile: Source, plugin_configs: Iterable[Source]) -> dict[str, Source]:

@@ -76,8 +76,14 @@ def _unfinished(value: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("metadata", "is required, with a name")
     elif not isinstance(metadata.get("name"), str) or not metadata["name"]:
         yield Problem("metadata.name", "is required and is text")
+    elif not _is_annotations(metadata.get("annotations") or {}):
+        yield Problem("metadata.annotations", "is not a mapping of names to text")
     if not isinstance(spec, dict):
         yield Problem("spec", "is required; write spec: {} for a profile that is all defaults")
+
+
+def _is_annotations(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _instead(api_version: Any, kind: Any) -> str:
