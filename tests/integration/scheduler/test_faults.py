@@ -14,7 +14,8 @@ import pytest
 from aiohttp import web
 
 from devcluster import Cluster
-from tests.integration.scheduler.proxy import (
+from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, lease_of, scheduler
+from tests.support.proxy import (
     Act,
     Proxy,
     carry_out_and_reset,
@@ -28,7 +29,6 @@ from tests.integration.scheduler.proxy import (
     refuse,
     reset,
 )
-from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
 
@@ -116,7 +116,7 @@ async def test_disturbed_watches_lose_no_pod(cluster: Cluster, tmp_path: Path, r
 async def test_disturbed_bindings_bind_once(cluster: Cluster, tmp_path: Path, act: Act) -> None:
     async with scene(cluster, tmp_path, every(3, is_binding, act)) as disturbed:
         await disturbed.place()
-        assert disturbed.proxy.disturbed >= PODS // 3 - 1
+        assert disturbed.proxy.disturbed.total() >= PODS // 3 - 1
         assert len(disturbed.process.lines("WARNING bindings fail")) <= PODS // 3
 
 

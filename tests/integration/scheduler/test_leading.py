@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from devcluster import Cluster
-from tests.integration.scheduler.proxy import every, is_binding, proxied
 from tests.integration.scheduler.support import Api, SchedulerProcess, api, document, scheduler
+from tests.support.proxy import every, is_binding, proxied
 
 pytestmark = pytest.mark.cluster
 

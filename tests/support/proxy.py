@@ -1,11 +1,13 @@
-"""A proxy between a scheduler and the API server that does to their exchanges what a test asks for."""
+"""A proxy between a process and the API server that does to their exchanges what a test asks for."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,21 @@ class Proxy:
     rules: list[Act] = field(default_factory=list)
     bindings: list[tuple[str, str, int]] = field(default_factory=list)
     """Pod, node and the API server's answer, for each binding that reached it."""
-    disturbed: int = 0
+    disturbed: Counter[str] = field(default_factory=Counter)
+    """How often each collection or object was, by the last part of its path."""
     open: dict[int, web.Request] = field(default_factory=dict)
     port: int = 0
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         for rule in list(self.rules):
             answer = await rule(request, self)
             if answer is not None:
-                self.disturbed += 1
+                self.disturbed[request.path.rpartition("/")[2]] += 1
                 return answer  # type: ignore[no-any-return]
         return await self.forward(request)
 
@@ -58,6 +66,20 @@ class Proxy:
             if is_watch(request):
                 _abort(request)
 
+    def disturb(self, *rules: Act) -> None:
+        """Have ``rules`` from now on, and watches asked for anew. For tests outside the event loop."""
+
+        async def begin() -> None:
+            self.rules[:] = rules
+            self.disturbed.clear()
+            await self.break_watches()
+
+        asyncio.run_coroutine_threadsafe(begin(), self.loop).result(10)
+
+    def calm(self) -> None:
+        """Let everything pass from now on."""
+        self.rules.clear()
+
     async def break_watches_every(self, seconds: float) -> None:
         """Do so again and again, so that every rule about watches has its turn."""
         while True:
@@ -70,7 +92,9 @@ class Proxy:
         body = await request.read()
         headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}
         url = f"{self.server}{request.path_qs}"
-        async with self.session.request(request.method, url, data=body, headers=headers, ssl=self.tls) as answer:
+        async with self.session.request(
+            request.method, url, data=body or None, headers=headers, ssl=self.tls
+        ) as answer:
             if request.path.endswith("/binding"):
                 binding = json.loads(body)
                 self.bindings.append((binding["metadata"]["name"], binding["target"]["name"], answer.status))
@@ -97,17 +121,33 @@ async def proxied(cluster: Cluster, directory: Path, user: dict[str, Any] | None
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             proxy.port = runner.addresses[0][1]
-            write_kubeconfig(directory, proxy.port, user or {"token": cluster.token})
+            write_kubeconfig(directory, proxy.url, user or {"token": cluster.token})
             yield proxy
         finally:
             await runner.cleanup()
 
 
-def write_kubeconfig(directory: Path, port: int, user: dict[str, Any]) -> None:
+@contextlib.contextmanager
+def proxied_in_a_thread(cluster: Cluster, directory: Path) -> Iterator[Proxy]:
+    """The same for tests that are no coroutines."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="proxy")
+    thread.start()
+    context = proxied(cluster, directory)
+    try:
+        yield asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(10)
+    finally:
+        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+def write_kubeconfig(directory: Path, url: str, user: dict[str, Any]) -> None:
     document = {
         "current-context": "proxy",
         "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "user"}}],
-        "clusters": [{"name": "proxy", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "clusters": [{"name": "proxy", "cluster": {"server": url}}],
         "users": [{"name": "user", "user": user}],
     }
     (directory / "kubeconfig").write_text(yaml.safe_dump(document))
@@ -117,7 +157,7 @@ def write_kubeconfig(directory: Path, port: int, user: dict[str, Any]) -> None:
 
 
 def is_watch(request: web.Request, kind: str = "") -> bool:
-    return request.query.get("watch") == "1" and (not kind or request.path.endswith(f"/{kind}"))
+    return request.query.get("watch") in ("1", "true") and (not kind or request.path.endswith(f"/{kind}"))
 
 
 def is_binding(request: web.Request) -> bool:
