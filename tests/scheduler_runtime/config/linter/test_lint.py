@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.config.linter.subjects import Whole
+from tests.support.documents import documents, mutated
+from tests.support.linting import lint, plugins
 
-HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 VERSIONS = ("1.35", "1.36", "1.37")
+TARGETS = {version: Target.parse(version) for version in VERSIONS}
+ANY = settings(max_examples=80, deadline=None)
 
 
-def lint(text: str, version: str = "1.36", engine: config.Engine = "KubeScheduler") -> tuple[config.Finding, ...]:
-    document = config.load(HEADER + text)
-    assert isinstance(document, config.Document), document
-    return config.lint(document, Target.parse(version), engine=engine)
+def said(found: config.Document, target: Target) -> tuple[config.Finding, ...]:
+    """What both engines are told, after a look at what every finding promises."""
+    for finding in config.lint(found, target, engine="Python"):
+        assert finding.code in config.CODES
+        assert finding.severity is config.CODES[finding.code].severity
+        assert finding.message
+        assert finding.suggestion, finding
+    return config.lint(found, target)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -22,21 +35,61 @@ def test_nothing_is_said_of_the_default_document(version: str) -> None:
     assert lint("", version) == ()
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nothing_is_said_of_a_document_with_all_its_defaults_written_out(version: str) -> None:
+    document = config.document(HEADER)
+    assert isinstance(document, config.Document)
+    written = config.document(config.defaulted(document, TARGETS[version]))
+    assert isinstance(written, config.Document), written
+    assert config.lint(written, TARGETS[version]) == ()
+
+
+HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
+DOCUMENTED = {
+    "default": "clientConnection: {kubeconfig: /etc/srv/kubernetes/kube-scheduler/kubeconfig}",
+    "two-profiles": "profiles:\n- schedulerName: default-scheduler\n- schedulerName: no-scoring-scheduler\n"
+    "  plugins: {preScore: {disabled: [{name: '*'}]}, score: {disabled: [{name: '*'}]}}",
+    "own-affinity": "profiles:\n- schedulerName: default-scheduler\n- schedulerName: foo-scheduler\n"
+    "  pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    "{nodeSelectorTerms: [{matchExpressions: [{key: scheduler-profile, operator: In, values: [foo]}]}]}}}}]",
+    "no-default-spread": "profiles:\n- schedulerName: default-scheduler\n"
+    "  pluginConfig: [{name: PodTopologySpread, args: {defaultConstraints: [], defaultingType: List}}]",
+    "percentage": "percentageOfNodesToScore: 50",
+    "second-scheduler": "profiles: [{schedulerName: my-scheduler}]\nleaderElection: {leaderElect: false}",
+}
+"""Shapes that Kubernetes' own documentation recommends."""
+
+
+@pytest.mark.parametrize("text", DOCUMENTED.values(), ids=DOCUMENTED)
+def test_what_kubernetes_documents_gives_notes_at_most(text: str) -> None:
+    assert {finding.severity for finding in lint(text)} <= {config.Severity.NOTE}
+
+
 def test_findings_come_in_the_order_of_the_document() -> None:
     text = """
 clientConnection: {qps: 5}
+leaderElection: {resourceName: own}
 profiles:
 - schedulerName: a
 - schedulerName: b
-  pluginConfig: [{name: GangScheduling}]
+  pluginConfig: [{name: NodeName}, {name: GangScheduling}]
   plugins: {multiPoint: {enabled: [{name: NodeAffinity}]}, score: {enabled: [{name: TaintToleration}]}}
 """
-    assert [(finding.path, finding.code) for finding in lint(text) if finding.code != "SharedLeaseName"] == [
+    assert [(finding.path, finding.code) for finding in lint(text)] == [
         ("clientConnection.qps", "TinyQPS"),
         ("profiles[1].plugins.score.enabled[0]", "WeightReset"),
         ("profiles[1].plugins.multiPoint.enabled[0]", "WeightReset"),
-        ("profiles[1].pluginConfig[0]", "DisabledButConfigured"),
+        ("profiles[1].pluginConfig[1]", "DisabledButConfigured"),
     ]
+
+
+def test_the_worst_of_one_place_comes_first() -> None:
+    found = lint(
+        plugins("multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: DefaultBinder}]}")
+    )
+    here = [finding.severity.rank for finding in found if finding.path.endswith("multiPoint.disabled[0]")]
+    assert len(here) > 2
+    assert here == sorted(here)
 
 
 def test_an_allowed_code_is_kept_apart() -> None:
@@ -57,3 +110,51 @@ def test_every_code_says_what_it_is_and_what_to_do() -> None:
         assert code.sentence.endswith(".")
         assert code.help.endswith(".")
         assert not code.since or code.since >= catalog.OLDEST
+
+
+@ANY
+@given(st.sampled_from(VERSIONS).flatmap(lambda version: st.tuples(st.just(version), documents(TARGETS[version]))))
+def test_whatever_the_document_something_is_said_or_nothing(given: tuple[str, dict[str, Any]]) -> None:
+    version, written = given
+    document = config.document(written)
+    if isinstance(document, config.Document):
+        said(document, TARGETS[version])
+
+
+@ANY
+@given(mutated(documents(TARGETS["1.36"])))
+def test_nor_does_a_slip_trip_it(written: dict[str, Any]) -> None:
+    document = config.document(written)
+    if isinstance(document, config.Document):
+        said(document, TARGETS["1.36"])
+
+
+@ANY
+@given(documents(TARGETS["1.37"]), st.integers(0, 2**32))
+def test_the_order_in_which_fields_are_written_does_not_matter(written: dict[str, Any], seed: int) -> None:
+    first, second = config.document(written), config.document(shuffled(written, random.Random(seed)))  # noqa: S311
+    if isinstance(first, config.Document) and isinstance(second, config.Document):
+        ours, theirs = (config.lint(each, TARGETS["1.37"]) for each in (first, second))
+        assert sorted(map(str, ours)) == sorted(map(str, theirs))
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    """The same document with the fields of every part in another order."""
+    if isinstance(value, dict):
+        names = list(value)
+        chance.shuffle(names)
+        return {name: shuffled(value[name], chance) for name in names}
+    return [shuffled(each, chance) for each in value] if isinstance(value, list) else value
+
+
+@ANY
+@given(documents(TARGETS["1.36"]))
+def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[str, Any]) -> None:
+    document = config.document(written)
+    if isinstance(document, config.Document):
+        for each in Whole(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
+            meaning = each.meaning()
+            points = meaning.effective.points if meaning else {}
+            assert {point: each.runs(point) for point in points} == {
+                point: tuple(meaning.at(point)) for point in points if meaning
+            }

@@ -243,13 +243,13 @@ def preference_ignored(meaning: Meaning) -> Iterator[Told]:
 )
 def no_time_to_bind(meaning: Meaning) -> Iterator[Told]:
     args = meaning.args("VolumeBinding")
-    if (
-        isinstance(args, VolumeBindingArgs)
-        and args.bind_timeout_seconds == 0
-        and meaning.has("VolumeBinding", "preBind")
-    ):
+    if not isinstance(args, VolumeBindingArgs) or not meaning.has("VolumeBinding", "preBind"):
+        return
+    seconds = args.bind_timeout_seconds
+    if seconds == 0 or seconds > _LONGEST_SECONDS:
+        how = "is no time at all" if seconds == 0 else "is more than a duration holds, and becomes less than none"
         yield Told(
             f"{meaning.entry('VolumeBinding')[0]}.bindTimeoutSeconds",
-            "0 is no time at all: a pod whose volumes are not bound yet fails the moment it asks",
+            f"{seconds} {how}: a pod whose volumes are not bound yet fails the moment it asks",
             "bindTimeoutSeconds: 600",
         )

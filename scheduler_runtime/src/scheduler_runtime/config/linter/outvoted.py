@@ -115,7 +115,8 @@ def _sizes(scorers: Scorers, load: Load) -> str:
 
 def _size(resource: str, percent: int) -> str:
     if resource == "cpu":
-        return f"{percent * _CPUS // 100} CPUs"
+        count = percent * _CPUS // 100
+        return f"{count} CPU{'' if count == 1 else 's'}"
     if resource in ("memory", "ephemeral-storage"):
         return f"{percent * _GIBIBYTES // 100} GiB of {resource}"
     return f"{percent * _DEVICES // 100} {resource}"

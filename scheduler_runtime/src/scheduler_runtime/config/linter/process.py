@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import BaseModel
+from collections.abc import Iterator
 
 from ...catalog.durations import Duration
 from ..document import DEFAULT_SCHEDULER_NAME
@@ -119,26 +116,11 @@ def _found(percentage: int) -> int:
     )
 )
 def zero_means_default(whole: Whole) -> Iterator[Told]:
-    lease, connection = whole.document.leader_election, whole.document.client_connection
-    for name, default in (("leaseDuration", "15s"), ("renewDeadline", "10s"), ("retryPeriod", "2s")):
-        if name in _written(lease) and Duration(_written(lease)[name]).nanoseconds == 0:
-            yield _zero(f"leaderElection.{name}", default)
-    if _written(connection).get("qps") == 0:
-        yield _zero("clientConnection.qps", str(_DEFAULT_QPS))
-    if _written(connection).get("burst") == 0 and connection.qps > 0:
-        yield _zero("clientConnection.burst", str(2 * _DEFAULT_QPS))
-    for index, extender in enumerate(whole.document.extenders):
-        if "httpTimeout" in _written(extender) and Duration(extender.http_timeout).nanoseconds == 0:
-            yield _zero(f"extenders[{index}].httpTimeout", "5s")
-
-
-def _written(part: BaseModel) -> Mapping[str, Any]:
-    """The fields of a part of the document that are written there."""
-    return part.model_dump(by_alias=True, exclude_unset=True)
-
-
-def _zero(path: str, default: str) -> Told:
-    return Told(path, f"0 is read as {default}", f"{path.rpartition('.')[2]}: {default}")
+    connection = whole.document.client_connection
+    if connection.qps == 0:
+        yield Told("clientConnection.qps", f"0 is read as {_DEFAULT_QPS}; no limit is -1", "qps: -1")
+    elif connection.burst == 0 and connection.qps > 0:
+        yield Told("clientConnection.burst", f"0 is read as {2 * _DEFAULT_QPS}", f"burst: {2 * _DEFAULT_QPS}")
 
 
 @check(

@@ -108,7 +108,11 @@ def weight_ignored(written: Written) -> Iterator[Told]:
         for index, disabled in enumerate(written.profile.plugins.at(point).disabled):
             if disabled.weight:
                 path = f"plugins.{point}.disabled[{index}].weight"
-                yield Told(path, f"{disabled.name} is disabled here; a weight of {disabled.weight} says nothing")
+                yield Told(
+                    path,
+                    f"{disabled.name} is disabled here; a weight of {disabled.weight} says nothing",
+                    f"{{name: {disabled.name}}}",
+                )
         for path, plugin in written.enabled(point):
             places = set(written.points(plugin.name)) if point == "multiPoint" else {point}
             if plugin.weight and places and not places & set(WEIGHED):
@@ -143,7 +147,7 @@ def sampled_twice(whole: Whole) -> Iterator[Told]:
     if shared and all(each is not None and each != shared for each in own):
         listed = ", ".join(str(each) for each in own)
         message = f"{shared} is passed over, because every profile has a percentage of its own: {listed}"
-        yield Told("percentageOfNodesToScore", message)
+        yield Told("percentageOfNodesToScore", message, "remove this line")
 
 
 @check(weighed_twice.code)
