@@ -86,12 +86,14 @@ def _rows(found: Iterable["Difference"]) -> Iterator[tuple[str, str, str]]:
 
 
 def _cell(value: Any) -> str:
+    from scheduler_operator.cli.forms import plain
+
     match value:
         case None:
             return _ABSENT
         case bool():
             return str(value).lower()
-    return str(value)
+    return str(plain(value))
 
 
 def _value(found: "Difference") -> dict[str, Any]:
