@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.render import Problems
+from scheduler_operator.render import Problems, Rendered, render
 from scheduler_operator.status import (
     LONGEST_MESSAGE,
     Processes,
@@ -14,12 +14,14 @@ from scheduler_operator.status import (
     accepted,
     dated,
     interrupted,
+    left_out,
     paused,
     plugin_config_status,
     rejected,
 )
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
-from tests.scheduler_operator.builders import plugin_config, profile, rendered
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
 
 UNKNOWN = Problems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name", "there is no plugin 'X'"),))
 
@@ -221,3 +223,37 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
     assert (found.failure, found.stuck) == ("forbidden", "timed out")
     fine = deployment(conditions=[{"type": "Progressing", "status": "True", "message": "is progressing"}])
     assert Processes.from_deployment(fine).stuck == ""
+
+
+def test_warnings_are_shown_and_counted() -> None:
+    written = profile(scheduler={"clientConnection": {"qps": 1}})
+    status = accepted(written, rendered(written), Running())
+    shown = {each["code"]: each["path"] for each in status["warnings"]}
+    assert status["warningCount"] == len(status["warnings"])
+    assert shown["TinyQPS"] == "spec.scheduler.clientConnection.qps"
+    assert accepted(profile(), rendered(profile()), Running())["warningCount"] == 0
+
+
+def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
+    owner, guest = profile("owner"), profile("guest", joins="owner")
+    made = render([owner, guest], {}, NAMESPACE, Target(V1_36))
+    assert isinstance(made, Rendered)
+    status = accepted(guest, made, Running(processes(), "a-pod"))
+    assert conditions(status) == {"Ready": ("True", "Scheduling")}
+    assert "processes of owner are ready" in status["conditions"][0]["message"]
+    assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")
+    assert "replicas" not in status
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        pytest.param({}, "until then nobody schedules its pods", id="never-ran"),
+        pytest.param({"configMap": "berth-owner", "configHash": "a"}, "nobody schedules", id="ran-in-another-process"),
+        pytest.param({"configMap": "berth-guest", "configHash": "a"}, "last good configuration", id="runs-on-its-own"),
+    ],
+)
+def test_a_profile_that_is_left_out_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
+    status = left_out(profile("guest", joins="owner", status=before), UNKNOWN)
+    assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
+    assert words in status["conditions"][0]["message"]

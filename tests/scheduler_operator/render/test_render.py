@@ -1,6 +1,7 @@
 """From a profile to its document, or to what its author has to change."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_operator.authored import Authored
-from scheduler_operator.render import Problems, Rendered, check, references, render
+from scheduler_operator.render import Problems, Rendered, check, references, render, uses
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
-from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile, rendered
 
 MOST_ALLOCATED = {"scoringStrategy": {"type": "MostAllocated"}}
 
@@ -380,3 +381,52 @@ def test_whatever_a_spec_holds_the_outcome_is_a_document_or_problems(spec: dict[
         assert all(problem.path.startswith("spec") for problem in outcome.problems)
     else:
         json.dumps(yaml.safe_load(outcome.text))
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"pluginConfig": [{"name": "A", "ref": "prices"}]}, True, id="by-reference"),
+        pytest.param({"plugins": {"score": {"enabled": [{"name": "PriceCap"}]}}}, True, id="by-its-plugin"),
+        pytest.param({"pluginConfig": [{"name": "PriceCap", "args": {}}]}, True, id="by-arguments-for-its-plugin"),
+        pytest.param({"plugins": {"score": {"disabled": [{"name": "PriceCap"}]}}}, False, id="disabled"),
+        pytest.param({"plugins": "nonsense", "pluginConfig": {"name": "PriceCap"}}, False, id="nonsense"),
+    ],
+)
+def test_who_uses_a_plugin_config_that_declares(spec: dict[str, Any], expected: bool) -> None:
+    assert uses(profile(**spec), declaring("prices", "PriceCap", {"hooks": ["score"]})) is expected
+
+
+def test_arguments_for_a_plugin_are_no_use_of_a_config_that_declares_nothing() -> None:
+    assert not uses(profile(pluginConfig=[{"name": "A", "args": {}}]), plugin_config("a", "A"))
+
+
+@pytest.mark.parametrize("gate", ["NoSuchGate", "SchedulerQueueingHint"])
+def test_a_feature_gate_that_the_version_does_not_have_is_refused(gate: str) -> None:
+    (found,) = problems(profile(scheduler={"featureGates": {gate: True}})).problems
+    assert found.path == "spec.scheduler.featureGates"
+    assert gate in found.message
+
+
+def test_feature_gates_are_honoured_in_what_runs() -> None:
+    on = rendered(profile(scheduler={"featureGates": {"GenericWorkload": True}, "kubernetesVersion": "1.37"}))
+    assert "GangScheduling" in on.effective.names
+    assert "GangScheduling" not in rendered(profile(scheduler={"kubernetesVersion": "1.37"})).effective.names
+
+
+def test_a_thousand_profiles_take_two_seconds_at_most_on_an_idle_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    """Printed with -s, and asserted in processor time with room for a slower machine."""
+    plugins = {
+        "score": {"disabled": [{"name": "ImageLocality"}], "enabled": [{"name": "NodeResourcesFit", "weight": 5}]}
+    }
+    entry = {"name": "NodeResourcesFit", "args": MOST_ALLOCATED}
+    nodes = {"matchLabels": {"pool": "batch"}}
+    written = [profile(f"p{n}", plugins=plugins, pluginConfig=[entry], nodes=nodes) for n in range(100)]
+    rendered(written[0])
+    before = time.process_time()
+    for each in written:
+        render([each], {}, NAMESPACE, Target(V1_36))
+    taken = (time.process_time() - before) * 10
+    with capsys.disabled():
+        print(f"1,000 profiles in {taken:.2f} s", end=" ")  # noqa: T201
+    assert taken < 10

@@ -30,19 +30,20 @@ _HEADER = frozenset({"apiVersion", "kind"})
 
 def summary(effective: EffectiveProfile, target: Target) -> str:
     """How the plugins differ from the default ones: ``+Added -Removed -Partly(filter) Weighed=5``."""
-    usual = _usual(target.version, tuple(sorted(target.feature_gates.items())))
-    before, after = _by_plugin(usual), _by_plugin(effective)
+    before = _usual(target.version, tuple(sorted(target.feature_gates.items())))
+    after = _by_plugin(effective)
     words = [word for name in {**after, **before} for word in _words(name, before.get(name, {}), after.get(name, {}))]
     text = " ".join(words) or "default"
     return text if len(text) <= LONGEST_SUMMARY else text[: LONGEST_SUMMARY - 1] + "…"
 
 
 @lru_cache(maxsize=16)
-def _usual(version: Version, gates: tuple[tuple[str, bool], ...]) -> EffectiveProfile:
+def _usual(version: Version, gates: tuple[tuple[str, bool], ...]) -> dict[str, dict[str, int]]:
+    """What a profile that says nothing has, as :func:`_by_plugin`."""
     found = config.effective(config.Profile(scheduler_name="default-scheduler"), Target(version, dict(gates)))
     if isinstance(found, config.Problems):
         raise TypeError(f"the default profile of {version} is refused: {found}")
-    return found
+    return _by_plugin(found)
 
 
 def _by_plugin(effective: EffectiveProfile) -> dict[str, dict[str, int]]:

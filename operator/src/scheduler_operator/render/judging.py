@@ -1,16 +1,14 @@
 """Findings: what is to be said of a valid document, brought back to the profile and the path it was written at."""
 
-from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 from scheduler_operator.authored import Authored
+from scheduler_operator.findings import ANNOTATION, codes_in, unknown_codes
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render.origins import Origins
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, Finding, Problem, Severity
-
-ALLOW = "berth.dev/allow-findings"
-"""The annotation that lists, separated by commas, the codes that its author knows about."""
 
 _REASONS: Mapping[str, Reason] = {
     "UnknownPluginForVersion": "PluginUnknown",
@@ -19,28 +17,23 @@ _REASONS: Mapping[str, Reason] = {
 }
 
 
-class Lint(Protocol):
-    """What finds them: ``scheduler_runtime.config.lint``."""
-
-    def __call__(
-        self,
-        document: Document,
-        target: Target,
-        others: Mapping[str, Declaration],
-        engine: Literal["Python", "KubeScheduler"],
-    ) -> Iterable[Finding]: ...
+Lint = Callable[
+    [Document, Target, Mapping[str, Declaration], Literal["Python", "KubeScheduler"]],
+    Iterable[Finding],
+]
+"""What finds them: ``scheduler_runtime.config.lint``."""
 
 
 def allowed_codes(profile: Authored) -> frozenset[str]:
     """The codes that the author of ``profile`` allows."""
-    return frozenset(code.strip() for code in profile.annotations.get(ALLOW, "").split(",") if code.strip())
+    return frozenset(codes_in(profile.annotations.get(ANNOTATION, "")))
 
 
 def sorted_out(
     findings: Iterable[Finding], origins: Origins, profiles: Mapping[str, Authored]
 ) -> dict[str, tuple[Finding, ...]]:
     """The findings that nobody allowed, by profile, at the paths where its author wrote."""
-    found: dict[str, list[Finding]] = {name: [] for name in profiles}
+    found = {name: [*unknown_codes(each.annotations.get(ANNOTATION, ""))] for name, each in profiles.items()}
     for finding in findings:
         origin = origins.of(finding.path)
         found[origin.profile].append(finding.at(origin.path))

@@ -180,6 +180,7 @@ class _Attempt:
         """What nobody allowed; the errors among it are trouble."""
         engine: Literal["Python", "KubeScheduler"] = "Python" if self.engine == "Python" else "KubeScheduler"
         found = self.given.lint(document, self.target, self.declared.plugins, engine)
+        found = in_words_of_nodes(found, [expressions(each.spec.nodes) for each in self.drafts])
         profiles = {each.name: each.profile for each in self.drafts}
         findings = judging.sorted_out(found, origins, profiles)
         for name, each in ((name, each) for name, own in findings.items() for each in own):
