@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from .checks import At, check_qualified_name, field_problem, label_problem, refuse
 from .declaration import PluginArgs
@@ -24,17 +32,23 @@ def target_of(info: ValidationInfo) -> Target | None:
     return found if isinstance(found, Target) else None
 
 
-class ResourceSpec(PluginArgs):
+class _Deferred(PluginArgs):
+    """Arguments whose checks are built when they are first used: most commands use few of them."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class ResourceSpec(_Deferred):
     """A resource and what it counts for. Weight 0 counts as the default, 1."""
 
     name: str = ""
     weight: Annotated[int, AfterValidator(lambda weight: weight or 1), Field(ge=1, le=100)] = 1
 
 
-_CPU_AND_MEMORY = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
+_CPU_AND_MEMORY = (ResourceSpec.model_construct(name="cpu"), ResourceSpec.model_construct(name="memory"))
 
 
-class UtilizationShapePoint(PluginArgs):
+class UtilizationShapePoint(_Deferred):
     """At this utilization, in percent, a resource scores this much, from 0 to 10."""
 
     utilization: Annotated[int, Field(ge=0, le=100)] = 0
@@ -59,13 +73,13 @@ def _some(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoi
     return shape
 
 
-class RequestedToCapacityRatioParam(PluginArgs):
+class RequestedToCapacityRatioParam(_Deferred):
     """The function from utilization to score."""
 
     shape: Annotated[Shape, AfterValidator(_some)]
 
 
-class ScoringStrategy(PluginArgs):
+class ScoringStrategy(_Deferred):
     """How NodeResourcesFit scores: which way, and which resources."""
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
@@ -90,12 +104,12 @@ class ScoringStrategy(PluginArgs):
         return self
 
 
-class NodeResourcesFitArgs(PluginArgs):
+class NodeResourcesFitArgs(_Deferred):
     """Arguments of NodeResourcesFit."""
 
     ignored_resources: tuple[QualifiedName, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy = ScoringStrategy(type="LeastAllocated")
+    scoring_strategy: ScoringStrategy = ScoringStrategy.model_construct(type="LeastAllocated")
 
     @field_validator("ignored_resource_groups")
     @classmethod
@@ -108,7 +122,7 @@ class NodeResourcesFitArgs(PluginArgs):
         return groups
 
 
-class NodeResourcesBalancedAllocationArgs(PluginArgs):
+class NodeResourcesBalancedAllocationArgs(_Deferred):
     """Arguments of NodeResourcesBalancedAllocation."""
 
     resources: tuple[ResourceSpec, ...] = _CPU_AND_MEMORY
@@ -129,7 +143,7 @@ def _balanced_problems(resources: Sequence[ResourceSpec]) -> Iterator[tuple[At, 
             yield (index, "weight"), f"{resource.weight} must be 1: balance knows no weights"
 
 
-class NodeSelectorRequirement(PluginArgs):
+class NodeSelectorRequirement(_Deferred):
     """One condition on a label, or on the field metadata.name."""
 
     key: str = ""
@@ -137,7 +151,7 @@ class NodeSelectorRequirement(PluginArgs):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(PluginArgs):
+class NodeSelectorTerm(_Deferred):
     """Conditions that must all hold. A term without any matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
@@ -160,7 +174,7 @@ def _all_problems(
             yield (name, index, *found[0]), found[1]
 
 
-class NodeSelector(PluginArgs):
+class NodeSelector(_Deferred):
     """Terms of which one must match."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
@@ -175,11 +189,11 @@ class NodeSelector(PluginArgs):
         return self
 
 
-class PreferredSchedulingTerm(PluginArgs):
+class PreferredSchedulingTerm(_Deferred):
     """A term and the points a matching node gets. With weight 0 nobody looks at the term."""
 
     weight: Int32 = 0
-    preference: NodeSelectorTerm = NodeSelectorTerm()
+    preference: NodeSelectorTerm = NodeSelectorTerm.model_construct()
 
     @model_validator(mode="after")
     def _well_formed(self) -> PreferredSchedulingTerm:
@@ -188,20 +202,20 @@ class PreferredSchedulingTerm(PluginArgs):
         return self
 
 
-class NodeAffinity(PluginArgs):
+class NodeAffinity(_Deferred):
     """Node affinity as in a pod's spec."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
-class NodeAffinityArgs(PluginArgs):
+class NodeAffinityArgs(_Deferred):
     """Arguments of NodeAffinity."""
 
     added_affinity: NodeAffinity | None = None
 
 
-class DefaultPreemptionArgs(PluginArgs):
+class DefaultPreemptionArgs(_Deferred):
     """Arguments of DefaultPreemption."""
 
     min_candidate_nodes_percentage: Annotated[int, Field(ge=0, le=100)] = 10
@@ -216,14 +230,14 @@ class DefaultPreemptionArgs(PluginArgs):
         return self
 
 
-class InterPodAffinityArgs(PluginArgs):
+class InterPodAffinityArgs(_Deferred):
     """Arguments of InterPodAffinity."""
 
     hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=100)] = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
 
-class TopologySpreadConstraint(PluginArgs):
+class TopologySpreadConstraint(_Deferred):
     """A default constraint. Its selector is deduced for each pod."""
 
     max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -242,7 +256,7 @@ class TopologySpreadConstraint(PluginArgs):
             refuse([((), "must be left out: each pod's own labels select the pods to count")])
 
 
-class PodTopologySpreadArgs(PluginArgs):
+class PodTopologySpreadArgs(_Deferred):
     """Arguments of PodTopologySpread."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
@@ -264,7 +278,7 @@ class PodTopologySpreadArgs(PluginArgs):
             seen.add(pair)
 
 
-class VolumeBindingArgs(PluginArgs):
+class VolumeBindingArgs(_Deferred):
     """Arguments of VolumeBinding. The shape exists while the gate StorageCapacityScoring is on."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0, le=2**63 - 1)] = 600
@@ -279,7 +293,7 @@ class VolumeBindingArgs(PluginArgs):
         return shape
 
 
-class DynamicResourcesArgs(PluginArgs):
+class DynamicResourcesArgs(_Deferred):
     """Arguments of DynamicResources. Each exists while its feature gates are on."""
 
     filter_timeout: DurationField | None = None
@@ -310,7 +324,10 @@ _GATED_DEFAULTS: Mapping[str, tuple[tuple[str, ...], Any]] = {
     "binding_timeout": (_TIMEOUTS["binding_timeout"][0], Duration("10m0s")),
     "shape": (
         ("StorageCapacityScoring",),
-        (UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100, score=0)),
+        (
+            UtilizationShapePoint.model_construct(utilization=0, score=10),
+            UtilizationShapePoint.model_construct(utilization=100, score=0),
+        ),
     ),
 }
 _Args = TypeVar("_Args", bound=PluginArgs)

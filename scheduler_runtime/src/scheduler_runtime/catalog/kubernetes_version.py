@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 _PATTERN = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+].*)?")
 
@@ -30,7 +31,13 @@ class Version:
 
     def at_least(self, minor: str) -> bool:
         """Whether this version is ``minor``, such as ``1.36``, or newer."""
-        return (self.major, self.minor) >= (Version.parse(minor).major, Version.parse(minor).minor)
+        return (self.major, self.minor) >= _major_and_minor(minor)
 
     def __str__(self) -> str:
         return f"v{self.major}.{self.minor}.{self.patch}"
+
+
+@cache
+def _major_and_minor(text: str) -> tuple[int, int]:
+    version = Version.parse(text)
+    return version.major, version.minor

@@ -57,7 +57,7 @@ class Arguments:
             model = self.model(name)
             if model is None or self.problems:
                 continue
-            args = self.found.get(name) or model.model_validate({}, context={"target": self.target})
+            args = self.found.get(name) or _default(model)
             complete[name] = catalog.with_gated_defaults(args, self.target)
         return complete
 
@@ -74,6 +74,11 @@ class Arguments:
             given = fields.pop(key, None)
             if given not in (None, "", wanted):
                 self.problems.append(Problem(f"{path}.{key}", f"{given!r} is not {wanted}"))
+
+
+def _default(model: type[PluginArgs]) -> PluginArgs:
+    """Arguments of which nothing is written. In-tree ones have a default for everything, which needs no checking."""
+    return model.model_construct() if model in catalog.IN_TREE_ARGS.values() else model()
 
 
 def _of_type(details: ErrorDetails) -> bool:

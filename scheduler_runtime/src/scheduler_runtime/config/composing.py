@@ -15,7 +15,8 @@ from .problems import Problem, path_of
 from .scalars import ScalarError, key_of, value_of
 
 MAX_DEPTH = 100
-MAX_NODES = 200_000
+MAX_NODES = 50_000
+MAX_PROBLEMS = 100
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -98,7 +99,8 @@ class Composer:
             return None
 
     def refuse(self, line: int, message: str) -> None:
-        self.problems.append(Problem(path_of(self.path), f"line {line}: {message}"))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(path_of(self.path), f"line {line}: {message}"))
 
     def sequence(self, line: int) -> _Node:
         nodes: list[_Node] = []

@@ -123,6 +123,8 @@ class Expansion:
     def check_spread(self) -> None:
         """A plugin named twice in multiPoint is refused where that brings it to one point twice."""
         names = [plugin.name for plugin in self.profile.plugins.multi_point.enabled]
+        if len(set(names)) == len(names):
+            return
         for point in self.defaults.points:
             coming = spread(point, self.at(point), self.multi_point, self.extends)
             for name in {name for name in coming if coming.count(name) > 1}:

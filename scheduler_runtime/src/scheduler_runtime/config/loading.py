@@ -18,19 +18,23 @@ from .source import read
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """YAML that Kubernetes reads as it was meant: text that looks like something else is quoted."""
+def dumper(base: Any) -> Any:
+    """YAML that Kubernetes reads as it was meant, on PyYAML's ``base``: what looks like something else is quoted."""
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    class Dumper(base):  # type: ignore[misc]
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    Dumper.add_representer(str, _text)
+    return Dumper
 
 
-def _text(dumper: Any, text: str) -> Any:
+def _text(representing: Any, text: str) -> Any:
     plain = text != "" and is_plain(text)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+    return representing.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
 
 
-_Dumper.add_representer(str, _text)
+_Dumper = dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper))
 
 
 def load(text: str | bytes) -> Document | Problems:

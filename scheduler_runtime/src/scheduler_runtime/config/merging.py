@@ -44,14 +44,11 @@ def merged_multi_point(custom: PluginSet, defaults: Iterable[tuple[str, int]]) -
 def spread(point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], extends: Extends) -> list[str]:
     """The multiPoint plugins that come to ``point``, in order. A name that comes twice is a mistake of the author's."""
     disabled = {plugin.name for plugin in custom.disabled}
-    own = {plugin.name for plugin in custom.enabled}
     if "*" in disabled:
         return []
-    return [
-        plugin.name
-        for plugin in multi_point
-        if plugin.name not in disabled | own and point in (extends(plugin.name) or ())
-    ]
+    elsewhere = disabled | {plugin.name for plugin in custom.enabled}
+    names = (plugin.name for plugin in multi_point if plugin.name not in elsewhere)
+    return [name for name in names if point in (extends(name) or ())]
 
 
 def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], extends: Extends) -> list[str]:

@@ -89,7 +89,7 @@ def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
         composed.extend(composer.documents())
     except yaml.YAMLError as error:
         where = " after its first document" if composed else ""
-        return _refused(f"is not YAML{where}: {_one_line(error)}")
+        return _refused(f"is not YAML{where}: {_one_line(error, text)}")
     if composer.problems:
         return Problems(tuple(composer.problems))
     lines = text.splitlines()
@@ -102,14 +102,20 @@ def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
     return tuple(found) or _refused("is empty; it should hold a KubeSchedulerConfiguration")
 
 
-def _one_line(error: yaml.YAMLError) -> str:
+def _one_line(error: yaml.YAMLError, text: str) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
         return f"{where}{error.problem or error.context or 'unreadable'}"
     if isinstance(error, yaml.reader.ReaderError):
-        return f"the character {error.character!r} at position {error.position} is not allowed"
+        line = text.count("\n", 0, error.position) + 1
+        return f"line {line}: the character {_character(error.character)} is not allowed"
     return " ".join(str(error).split())
+
+
+def _character(found: str | int | bytes) -> str:
+    """A character as PyYAML names it, with libyaml by its number."""
+    return f"U+{found if isinstance(found, int) else ord(found):04X}"
 
 
 def _allowed(lines: Sequence[str]) -> frozenset[str]:

@@ -1,0 +1,38 @@
+"""Durations as Go reads and prints them."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from scheduler_runtime.catalog.durations import Duration, DurationField
+
+ADAPTER = TypeAdapter(DurationField)
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("15s", "15s"),
+        ("1h1h", "2h0m0s"),
+        (".5m", "30s"),
+        ("1.m", "1m0s"),
+        ("+90s", "1m30s"),
+        ("-1500ms", "-1.5s"),
+        ("0", "0s"),
+        ("1500us", "1.5ms"),
+        ("1µs1ns", "1.001µs"),
+        ("10.0000000001s", "10s"),
+        ("2562047h47m16.854775807s", "2562047h47m16.854775807s"),
+    ],
+)
+def test_a_duration_is_printed_as_go_prints_it(written: str, printed: str) -> None:
+    found = ADAPTER.validate_python(written)
+    assert isinstance(found, Duration)
+    assert (str(found), found.canonical) == (written, printed)
+
+
+@pytest.mark.parametrize("written", ["", "1", "s", ".s", "1d", "1 s", "1S", "2562048h", "1e3s", 15, None])
+def test_what_is_no_duration(written: object) -> None:
+    with pytest.raises(ValidationError):
+        ADAPTER.validate_python(written)

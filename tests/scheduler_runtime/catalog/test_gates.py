@@ -1,0 +1,74 @@
+"""Feature gates: what is on, and what kube-scheduler refuses to be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler_runtime.catalog import KNOWN, Target, Version, defaults, gate_problems, since
+from scheduler_runtime.catalog.gates import gates, needs
+
+
+@pytest.mark.parametrize(
+    ("version", "given", "gate", "expected"),
+    [
+        ("1.36", {}, "StorageCapacityScoring", False),
+        ("1.37", {}, "StorageCapacityScoring", True),
+        ("1.42", {}, "StorageCapacityScoring", True),
+        ("1.37", {"StorageCapacityScoring": False}, "StorageCapacityScoring", False),
+        ("1.36", {"AllAlpha": True}, "StorageCapacityScoring", True),
+        ("1.36", {"AllAlpha": True, "StorageCapacityScoring": False}, "StorageCapacityScoring", False),
+        ("1.37", {"AllBeta": False}, "StorageCapacityScoring", False),
+        ("1.37", {"AllAlpha": True}, "StorageCapacityScoring", True),
+        ("1.37", {}, "NoSuchGate", False),
+    ],
+)
+def test_a_gate_is_on_by_default_by_its_stage_or_by_name(
+    version: str, given: dict[str, bool], gate: str, expected: bool
+) -> None:
+    assert Target.parse(version, given).enabled(gate) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "given", "expected"),
+    [
+        ("1.36", {"StorageCapacityScoring": True, "AllAlpha": False}, ()),
+        (
+            "1.36",
+            {"StorageCapacityScorin": True},
+            ("StorageCapacityScorin is not a feature gate of Kubernetes 1.36; did you mean StorageCapacityScoring?",),
+        ),
+        (
+            "1.35",
+            {"CompositePodGroup": True},
+            ("CompositePodGroup is not a feature gate of Kubernetes 1.35; 1.37 has it",),
+        ),
+        (
+            "1.36",
+            {"DynamicResourceAllocation": False},
+            ("DynamicResourceAllocation cannot be turned off: Kubernetes 1.36 has locked it on",),
+        ),
+        (
+            "1.37",
+            {"TopologyAwareWorkloadScheduling": True},
+            ("TopologyAwareWorkloadScheduling is on and needs GenericWorkload; turn it on too",),
+        ),
+    ],
+)
+def test_gates_that_kube_scheduler_would_refuse(
+    version: str, given: dict[str, bool], expected: tuple[str, ...]
+) -> None:
+    assert gate_problems(Target.parse(version, given)) == expected
+
+
+@pytest.mark.parametrize("minor", KNOWN)
+def test_every_gate_that_something_depends_on_is_known(minor: str) -> None:
+    known = gates(minor)
+    assert {gate for needed in needs(minor).values() for gate in needed} <= set(known)
+    assert {plugin.gate for plugin in defaults(Version.parse(minor)).gated} <= set(known)
+    assert not gate_problems(Target.parse(minor))
+
+
+def test_plugins_and_points_appeared_in_a_version() -> None:
+    assert [since(name) for name in ("NodeName", "placementScore", "DeferredPodScheduling", "Nothing")] == [
+        "1.35", "1.36", "1.37", None,
+    ]  # fmt: skip
