@@ -71,14 +71,25 @@ def test_later_profiles_join_the_first_and_keep_what_is_theirs() -> None:
     }
 
 
-def test_extenders_are_asked_for_every_profile_and_need_kube_scheduler() -> None:
-    extender = {"urlPrefix": "http://one", "filterVerb": "filter", "httpTimeout": "3s"}
-    told = document(extenders=[extender], profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}])
-    assert profiles(outcome(told)) == {
-        "one": {"engine": "KubeScheduler", "extenders": [extender]},
-        "two": {"extenders": [extender], "joins": "one"},
-    }
+EXTENDER = {"urlPrefix": "http://one", "filterVerb": "filter", "httpTimeout": "3s"}
+
+
+def test_extenders_need_kube_scheduler() -> None:
+    told = document(extenders=[EXTENDER])
+    assert spec(told) == {"engine": "KubeScheduler", "extenders": [EXTENDER]}
     assert "engine is KubeScheduler" in remarks(told)["extenders"]
+
+
+def test_extenders_of_several_profiles_stay_those_of_the_process() -> None:
+    told = document(extenders=[EXTENDER], profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}])
+    assert profiles(outcome(told)) == {
+        "one": {
+            "engine": "KubeScheduler",
+            "overrides": [{"op": "add", "path": "/extenders", "value": [EXTENDER]}],
+        },
+        "two": {"engine": "KubeScheduler", "joins": "one"},
+    }
+    assert "became an override" in remarks(told)["extenders"]
 
 
 def test_tls_without_https_is_left_out_and_told() -> None:
@@ -135,7 +146,14 @@ def test_a_document_with_all_defaults_written_out_becomes_short() -> None:
     told = one_profile(plugins=written, pluginConfig=args)
     assert spec(told) == {}
     assert remarks(told)["profiles[0].plugins"].endswith("left out: DefaultBinder, TaintToleration, NodePorts")
-    assert remarks(told)["profiles[0].pluginConfig"].endswith("left out: InterPodAffinity.hardPodAffinityWeight")
+    assert remarks(told)["profiles[0].pluginConfig[0]"].endswith("left out: hardPodAffinityWeight")
+
+
+def test_arguments_of_a_plugin_that_is_off_are_left_out_and_told() -> None:
+    off = {"multiPoint": {"disabled": [{"name": "InterPodAffinity"}]}}
+    told = one_profile(plugins=off, pluginConfig=[{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 9}}])
+    assert spec(told) == {"plugins": off}
+    assert remarks(told)["profiles[0].pluginConfig[0]"] == "left out, because InterPodAffinity is off"
 
 
 def test_a_default_that_loses_its_weight_by_being_named_stays_named() -> None:

@@ -37,6 +37,7 @@ EVERY_FLAG = (
 )
 """What --help of the releases 1.18 to 1.37 lists."""
 
+GATES = {"featureGates": {"AllAlpha": True, "SchedulerAsyncPreemption": False}}
 STOCK = "registry.k8s.io/kube-scheduler:v1.36.4"
 MOUNTED = {
     "volumes": [{"name": "config", "configMap": {"name": "its-config"}}],
@@ -85,7 +86,7 @@ def test_a_flag_that_finds_no_place_is_told_with_the_reason(name: str) -> None:
         ),
         pytest.param(["--leader-elect-lease-duration=30s"], {"leaderElection": {"leaseDuration": "30s"}}, id="lease"),
         pytest.param(["--leader_elect=false"], {"replicas": 1}, id="underscores"),
-        pytest.param(["--feature-gates=A=true,kube:B=false"], {"featureGates": {"A": True, "B": False}}, id="gates"),
+        pytest.param(["--feature-gates=AllAlpha=true,kube:SchedulerAsyncPreemption=false"], GATES, id="gates"),
         pytest.param(["--leader-elect", "--v=2"], None, id="defaults"),
     ],
 )
@@ -96,6 +97,20 @@ def test_flags_of_the_process_go_to_its_scheduler(flags: list[str], scheduler: d
 def test_flags_of_the_only_profile_go_to_it() -> None:
     found = profiles(outcome(pod("--scheduler-name=batch", "--hard-pod-affinity-symmetric-weight=7")))["batch"]
     assert found["pluginConfig"] == [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}]
+
+
+@pytest.mark.parametrize(
+    ("gate", "sentence"),
+    [
+        pytest.param(
+            "EvenPodsSpread=true", "EvenPodsSpread is left out: no kube-scheduler since Kubernetes 1.35", id="gone"
+        ),
+        pytest.param("DynamicResourceAllocation=false", "DynamicResourceAllocation is", id="locked-in-some"),
+        pytest.param("VolumeCapacityPriority=true", "is called StorageCapacityScoring", id="renamed"),
+    ],
+)
+def test_a_gate_that_is_not_what_it_was_is_told(gate: str, sentence: str) -> None:
+    assert sentence in remarks(pod(f"--feature-gates={gate}"))["spec.containers[0].command[1]"]
 
 
 def test_a_provider_becomes_plugins() -> None:

@@ -104,7 +104,7 @@ def test_scoring_by_requests_that_was_off_stays_off() -> None:
 def test_arguments_of_a_strategy_that_nobody_enabled_are_told() -> None:
     told = one_profile("v1beta1", pluginConfig=[{"name": "NodeResourcesMostAllocated", "args": {"resources": [1]}}])
     assert "pluginConfig" not in spec(told)
-    assert "not enabled" in remarks(told)["profiles[0].pluginConfig[0].args"]
+    assert "not enabled" in remarks(told)["profiles[0].pluginConfig[0]"]
 
 
 @pytest.mark.parametrize("plugin", sorted(REMOVED))

@@ -10,6 +10,7 @@ from scheduler_operator.importing.context import Context
 from scheduler_operator.importing.documents import ALWAYS_ELECTED, UNLIMITED
 from scheduler_operator.importing.draft import Args, Process, ProfileDraft
 from scheduler_operator.importing.flags import BESIDE_CONFIG, CARRIED, EXPLAINED, PROGRAM, Flag, read_flags
+from scheduler_operator.importing.gates import read_gates
 from scheduler_operator.importing.modernise import keep_old_weights
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.parts import Part
@@ -160,13 +161,13 @@ class _Applying:
             case "kube-api-content-type":
                 self.process.override("/clientConnection/contentType", flag.value)
             case "feature-gates":
-                self.process.scheduler["featureGates"] = self._gates(flag)
+                self.process.scheduler["featureGates"] = read_gates(flag.value, flag.path, self.notes)
             case "leader-elect":
                 self._elect(flag)
             case name if name in _DURATIONS:
                 self.process.elect(_DURATIONS[name], flag.value)
             case name if name in _SWITCHES:
-                self.process.override(_SWITCHES[name], flag.value != "false")
+                self.process.override(_SWITCHES[name], False if flag.value == "false" else None)
             case _:
                 self._apply_to_profile(flag, self.process.profiles[0])
 
@@ -186,22 +187,14 @@ class _Applying:
             self.process.scheduler["replicas"] = 1
             self.notes.remark(flag.path, f"--leader-elect=false {ALWAYS_ELECTED}")
 
-    def _gates(self, flag: Flag) -> dict[str, bool]:
-        gates: dict[str, bool] = {}
-        for pair in filter(None, flag.value.split(",")):
-            name, _, value = pair.rpartition(":")[2].partition("=")
-            if value not in ("true", "false"):
-                self.notes.refuse(flag.path, f"{pair!r} turns no feature gate on or off; write it like Name=true")
-            gates[name.strip()] = value == "true"
-        return gates
-
     def _whole_number(self, flag: Flag) -> int | None:
         number = self._number(flag)
         return int(number) if number is not None else None
 
     def _number(self, flag: Flag) -> float | None:
         try:
-            return float(flag.value)
-        except ValueError:
+            number = float(flag.value)
+            return int(number) if number.is_integer() else number
+        except (ValueError, OverflowError):
             self.notes.refuse(flag.path, f"--{flag.name}: {flag.value!r} is not a number")
             return None

@@ -41,6 +41,8 @@ def read_document(source: Part) -> Process | None:
     profiles = read_alpha(source, version) if version.is_alpha else _profiles(source)
     _check_names(profiles, source)
     percentage = source.integer("percentageOfNodesToScore")
+    if percentage and all(draft.percentage_of_nodes_to_score is not None for draft in profiles):
+        source.remark("percentageOfNodesToScore", "left out, because every profile says its own")
     for draft in profiles:
         if draft.percentage_of_nodes_to_score is None:
             draft.percentage_of_nodes_to_score = percentage or None
@@ -69,12 +71,19 @@ def _read_process(source: Part, process: Process) -> None:
         process.scheduler[field] = source.integer(field)
     _read_election(source.mapping("leaderElection"), process)
     _read_connection(source.mapping("clientConnection"), process)
-    for field in ("enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"):
-        process.override(f"/{field}", source.boolean(field))
+    _read_switches(source, process)
     process.extenders_path = source.at("extenders")
     process.extenders = [read_extender(entry) for entry in source.entries("extenders")]
     for field, message in _EXPLAINED.items():
         source.remark(field, message)
+
+
+def _read_switches(source: Part, process: Process) -> None:
+    profiling, contention = source.boolean("enableProfiling"), source.boolean("enableContentionProfiling")
+    process.override("/enableProfiling", profiling)
+    if contention is not (profiling is not False):  # the one follows the other where nothing is said
+        process.override("/enableContentionProfiling", contention)
+    process.override("/delayCacheUntilActive", source.boolean("delayCacheUntilActive"))
 
 
 def _read_election(source: Part, process: Process) -> None:

@@ -21,7 +21,7 @@ _FIELDS = (
     "ignorable",
 )
 _TLS_FIELDS = ("insecure", "serverName", "certFile", "keyFile", "caFile", "certData", "keyData", "caData")
-_DEFAULTS = {"weight": 0, "httpTimeout": "5s"}
+_DEFAULTS = {"httpTimeout": ("5s", "0s", "0")}
 _UNITS = ((3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 
 
@@ -42,7 +42,8 @@ def read_extender(source: Part) -> dict[str, Any]:
             case _:
                 found[field] = source.take(key)
     _leave_out_idle_tls(found, source)
-    return {key: value for key, value in found.items() if value or key == "urlPrefix" if value != _DEFAULTS.get(key)}
+    said = {key: value for key, value in found.items() if value not in _DEFAULTS.get(key, ())}
+    return {key: value for key, value in said.items() if value or key == "urlPrefix"}
 
 
 def _spelled(source: Part, fields: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -31,6 +31,8 @@ def modernise(draft: ProfileDraft, notes: Notes, *, scores_least_allocated: bool
     """
     _fold_strategies(draft, notes, scores_least_allocated)
     _choose_nodes_by_label(draft, notes)
+    if scores_least_allocated:
+        _complete_pre_filter(draft, notes)
     for changes in draft.plugins.values():
         _leave_out_removed(changes, notes)
     for name in [name for name in draft.args if name in REMOVED]:
@@ -137,6 +139,15 @@ def _choose_nodes_by_label(draft: ProfileDraft, notes: Notes) -> None:
     )
     message += "it should; the latter share NodeAffinity's weight: raise it at score if they matter more"
     notes.remark(given.path, message)
+
+
+def _complete_pre_filter(draft: ProfileDraft, notes: Notes) -> None:
+    """VolumeRestrictions prepares its filter at preFilter since Kubernetes 1.22, and fails where it could not."""
+    name, filtering = "VolumeRestrictions", draft.at("filter")
+    is_on = filtering.enables(name) or not (filtering.disables(name) or draft.at("multiPoint").disables(name))
+    if is_on and draft.at("preFilter").bring_back(Entry(name)):
+        message = f"{name} filters and is enabled here too, because it prepares itself here since Kubernetes 1.22"
+        notes.remark(draft.below("plugins.preFilter"), message)
 
 
 def _bring_back_affinity(draft: ProfileDraft, points: tuple[str, ...], entry: Entry, notes: Notes) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from scheduler_operator.importing.draft import POINTS, Process, ProfileDraft
-from scheduler_operator.importing.known_plugins import is_in_tree
 from scheduler_operator.importing.naming import DEFAULT, label, named
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.shortest import shorten, written_args, written_plugins
 from scheduler_operator.models import API_VERSION, PluginConfigSpec, ProfileSpec
+from scheduler_runtime import catalog
 from scheduler_runtime.config import explain
 
 Object = dict[str, Any]
@@ -54,15 +54,15 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
 _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
         "/enableProfiling": True,
-        "/enableContentionProfiling": True,
         "/delayCacheUntilActive": False,
         "/clientConnection/contentType": "application/vnd.kubernetes.protobuf",
     }
 )
 _UNSET_DURATIONS = ("", "0", "0s")
-_EXTENDERS = (
-    "the extenders are asked for every profile, as one process asked them; engine is KubeScheduler, because Berth's "
-    "own scheduler asks none yet"
+_EXTENDERS = "engine is KubeScheduler, because Berth's own scheduler asks no extenders yet"
+_SHARED_EXTENDERS = (
+    "became an override, because they are asked about the pods of every profile of the process; give a profile a "
+    "process and extenders of its own to have them asked about its pods alone"
 )
 
 
@@ -74,7 +74,7 @@ def objects(process: Process, wished: str, notes: Notes, taken: set[str]) -> lis
     names: list[str] = []
     for draft in process.profiles:
         names.append(named(draft, wished, {*taken, *names}, notes))
-        shorten(draft, notes)
+        shorten(draft, notes, is_alone=len(process.profiles) == 1)
     taken.update(names)
     foreign = [list(_foreign(draft)) for draft in process.profiles]
     _choose_engine(process, foreign, notes)
@@ -97,18 +97,22 @@ def _choose_engine(process: Process, foreign: list[list[str]], notes: Notes) -> 
     if process.extenders:
         process.needs_kube_scheduler = True
         notes.remark(process.extenders_path, _EXTENDERS)
+    if process.extenders and len(process.profiles) > 1:
+        process.override("/extenders", process.extenders)
+        process.extenders = []
+        notes.remark(process.extenders_path, _SHARED_EXTENDERS)
 
 
 def _spec(name: str, first: str, draft: ProfileDraft, process: Process, foreign: list[str]) -> Object:
     is_first = name == first
     spec: Object = {
-        "engine": "KubeScheduler" if process.needs_kube_scheduler and is_first else None,
+        "engine": "KubeScheduler" if process.needs_kube_scheduler else None,
         "replacesDefaultScheduler": name == DEFAULT,
         "plugins": {point: written for point in POINTS if (written := written_plugins(draft).get(point))},
         "pluginConfig": _plugin_args(name, draft, foreign),
         "percentageOfNodesToScore": draft.percentage_of_nodes_to_score,
         "nodes": {"matchExpressions": draft.nodes} if draft.nodes else None,
-        "extenders": process.extenders,
+        "extenders": process.extenders if is_first else None,
         "overrides": _overrides(process) if is_first else None,
         "joins": None if is_first else first,
         "scheduler": _scheduler(process.scheduler) if is_first else None,
@@ -149,7 +153,7 @@ def _foreign(draft: ProfileDraft) -> Iterator[str]:
     """The plugins of the profile that do not come with kube-scheduler, once each."""
     enabled = [entry.name for changes in draft.plugins.values() for entry in changes.enabled]
     for name in dict.fromkeys((*enabled, *draft.args)):
-        if name and name != _ALL and not is_in_tree(name):
+        if name and name != _ALL and not catalog.is_upstreams(name):
             yield name
 
 

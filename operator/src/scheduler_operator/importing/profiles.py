@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scheduler_operator.importing.draft import POINTS, Args, Entry, PluginChanges, ProfileDraft
-from scheduler_operator.importing.known_plugins import is_in_tree
 from scheduler_operator.importing.parts import Part
 from scheduler_operator.importing.removed_plugins import REMOVED
+from scheduler_runtime import catalog
 
 
 def read_profile(source: Part) -> ProfileDraft:
@@ -41,13 +41,16 @@ def read_plugin_config(entries: list[Part], draft: ProfileDraft) -> None:
     for entry in entries:
         name = entry.text("name") or ""
         fields = entry.whole("args")
-        if is_in_tree(name) or name in REMOVED:
+        if catalog.is_upstreams(name) or name in REMOVED:
             fields = {key: value for key, value in fields.items() if key not in ("apiVersion", "kind")}
         if not name:
             entry.refuse("name", "is required")
         elif name in draft.args:
             entry.refuse("name", f"{name!r} is configured at {draft.args[name].path} too; write its arguments once")
         else:
-            draft.args[name] = Args(fields, entry.at("args"))
+            draft.args[name] = Args(fields, entry.path)
         if not fields:
             entry.notes.remark(entry.path, f"left out, because it gives {name} no arguments")
+        elif catalog.is_upstreams(name) and name not in catalog.IN_TREE_ARGS:
+            draft.args.pop(name, None)
+            entry.notes.remark(entry.path, f"left out, because {name} takes no arguments and never read them")

@@ -2,68 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
-from scheduler_operator.importing.draft import PluginChanges, ProfileDraft
-from scheduler_operator.importing.known_plugins import TARGETS
+from scheduler_operator.importing.draft import Args, PluginChanges, ProfileDraft
 from scheduler_operator.importing.outcome import Notes
+from scheduler_operator.importing.targets import TARGETS
 from scheduler_runtime import config
 
 _VERSIONS = f"Kubernetes {TARGETS[0].version.major}.{TARGETS[0].version.minor} to 1.{TARGETS[-1].version.minor}"
-Meaning = tuple[Any, ...]
+Meaning = tuple[tuple[dict[str, Any], dict[str, Any]], ...]
+"""For each version, the plugins at each point, and their arguments."""
+Piece = tuple[str, Callable[[], object], Callable[[], object]]
+"""What may go: its name, how it goes, and how it comes back."""
 
 
-def shorten(draft: ProfileDraft, notes: Notes) -> None:
+def shorten(draft: ProfileDraft, notes: Notes, *, is_alone: bool) -> None:
     """Leave out of ``draft`` each entry without which it means the same to every version that is known.
 
     A profile that is not understood by all of them, such as one with plugins from elsewhere, stays as it is.
+    One that is not alone keeps its queueSort, which must be written alike in every profile of a process.
     """
+    kept = None if is_alone else draft.plugins.get("queueSort")
     meaning = _meaning(draft)
     if meaning is None:
         return
-    _leave_out(_entries(draft), draft, meaning, draft.below("plugins"), notes)
-    _leave_out(_arguments(draft), draft, meaning, draft.below("pluginConfig"), notes)
+    if needless := _leave_out(partial(_entries, draft, kept), draft, meaning):
+        names = ", ".join(dict.fromkeys(needless))
+        notes.remark(draft.below("plugins"), f"what repeats the defaults of {_VERSIONS} was left out: {names}")
+    for name, given in draft.args.items():
+        if needless := _leave_out(partial(_arguments, given), draft, meaning):
+            notes.remark(given.path, _needless_arguments(name, needless, meaning))
 
 
-def _leave_out(entries: Iterable[Any], draft: ProfileDraft, meaning: Meaning, path: str, notes: Notes) -> None:
-    needless: dict[str, None] = {}
-    for name, remove, put_back in entries:
-        remove()
-        if _meaning(draft) == meaning:
-            needless[name] = None
-        else:
-            put_back()
-    if needless:
-        notes.remark(path, f"what repeats the defaults of {_VERSIONS} was left out: {', '.join(needless)}")
+def _needless_arguments(name: str, fields: list[str], meaning: Meaning) -> str:
+    if not any(name in args for _, args in meaning):
+        return f"left out, because {name} is off"
+    return f"what repeats the defaults of {_VERSIONS} was left out: {', '.join(fields)}"
 
 
-def _entries(draft: ProfileDraft) -> Iterator[Any]:
+def _leave_out(pieces: Callable[[], Iterator[Piece]], draft: ProfileDraft, meaning: Meaning) -> list[str]:
+    """Leave pieces out until each that is left counts: without one, another may have become needless."""
+    needless: list[str] = []
+    while True:
+        before = len(needless)
+        for name, remove, put_back in pieces():
+            remove()
+            if _meaning(draft) == meaning:
+                needless.append(name)
+            else:
+                put_back()
+        if len(needless) == before:
+            return needless
+
+
+def _entries(draft: ProfileDraft, kept: PluginChanges | None) -> Iterator[Piece]:
     for changes in draft.plugins.values():
+        if changes is kept:
+            continue
         for entries in (changes.enabled, changes.disabled):
             for entry in tuple(entries):
                 index = next(index for index, each in enumerate(entries) if each is entry)
-                yield entry.name, lambda at=entries, index=index: at.pop(index), _insertion(entries, index)
+                yield entry.name, partial(entries.pop, index), partial(entries.insert, index, entry)
 
 
-def _insertion(entries: list[Any], index: int) -> Any:
-    entry = entries[index]
-    return lambda: entries.insert(index, entry)
-
-
-def _arguments(draft: ProfileDraft) -> Iterator[Any]:
-    order = list(draft.args)
-    for name in order:
-        given = draft.args[name]
-        for field in tuple(given.fields):
-            value = given.fields[field]
-            yield (
-                f"{name}.{field}",
-                lambda fields=given.fields, field=field: fields.pop(field),
-                lambda fields=given.fields, field=field, value=value: fields.__setitem__(field, value),
-            )
+def _arguments(given: Args) -> Iterator[Piece]:
+    for field, value in tuple(given.fields.items()):
+        yield field, partial(given.fields.pop, field), partial(given.fields.__setitem__, field, value)
 
 
 def _meaning(draft: ProfileDraft) -> Meaning | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.parts import Part
+from scheduler_runtime import config
 
 
 def read_text(text: str, path: str, notes: Notes) -> Part | None:
@@ -29,10 +28,9 @@ def holds_a_document(text: str) -> bool:
 
 
 def _parsed(text: str) -> dict[str, Any] | str:
-    try:
-        documents = [each for each in yaml.safe_load_all(text) if each is not None]
-    except yaml.YAMLError as error:
-        return f"is not YAML: {' '.join(str(error).split())}"
-    if len(documents) != 1 or not isinstance(documents[0], dict):
+    found = config.read(text)
+    if isinstance(found, config.Problems):
+        return "; ".join(str(problem) for problem in found)
+    if len(found) != 1 or not isinstance(found[0].value, dict):
         return "does not hold one mapping of fields, as a configuration of a scheduler does"
-    return documents[0]
+    return found[0].value

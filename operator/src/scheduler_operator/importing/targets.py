@@ -1,4 +1,4 @@
-"""Which plugins come with kube-scheduler, in any version that this build knows."""
+"""The kube-schedulers whose behaviour is known."""
 
 from __future__ import annotations
 
@@ -10,8 +10,3 @@ TARGETS = tuple(
     for minor in range(Version.parse(catalog.OLDEST).minor, Version.parse(catalog.NEWEST).minor + 1)
 )
 """Every minor version that is known."""
-
-
-def is_in_tree(name: str) -> bool:
-    """Whether there is a kube-scheduler that has this plugin."""
-    return any(catalog.known(name, target.version) for target in TARGETS)
