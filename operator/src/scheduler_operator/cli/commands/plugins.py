@@ -17,22 +17,33 @@ _WIDTH = 100
 
 @click.command("plugins", short_help="Show the plugins there are, or one of them.")
 @click.argument("name", required=False, type=parameters.PluginParameter())
+@click.option("--declare", type=click.Path(), metavar="FILE", help="Print the PluginConfig of the plugins in FILE.")
 @parameters.output("table", "yaml", "json")
-def command(name: str | None, form: str) -> Answer:
+def command(name: str | None, declare: str | None, form: str) -> Answer:
     """Show the plugins there are; with NAME, everything about one of them.
 
     That is what it does, the versions and extension points it has, its default weight, its arguments with their
     defaults, and, where berth's own scheduler has it, its hooks, permissions and events.
 
+    A plugin of yours, in Python, is made known to the operator by a PluginConfig: --declare loads FILE and prints it.
+
     \b
     Examples
       berth plugins
       berth plugins NodeResourcesFit
+      berth plugins --declare price_cap.py > price-cap.yaml
       berth plugins -o json | jq -r '.[] | select(.berth) | .name'
     """
     from scheduler_operator.cli import forms
     from scheduler_operator.cli.plugin_facts import every_plugin
 
+    if declare is not None:
+        from scheduler_operator.cli.declaring import plugin_configs
+        from scheduler_operator.cli.processes import NAMESPACE
+
+        if name is not None:
+            raise click.UsageError("--declare reads a file and takes no NAME", click.get_current_context())
+        return Answer(forms.documents(plugin_configs(declare, NAMESPACE), "json" if form == "json" else "yaml"))
     every = every_plugin()
     if name is None:
         text = _overview(every.values()) if form == "table" else ""

@@ -1,0 +1,103 @@
+"""A plugin's own code to the PluginConfig that declares it, so that nobody has to load that code again."""
+
+import importlib.util
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
+from scheduler_operator.cli.plugin_facts import events_of
+from scheduler_operator.crds import structural
+from scheduler_operator.group import API_VERSION
+from scheduler_operator.models import PluginConfigSpec
+from scheduler_operator.render import Problems, read
+from scheduler_operator.render.declaring import declaration_problems
+from scheduler_runtime.api import Declaration, Plugin, Rule, declaration_of, hooks_of
+
+_LOADED_AS = "berth_declared"
+
+
+def plugin_configs(file: str, namespace: str) -> list[dict[str, Any]]:
+    """A PluginConfig for each plugin in the Python ``file``. Raises RefusedError when one could not be used."""
+    found = [_plugin_config(each) for each in _declarations(file)]
+    if not found:
+        raise RefusedError(Refusal(file, "has no class that is a Plugin and has hooks"))
+    or_refuse(refusal for each in found for refusal in _refusals(file, each, namespace))
+    return found
+
+
+def _declarations(file: str) -> Iterator[Declaration]:
+    for value in vars(_loaded(file)).values():
+        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == _LOADED_AS and hooks_of(value):
+            yield declaration_of(value)
+
+
+def _loaded(file: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(_LOADED_AS, file)
+    if spec is None or spec.loader is None or not Path(file).is_file():
+        raise RefusedError(Refusal(file, "is no Python file"))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever somebody's code does is theirs to mend
+        raise RefusedError(Refusal(file, f"cannot be loaded: {_said(error)}", line=_line(error, file))) from error
+    return module
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
+def _line(error: BaseException, file: str) -> int | None:
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    return next((at.lineno for at in reversed(traceback.extract_tb(error.__traceback__)) if at.filename == file), None)
+
+
+def _plugin_config(declared: Declaration) -> dict[str, Any]:
+    declares = {
+        "hooks": [_hook(hook) for hook in declared.hooks],
+        "argsSchema": structural(declared.args) if declared.args else None,
+        "rules": [_rule(rule) for rule in declared.rules_for()],
+        "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)],
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PluginConfig",
+        "metadata": {"name": _object_name(declared.name)},
+        "spec": {"plugin": declared.name, "declares": {key: value for key, value in declares.items() if value}},
+    }
+
+
+def _hook(hook: str) -> str:
+    """A hook in the words of the API; queueSort is upstream's name of the point."""
+    return "queueSort" if hook == "sort_key" else to_camel(hook)
+
+
+def _object_name(plugin: str) -> str:
+    """``price-cap`` for PriceCap."""
+    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in plugin)
+    return words.strip("-").replace("_", "-")
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    fields = {
+        "apiGroups": list(rule.api_groups),
+        "resources": list(rule.resources),
+        "verbs": list(rule.verbs),
+        "resourceNames": list(rule.resource_names),
+        "namespace": rule.namespace,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _refusals(file: str, plugin_config: dict[str, Any], namespace: str) -> Iterator[Refusal]:
+    """Why the operator would not take what a plugin declares."""
+    spec = read(PluginConfigSpec, plugin_config["spec"])
+    problems = spec.problems if isinstance(spec, Problems) else tuple(declaration_problems(spec, namespace))
+    for problem in problems:
+        yield Refusal(file, f"{plugin_config['spec']['plugin']}: {problem.path}: {problem.message}")

@@ -1,0 +1,96 @@
+"""``berth plugins --declare``: from a plugin's code to what the operator needs to know of it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.scheduler_operator.cli.berth import BARE, Ran, berth
+
+PRICE_CAP = '''
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from scheduler_runtime.api import Action, ClusterEvent, Plugin, PluginArgs, Reject, Watch
+
+
+class PriceCap(Plugin):
+    """Keep pods off nodes that cost too much."""
+
+    class Args(PluginArgs):
+        max_hourly_price: Annotated[float, Field(ge=0)] = 10.0
+
+    watches = (Watch("v1", "ConfigMap", namespace="berth-system", name="node-prices"),)
+    events = (ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),)
+
+    def filter(self, pod: Any, nodes: Any, state: Any) -> Iterator[Reject]:
+        yield from ()
+
+    def score(self, pod: Any, nodes: Any, state: Any) -> Any:
+        return 0
+'''
+
+
+def declared(folder: Path, code: str) -> Ran:
+    file = folder / "price_cap.py"
+    file.write_text(code)
+    return berth("plugins", "--declare", str(file))
+
+
+def test_a_plugin_is_declared_by_its_own_code(tmp_path: Path) -> None:
+    (found,) = yaml.safe_load_all(declared(tmp_path, PRICE_CAP).stdout)
+    spec = found["spec"]
+    assert (found["metadata"]["name"], spec["plugin"]) == ("price-cap", "PriceCap")
+    assert spec["declares"]["hooks"] == ["filter", "score"]
+    price = spec["declares"]["argsSchema"]["properties"]["maxHourlyPrice"]
+    assert (price["type"], price["minimum"]) == ("number", 0)
+    assert spec["declares"]["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "verbs": ["get", "list", "watch"],
+            "resourceNames": ["node-prices"],
+            "namespace": "berth-system",
+        }
+    ]
+    assert spec["declares"]["events"] == [{"resource": "Node", "actions": ["Add", "UpdateNodeLabel"]}]
+
+
+def test_what_is_printed_makes_the_plugin_known_to_a_profile(tmp_path: Path) -> None:
+    profile = BARE % ("cheap", "plugins: {score: {enabled: [{name: PriceCap, weight: 2}]}}")
+    assert berth("expand", "-", stdin=profile).status == 2
+    ran = berth("expand", "-", stdin=declared(tmp_path, PRICE_CAP).stdout + profile)
+    assert (ran.status, ran.stderr) == (0, "")
+    assert "PriceCap" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param("x = 1\n", "has no class that is a Plugin", id="no-plugin"),
+        pytest.param(
+            "\nimport nothing_of_the_kind\n", ":2: cannot be loaded: ModuleNotFoundError: No module", id="import"
+        ),
+        pytest.param("def\n", ":1: cannot be loaded: SyntaxError", id="syntax"),
+        pytest.param("raise SystemExit(0)\n", ":1: cannot be loaded: SystemExit: 0", id="exit"),
+        pytest.param(PRICE_CAP.replace("PriceCap", "NodeName"), "berth knows NodeName by itself", id="known-already"),
+        pytest.param(
+            PRICE_CAP.replace('namespace="berth-system"', 'namespace="elsewhere"'),
+            "elsewhere is not the operator's own namespace",
+            id="another-namespace",
+        ),
+    ],
+)
+def test_what_cannot_be_declared_is_refused(tmp_path: Path, code: str, words: str) -> None:
+    ran = declared(tmp_path, code)
+    assert (ran.status, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"{tmp_path}/price_cap.py:")
+    assert words in ran.stderr
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    for name in (str(tmp_path), str(tmp_path / "gone.py"), "notes.txt"):
+        assert berth("plugins", "--declare", name).stderr == f"{name}: is no Python file\n"
+    assert "takes no NAME" in berth("plugins", "NodeName", "--declare", "a.py").stderr
