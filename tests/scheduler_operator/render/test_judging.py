@@ -81,7 +81,7 @@ def test_an_error_of_one_profile_keeps_only_that_one_out() -> None:
 
 @pytest.mark.parametrize("severity", Severity)
 def test_what_the_author_allows_is_not_told(severity: Severity) -> None:
-    lint = finds("profiles[0].plugins", code="Known", severity=severity)
-    outcome = render([profile(allow="Other, Known")], {}, NAMESPACE, TARGET, lint)
+    lint = finds("profiles[0].plugins", code="TinyQPS", severity=severity)
+    outcome = render([profile(allow="WeightReset, TinyQPS")], {}, NAMESPACE, TARGET, lint)
     assert isinstance(outcome, Rendered)
     assert outcome.findings == ()

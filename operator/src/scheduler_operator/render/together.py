@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from scheduler_operator import nodes
 from scheduler_operator.authored import Authored
+from scheduler_operator.findings import in_words_of_nodes
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render import expanding, judging
@@ -179,8 +180,8 @@ class _Attempt:
     def findings(self, document: Document, origins: Origins) -> dict[str, tuple[Finding, ...]]:
         """What nobody allowed; the errors among it are trouble."""
         engine: Literal["Python", "KubeScheduler"] = "Python" if self.engine == "Python" else "KubeScheduler"
-        found = self.given.lint(document, self.target, self.declared.plugins, engine)
-        found = in_words_of_nodes(found, [expressions(each.spec.nodes) for each in self.drafts])
+        of_document = self.given.lint(document, self.target, self.declared.plugins, engine)
+        found = in_words_of_nodes(of_document, [nodes.expressions(each.spec.nodes) for each in self.drafts])
         profiles = {each.name: each.profile for each in self.drafts}
         findings = judging.sorted_out(found, origins, profiles)
         for name, each in ((name, each) for name, own in findings.items() for each in own):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from urllib.parse import SplitResult, urlsplit
 
 from ...catalog.durations import Duration
 from ..document import DEFAULT_SCHEDULER_NAME, Extender
 from ..findings import Severity
 from .code import Code, Told, check
 from .subjects import Whole
+
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]\s]+)(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE
+)
 
 
 def _extenders(whole: Whole) -> Iterator[tuple[str, Extender]]:
@@ -25,12 +29,9 @@ def _verbs(extender: Extender) -> tuple[str, ...]:
     )
 
 
-def _url(extender: Extender) -> SplitResult | None:
-    """The address; None when it is none."""
-    try:
-        return urlsplit(extender.url_prefix)
-    except ValueError:
-        return None
+def _address(extender: Extender) -> re.Match[str] | None:
+    """The scheme and the host of an extender; None when it cannot be called."""
+    return _URL.fullmatch(extender.url_prefix)
 
 
 @check(
@@ -65,8 +66,8 @@ def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
 )
 def extender_plain_http(whole: Whole) -> Iterator[Told]:
     for path, extender in _extenders(whole):
-        address = _url(extender)
-        if extender.enable_https and address is not None and address.scheme == "http":
+        address = _address(extender)
+        if extender.enable_https and address is not None and address["scheme"].lower() == "http":
             better = "https" + extender.url_prefix[len("http") :]
             message = f"{extender.url_prefix} is asked in the clear, whatever enableHTTPS says"
             yield Told(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
@@ -82,10 +83,7 @@ def extender_plain_http(whole: Whole) -> Iterator[Told]:
 )
 def extender_bad_url(whole: Whole) -> Iterator[Told]:
     for path, extender in _extenders(whole):
-        address = _url(extender)
-        if address is not None and address.scheme in ("http", "https") and address.netloc:
-            continue
-        if _verbs(extender):
+        if _address(extender) is None and _verbs(extender):
             message = f"{extender.url_prefix!r} is not an address that can be called"
             yield Told(f"{path}.urlPrefix", message, f"urlPrefix: https://{extender.url_prefix or 'example.com'}")
 
@@ -160,7 +158,7 @@ def _stops_everything(extender: Extender) -> bool:
 
 def _schedules_itself(whole: Whole, extender: Extender) -> bool:
     """Whether a Service of the cluster is asked by the scheduler that places pods which ask for none."""
-    address = _url(extender)
-    labels = (address.hostname or "").rstrip(".").split(".") if address is not None else []
+    address = _address(extender)
+    labels = address["host"].rstrip(".").split(".") if address is not None else []
     serves_all = DEFAULT_SCHEDULER_NAME in (profile.scheduler_name for profile in whole.document.profiles)
     return serves_all and "svc" in labels[1:]

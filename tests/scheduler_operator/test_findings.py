@@ -1,0 +1,103 @@
+"""What only a SchedulerProfile can be told."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.findings import ANNOTATION, CODES, codes_in, unknown_codes
+from scheduler_operator.render import Problems, Rendered, render
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Finding
+from tests.scheduler_operator.builders import NAMESPACE, V1_36
+
+TARGET = Target(V1_36)
+
+
+def authored(annotation: str = "", **spec: Any) -> Authored:
+    return Authored("SchedulerProfile", "a", "uid", 1, spec, {}, {ANNOTATION: annotation} if annotation else {})
+
+
+def told(profile: Authored) -> list[Finding]:
+    outcome = render([profile], {}, NAMESPACE, TARGET)
+    assert isinstance(outcome, Rendered), str(outcome)
+    return list(outcome.findings)
+
+
+def refused(profile: Authored) -> list[str]:
+    outcome = render([profile], {}, NAMESPACE, TARGET)
+    assert isinstance(outcome, Problems)
+    return [str(problem) for problem in outcome.problems]
+
+
+def affinity(*values: str) -> list[dict[str, Any]]:
+    expression = {"key": "pool", "operator": "In", "values": [*values]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return [{"name": "NodeAffinity", "args": args}]
+
+
+BATCH = {"matchLabels": {"pool": "batch"}}
+
+
+def test_an_ordinary_profile_is_told_nothing() -> None:
+    assert told(authored()) == []
+
+
+def test_nodes_are_told_that_spread_constraints_do_not_know_of_them() -> None:
+    found = told(authored(nodes=BATCH))
+    assert [(each.code, each.path) for each in found] == [("NodesIgnoredBySpread", "spec.nodes")]
+    assert (
+        found[0].message == "pods go to nodes with pool In batch, but hard spread constraints count the other nodes too"
+    )
+
+
+def test_nodes_that_addedAffinity_rules_out_are_an_error_that_names_both() -> None:  # noqa: N802
+    messages = refused(authored(nodes=BATCH, pluginConfig=affinity("web", "db")))
+    assert len(messages) == 1
+    assert messages[0].startswith("spec.pluginConfig[0].args.addedAffinity.")
+    assert "nodes asks for pool In batch, which addedAffinity rules out; no node can match: " in messages[0]
+    assert "(NodesContradictAffinity)" in messages[0]
+
+
+def test_nodes_that_contradict_themselves_say_so() -> None:
+    never = {"matchLabels": {"pool": "batch"}, "matchExpressions": [{"key": "pool", "operator": "DoesNotExist"}]}
+    messages = refused(authored(nodes=never))
+    assert [message.partition(";")[0] for message in messages] == [
+        "spec.nodes: nodes contradicts itself: no node can match pool In batch and pool DoesNotExist"
+    ]
+
+
+def test_an_affinity_of_ones_own_is_told_in_its_own_words() -> None:
+    found = told(authored(pluginConfig=affinity("web")))
+    assert [each.code for each in found] == ["NodesIgnoredBySpread"]
+    assert found[0].path.startswith("spec.pluginConfig[0].args.addedAffinity")
+
+
+def test_what_is_allowed_is_not_told() -> None:
+    assert told(authored("NodesIgnoredBySpread", nodes=BATCH)) == []
+
+
+def test_an_allowed_error_lets_the_profile_run() -> None:
+    gates = {"preEnqueue": {"disabled": [{"name": "SchedulingGates"}]}}
+    assert "(GatesIgnored)" in refused(authored(plugins=gates))[0]
+    assert told(authored("GatesIgnored", plugins=gates)) == []
+
+
+def test_a_misspelt_allowance_is_told_with_the_code_that_is_meant() -> None:
+    found = told(authored("WieghtReset, NodesIgnoredBySpread", nodes=BATCH))
+    assert [each.code for each in found] == ["UnknownCode"]
+    assert found[0].message == "there is no finding 'WieghtReset'; did you mean WeightReset?"
+    assert found[0].suggestion == "berth.dev/allow-findings: WeightReset"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "codes"),
+    [("", ()), (" , ", ()), ("A", ("A",)), ("B, A,,C ", ("B", "A", "C"))],
+)
+def test_codes_are_separated_by_commas(annotation: str, codes: tuple[str, ...]) -> None:
+    assert codes_in(annotation) == codes
+
+
+def test_every_code_may_be_allowed() -> None:
+    assert list(unknown_codes(",".join(CODES))) == []
