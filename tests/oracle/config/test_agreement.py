@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +103,14 @@ def test_every_exception_is_one() -> None:
     said = "\n".join(judged(text, Target.parse(catalog.NEWEST)).refusal for text in texts)
     for each in EXCEPTIONS:
         assert each.theirs != NEVER or re.search(each.ours, said), each.what
+
+
+def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
+    page = Path("docs/compared.md").read_text()
+    rows = re.findall(
+        r"^\| (.+?) \|.*\| (.+?) \|$", page.partition("## Documents")[2].partition("## ")[0], re.MULTILINE
+    )
+    assert rows[1:] == [(each.what, each.why) for each in EXCEPTIONS]
 
 
 @pytest.mark.timeout(1800)

@@ -159,9 +159,8 @@ def test_the_work_is_bounded(text: str, said: str) -> None:
     assert time.process_time() - begun < 2.5
 
 
-WORDS = st.sampled_from(
-    ["y", "<<", "=", "1_0", "0x1", "2001-01-01", "a: b", "a #b", "- a", " a", "a\nb", "@", "é", "~", "1e3", "!a"]
-)
+ODD = ("y", "<<", "=", "1_0", "0x1", "2001-01-01", "a: b", "a #b", "- a", " a", "a\nb", "@", "é", "~", "1e3", "!a")
+WORDS = st.sampled_from(ODD)
 VALUES = st.recursive(
     WORDS
     | st.text(st.characters(max_codepoint=0xD7FF), max_size=20)

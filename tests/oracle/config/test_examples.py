@@ -1,0 +1,42 @@
+"""Every KubeSchedulerConfiguration that the documentation shows is accepted, here and by the real kube-scheduler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Target
+from tests.oracle.config.test_agreement import agree, judged
+from tests.support.kube_scheduler import KubeScheduler
+
+MADE_TO_BE_FOUND_FAULT_WITH = "findings.md"
+"""Its examples have a test of their own."""
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Each with the file that it is in."""
+    for path in (Path("README.md"), *Path("docs").rglob("*.md")):
+        if path.name != MADE_TO_BE_FOUND_FAULT_WITH:
+            for block in re.findall(r"^```yaml\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE):
+                yield str(path), block
+    for path in Path("examples").rglob("*.yaml"):
+        yield str(path), path.read_text()
+
+
+DOCUMENTS = [(name, text) for name, text in examples() if "kind: KubeSchedulerConfiguration" in text]
+
+
+def test_the_documentation_shows_some() -> None:
+    assert DOCUMENTS
+
+
+@pytest.mark.cluster(kubernetes=catalog.NEWEST, binaries=("kube-scheduler",))
+@pytest.mark.parametrize(("name", "text"), DOCUMENTS, ids=[name for name, _ in DOCUMENTS])
+def test_an_example_is_accepted(name: str, text: str) -> None:
+    ours, theirs = judged(text, Target.parse(catalog.NEWEST)), KubeScheduler.of(catalog.NEWEST).ask(text)
+    assert not ours.refusal
+    agree(text, ours, theirs)
