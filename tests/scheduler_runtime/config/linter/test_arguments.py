@@ -65,6 +65,18 @@ ROWS = {
         ),
         ["DisabledButConfigured pluginConfig[0]"],
     ),
+    "resource-without-domain": (
+        args("NodeResourcesBalancedAllocation", "resources: [{name: cpu}, {name: gpu}]"),
+        ["UnknownResource pluginConfig[0].args.resources[1].name"],
+    ),
+    "resources-that-nodes-have": (
+        args("NodeResourcesBalancedAllocation", "resources: [{name: hugepages-2Mi}, {name: example.com/gpu}]"),
+        [],
+    ),
+    "preferred-negatively": (
+        args("NodeAffinity", f"addedAffinity: {{{PREFERRED}: [{{weight: -1, preference: {TERM}}}]}}"),
+        [f"NegativeWeight pluginConfig[0].args.addedAffinity.{PREFERRED}[0].weight"],
+    ),
     "native-resource": (
         args("NodeResourcesFit", "ignoredResources: [example.com/foo, memory]"),
         ["IgnoredResourceCounts pluginConfig[0].args.ignoredResources[1]"],

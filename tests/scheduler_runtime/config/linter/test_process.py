@@ -49,6 +49,11 @@ EXTENDERS = {
         ["ExtenderUnverifiedTLS extenders[0].tlsConfig.insecure"],
     ),
     "ca": (f"urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {ASKED}", []),
+    "key-without-certificate": (
+        f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key}}, {ASKED}",
+        ["ExtenderHalfKeyPair extenders[0].tlsConfig"],
+    ),
+    "key-pair": (f"urlPrefix: 'https://a', tlsConfig: {{keyFile: /etc/a.key, certFile: /etc/a.crt}}, {ASKED}", []),
     "https-by-address": (f"urlPrefix: 'https://a', {ASKED}", []),
     "http-after-all": (
         f"urlPrefix: 'http://a', enableHTTPS: true, tlsConfig: {{caFile: /etc/ca.crt}}, {ASKED}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,17 @@ from ...catalog.args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
+    ResourceSpec,
     VolumeBindingArgs,
 )
-from ...catalog.names import is_extended_resource
+from ...catalog.names import is_extended_resource, is_scalar_resource
 from ..findings import Severity
 from .code import Code, Told, check
 from .names import REMOVED, lives_in
 from .subjects import Meaning, Written
 
+_BALANCE = "NodeResourcesBalancedAllocation"
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 _LONGEST_SECONDS = (2**63 - 1) // 10**9
 
 
@@ -181,16 +184,44 @@ def _shapes(meaning: Meaning) -> Iterator[tuple[str, list[int]]]:
     )
 )
 def balance_of_one(meaning: Meaning) -> Iterator[Told]:
-    args = meaning.args("NodeResourcesBalancedAllocation")
+    args = meaning.args(_BALANCE)
     if not isinstance(args, NodeResourcesBalancedAllocationArgs) or len(args.resources) != 1:
         return
-    if meaning.has("NodeResourcesBalancedAllocation", "score"):
+    if meaning.has(_BALANCE, "score"):
         only = args.resources[0].name
         yield Told(
-            f"{meaning.entry('NodeResourcesBalancedAllocation')[0]}.resources",
+            f"{meaning.entry(_BALANCE)[0]}.resources",
             f"{only} alone is always in balance, so every node gets the same score",
             "resources: [{name: cpu}, {name: memory}]",
         )
+
+
+@check(
+    Code(
+        "UnknownResource",
+        Severity.WARNING,
+        "A score is to look at a resource that no node can have, so it looks past it.",
+        "Write cpu, memory, ephemeral-storage, or an extended resource with its domain, such as example.com/gpu.",
+    )
+)
+def unknown_resource(meaning: Meaning) -> Iterator[Told]:
+    for path, resources in _scored(meaning):
+        for index, resource in enumerate(resources):
+            if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
+                message = f"no node offers {resource.name!r}, so it counts for nothing"
+                yield Told(f"{path}[{index}].name", message, "name: cpu, or the resource with its domain")
+
+
+def _scored(meaning: Meaning) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
+    """The resources that are scored, each list with its path."""
+    for plugin, field in (("NodeResourcesFit", "scoringStrategy.resources"), (_BALANCE, "resources")):
+        args, path = meaning.args(plugin), f"{meaning.entry(plugin)[0]}.{field}"
+        if not meaning.has(plugin, "score"):
+            continue
+        if isinstance(args, NodeResourcesFitArgs):
+            yield path, args.scoring_strategy.resources
+        elif isinstance(args, NodeResourcesBalancedAllocationArgs):
+            yield path, args.resources
 
 
 @check(

@@ -58,6 +58,26 @@ def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
 
 @check(
     Code(
+        "ExtenderHalfKeyPair",
+        Severity.ERROR,
+        "An extender is given a certificate without its key, or a key without its certificate; neither is used.",
+        "Give both certData and keyData, or both files.",
+    )
+)
+def extender_half_key_pair(whole: Whole) -> Iterator[Told]:
+    for path, extender in _extenders(whole):
+        tls = extender.tls_config
+        if tls is None:
+            continue
+        certificate, key = bool(tls.cert_data or tls.cert_file), bool(tls.key_data or tls.key_file)
+        if certificate is not key:
+            here, missing = ("a certificate", "key") if certificate else ("a key", "certificate")
+            message = f"{here} without its {missing} is passed over; the scheduler does not say who it is"
+            yield Told(f"{path}.tlsConfig", message, "tlsConfig: {certFile: …, keyFile: …}")
+
+
+@check(
+    Code(
         "ExtenderPlainHTTP",
         Severity.WARNING,
         "enableHTTPS is set but the address begins with http://, and the address decides: nothing is encrypted.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog.args import NodeResourcesFitArgs
+from ...catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from ..findings import Severity
 from .code import Code, Told, check
 from .subjects import Meaning, Whole, Written
@@ -176,3 +176,15 @@ def negative_weight(meaning: Meaning) -> Iterator[Told]:
             if plugin.weight < 0:
                 message = f"{name} counts {plugin.weight}: the node it likes best loses most"
                 yield Told(f"{meaning.written.place(name, point)}.weight", message, f"{{name: {name}, weight: 1}}")
+
+
+@check(negative_weight.code)
+def negative_preference(meaning: Meaning) -> Iterator[Told]:
+    args = meaning.args("NodeAffinity")
+    if not isinstance(args, NodeAffinityArgs) or args.added_affinity is None:
+        return
+    field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
+        if term.weight < 0:
+            path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}].weight"
+            yield Told(path, f"a preference of {term.weight} keeps pods off the nodes it names", "weight: 1")
