@@ -1,14 +1,19 @@
 """What a real API server makes of the CRDs: what it takes, what it refuses, and with which words."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
+import devcluster
+from devcluster import Cluster, Spec
 from scheduler_operator import kinds
 from scheduler_operator.api import Api, ApiError
 from scheduler_operator.credentials import Credentials
-from tests.integration.operator.running import NAMESPACE, Installed, Object, plugin_config, profile
+from tests.integration.operator.running import NAMESPACE, Object, apply_crds, plugin_config, profile
+from tests.support.manifests import shown
 
 pytestmark = pytest.mark.cluster
 
@@ -99,13 +104,27 @@ def declaring(**more: Any) -> Object:
     return {**written, "spec": {**written["spec"], **more}}
 
 
-def attempt(installed: Installed, written: Object) -> str:
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(version, marks=pytest.mark.cluster(kubernetes=version)) for version in ("1.35", "1.36", "1.37")
+    ],
+)
+def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An API server that has the CRDs."""
+    spec = Spec(kubernetes=request.param, node="none", scheduler=False, controller_manager=False)
+    with devcluster.running(spec) as made:
+        apply_crds(made)
+        yield made
+
+
+def attempt(server: Cluster, written: Object) -> str:
     """What the server says to ``written``; empty when it would take it."""
     kind = kinds.PROFILE if written["kind"] == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
     query = {"dryRun": "All", "fieldValidation": "Strict"}
 
     async def create() -> str:
-        api = Api(Credentials(str(installed.cluster.kubeconfig)), "test")
+        api = Api(Credentials(str(server.kubeconfig)), "test")
         try:
             await api.request("POST", kind.collection(NAMESPACE), written, query=query)
         except ApiError as error:
@@ -136,8 +155,8 @@ def attempt(installed: Installed, written: Object) -> str:
         pytest.param(declaring(declares={"hooks": ["filter"]}), id="plugin-config-with-one-hook"),
     ],
 )
-def test_is_taken(installed: Installed, written: Object) -> None:
-    assert attempt(installed, written) == ""
+def test_is_taken(server: Cluster, written: Object) -> None:
+    assert attempt(server, written) == ""
 
 
 @pytest.mark.parametrize(
@@ -269,16 +288,62 @@ def test_is_taken(installed: Installed, written: Object) -> None:
         pytest.param(plugin_config("x", ""), "spec.plugin", id="plugin-config-without-plugin"),
     ],
 )
-def test_is_refused(installed: Installed, written: Object, words: str) -> None:
-    assert words in attempt(installed, written)
+def test_is_refused(server: Cluster, written: Object, words: str) -> None:
+    assert words in attempt(server, written)
 
 
-def test_fields_are_explained(installed: Installed) -> None:
-    told = installed.cluster.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
+def test_fields_are_explained(server: Cluster) -> None:
+    told = server.kubectl("explain", "schedulerprofile.spec.scheduler.replicas").stdout
     assert "How many processes" in told
 
 
-def test_kinds_have_short_names_and_a_category(installed: Installed) -> None:
-    resources: Any = installed.cluster.kubectl("api-resources", "--categories=berth", "-o", "wide").stdout
+def test_kinds_have_short_names_and_a_category(server: Cluster) -> None:
+    resources: Any = server.kubectl("api-resources", "--categories=berth", "-o", "wide").stdout
     assert " sp " in resources
     assert " plc " in resources
+
+
+def test_everything_that_is_shown_is_taken(server: Cluster) -> None:
+    refused = {
+        f"{place} {each['metadata']['name']}": attempt(server, each) for place, all_ in shown().items() for each in all_
+    }
+    assert {where: words for where, words in refused.items() if words} == {}
+
+
+def test_the_columns_show_what_the_status_says(server: Cluster) -> None:
+    server.kubectl(
+        "apply", "--server-side", "-f", "-", input=yaml.safe_dump(profile("columns", engine="KubeScheduler"))
+    )
+    condition = {"type": "Ready", "status": "True", "reason": "Scheduling", "message": "all is well"}
+    status = {
+        "conditions": [{**condition, "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        "warningCount": 3,
+        "leader": "berth-columns-0",
+        "plugins": "+PriceCap",
+        "configHash": "4f1c",
+    }
+    patch = yaml.safe_dump({"status": status})
+    server.kubectl("patch", "sp", "columns", "--subresource=status", "--type=merge", f"--patch={patch}")
+    heading, line = server.kubectl("get", "sp", "-o", "wide").stdout.splitlines()
+    assert heading.split() == [
+        "NAME",
+        "ENGINE",
+        "READY",
+        "REASON",
+        "WARNINGS",
+        "LEADER",
+        "AGE",
+        "PLUGINS",
+        "MESSAGE",
+        "HASH",
+    ]
+    words = line.split()
+    assert words[:6] == ["columns", "KubeScheduler", "True", "Scheduling", "3", "berth-columns-0"]
+    assert words[7:] == ["+PriceCap", "all", "is", "well", "4f1c"]
+
+
+def test_those_who_join_a_profile_can_be_listed(server: Cluster) -> None:
+    for name, spec in {"joined": {}, "guest": {"joins": "joined"}, "other": {"joins": "another"}}.items():
+        server.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump(profile(name, **spec)))
+    found = server.kubectl("get", "sp", "--field-selector=spec.joins=joined", "-o", "name").stdout.split()
+    assert found == ["schedulerprofile.berth.dev/guest"]

@@ -1,0 +1,84 @@
+"""Every profile that the documentation and the examples show is a good one, and together they show every field."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler_operator import crds
+from scheduler_operator.authored import Authored
+from scheduler_operator.models import PluginConfigSpec, ProfileSpec
+from scheduler_operator.render import Rendered, check, joins, render
+from scheduler_runtime.catalog import Target, Version
+from tests.scheduler_operator.builders import NAMESPACE, V1_36
+from tests.support.manifests import PAGE, shown
+
+SHOWN = shown()
+
+
+def authored(written: dict[str, Any]) -> Authored:
+    metadata = {"uid": "a", "generation": 1, **written["metadata"]}
+    return Authored.from_object({**written, "metadata": metadata})
+
+
+def sorted_out(objects: list[dict[str, Any]]) -> tuple[list[Authored], dict[str, Authored]]:
+    """The profiles, whose process it is first, and the PluginConfigs."""
+    found = [authored(each) for each in objects]
+    profiles = [each for each in found if each.kind == "SchedulerProfile"]
+    configs = {each.name: each for each in found if each.kind == "PluginConfig"}
+    return sorted(profiles, key=joins), configs
+
+
+@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])
+def test_what_is_shown_renders_without_a_warning(place: str, version: str) -> None:
+    profiles, configs = sorted_out(SHOWN[place])
+    if profiles:
+        outcome = render(profiles, configs, NAMESPACE, Target(Version.parse(version)))
+        assert isinstance(outcome, Rendered), str(outcome)
+        assert [str(each) for each in outcome.findings if each.severity != "note"] == []
+
+
+@pytest.mark.parametrize("place", SHOWN)
+def test_every_plugin_config_that_is_shown_is_valid(place: str) -> None:
+    _, configs = sorted_out(SHOWN[place])
+    assert [str(found) for each in configs.values() if (found := check(each, configs, NAMESPACE, Target(V1_36)))] == []
+
+
+def fields(schema: dict[str, Any], path: str) -> Iterator[str]:
+    """The paths of all fields, but for what stands in args, labels and the like."""
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{path}.{name}"
+        yield from fields(inner, f"{path}.{name}")
+        yield from fields(inner.get("items", {}), f"{path}.{name}")
+
+
+def used(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield f"{path}.{name}"
+            yield from used(inner, f"{path}.{name}")
+    if isinstance(value, list):
+        for inner in value:
+            yield from used(inner, path)
+
+
+IN_WORDS = ("certData", "keyData", "caData")
+SELECTOR = "matchExpressions"
+"""Requirements on labels are shown once, at spec.nodes, and are the same everywhere."""
+POINTS = {f"spec.plugins.{point}" for point in crds.structural(ProfileSpec)["properties"]["plugins"]["properties"]}
+
+
+@pytest.mark.parametrize(("kind", "model"), [("SchedulerProfile", ProfileSpec), ("PluginConfig", PluginConfigSpec)])
+def test_the_page_shows_every_field(kind: str, model: type[Any]) -> None:
+    objects = [each for place, found in SHOWN.items() if place.startswith("docs/") for each in found]
+    shown_fields = {path for each in objects if each["kind"] == kind for path in used(each["spec"], "spec")}
+    missing = set(fields(crds.structural(model), "spec")) - shown_fields
+    at_points = {path for path in missing if any(path == point or path.startswith(f"{point}.") for point in POINTS)}
+    assert [path for path in sorted(missing - at_points) if not path.endswith(IN_WORDS) and SELECTOR not in path] == []
+
+
+@pytest.mark.parametrize("word", [*(point.rpartition(".")[2] for point in sorted(POINTS)), *IN_WORDS])
+def test_what_has_no_example_of_its_own_is_named(word: str) -> None:
+    assert re.search(rf"\b{word}\b", PAGE.read_text())
