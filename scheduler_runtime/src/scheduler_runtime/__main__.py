@@ -8,13 +8,11 @@ import importlib
 import importlib.metadata
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from scheduler_runtime import config, extras, logs, process
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.server_version import refusal
@@ -34,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(document, Problems):
         return complain(*(f"{asked.config}: {problem}" for problem in document))
     if asked.write_config_to:
-        Path(asked.write_config_to).write_text(with_defaults(document))
+        Path(asked.write_config_to).write_text(with_defaults(document, asked.kubernetes_version, asked.feature_gates))
         return 0
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
@@ -81,9 +79,10 @@ def complain(*lines: str) -> int:
     return 1
 
 
-def with_defaults(document: Document) -> str:
-    """Return the document as YAML with every default filled in."""
-    return yaml.safe_dump(document.model_dump(by_alias=True, mode="json", exclude_none=True), sort_keys=False)
+def with_defaults(document: Document, asked: Version | None, feature_gates: Mapping[str, bool]) -> str:
+    """Return the document as YAML with every default of the version asked for, or of the newest, filled in."""
+    target = Target(asked or Version.parse(NEWEST), feature_gates)
+    return config.written(config.defaulted(document, target))
 
 
 def parser() -> argparse.ArgumentParser:

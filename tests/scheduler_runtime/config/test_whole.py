@@ -1,0 +1,123 @@
+"""A whole document: everything that is wrong with it at once, and what it is with all its defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target
+
+HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
+V1_36 = Target.parse("1.36")
+
+
+def loaded(value: dict[str, Any]) -> config.Document:
+    found = config.document({**HEADER, **value})
+    assert isinstance(found, config.Document), str(found)
+    return found
+
+
+def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
+    filters = {"filter": {"enabled": [{"name": "NodeNam"}]}, "placementScore": {}}
+    value = {**HEADER, "parallelism": 0, "profiles": [{"schedulerName": 5}, {"schedulerName": "b", "plugins": filters}]}
+    assert [str(problem) for problem in config.problems(value, Target.parse("1.35"))] == [
+        "parallelism: 0 is too small; it must be at least 1",
+        "profiles[0].schedulerName: 5 is not text; put it in quotes",
+        "profiles[1].plugins.filter.enabled[0].name: there is no plugin 'NodeNam'; did you mean NodeName?",
+        "profiles[1].plugins.placementScore: Kubernetes 1.35 has no such extension point;"
+        " it appeared in Kubernetes 1.36",
+    ]
+
+
+def test_nothing_is_wrong_with_the_default_document() -> None:
+    assert config.problems(HEADER, V1_36) == ()
+
+
+def test_a_profile_needs_what_extenders_say_of_resources() -> None:
+    managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
+    off = {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}
+    value = {**HEADER, "extenders": [{"managedResources": managed}], "profiles": [{"plugins": off}]}
+    (problem,) = config.problems(value, V1_36)
+    assert problem.path == "profiles[0].pluginConfig"
+
+
+def test_defaults_are_filled_in_as_kube_scheduler_prints_them() -> None:
+    managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
+    value = {
+        "clientConnection": {"qps": 0.1},
+        "leaderElection": {"leaseDuration": "0s", "renewDeadline": "9s500ms", "resourceName": ""},
+        "enableProfiling": False,
+        "extenders": [{"managedResources": managed}],
+    }
+    found = config.defaulted(loaded(value), V1_36)
+    assert found["clientConnection"]["qps"] == 0.1
+    assert found["enableContentionProfiling"] is False
+    assert found["leaderElection"]["leaseDuration"] == "15s"
+    assert found["leaderElection"]["renewDeadline"] == "9.5s"
+    assert found["extenders"] == [{"urlPrefix": "", "httpTimeout": "5s", "managedResources": managed}]
+    args = {entry["name"]: entry["args"] for entry in found["profiles"][0]["pluginConfig"]}
+    assert args["NodeResourcesFit"]["ignoredResources"] == ["example.com/gpu"]
+    assert "shape" not in args["VolumeBinding"]
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "point", "refused"),
+    [
+        ("1.37", {}, "podGroupPostFilter", True),
+        ("1.37", {}, "postFilter", False),
+        ("1.36", {}, "postFilter", False),
+    ],
+)
+def test_a_plugin_that_upstream_builds_without_arguments_is_refused(
+    version: str, gates: dict[str, bool], point: str, refused: bool
+) -> None:
+    off = {"disabled": [{"name": "DefaultPreemption"}]}
+    plugins = {"multiPoint": off, point: {"enabled": [{"name": "DefaultPreemption"}]}}
+    found = config.problems({**HEADER, "profiles": [{"plugins": plugins}]}, Target.parse(version, gates))
+    assert [problem.path for problem in found] == [f"profiles[0].plugins.{point}"] * refused
+
+
+@pytest.mark.parametrize(
+    ("gates", "shape", "refused"),
+    [
+        ({}, [{"utilization": 0, "score": 1}], True),
+        ({"StorageCapacityScoring": True}, [{"utilization": 0, "score": 1}], False),
+        ({"StorageCapacityScoring": True}, [], False),
+        ({}, [], True),
+    ],
+)
+def test_arguments_that_a_gate_brings(gates: dict[str, bool], shape: list[Any], refused: bool) -> None:
+    entry = {"name": "VolumeBinding", "args": {"shape": shape}}
+    found = config.problems({**HEADER, "profiles": [{"pluginConfig": [entry]}]}, Target.parse("1.36", gates))
+    assert [problem.path for problem in found] == ["profiles[0].pluginConfig[0].args.shape"] * refused
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("profiles[2].plugins.preEnqueue", "1.26"),
+        ("delayCacheUntilActive", "1.28"),
+        ("profiles[0].plugins.placementScore", "1.36"),
+        ("DeferredPodScheduling", "1.37"),
+        ("NodeName", None),
+        ("nothing", None),
+    ],
+)
+def test_when_something_appeared(name: str, version: str | None) -> None:
+    assert config.since(name) == version
+
+
+@pytest.mark.parametrize(
+    ("tls", "path"),
+    [
+        ({"insecure": True, "caData": "YQ=="}, "insecure"),
+        ({"caData": "YQ"}, "caData"),
+        ({"caData": "YQ=="}, "caData"),
+        ({"keyData": "-"}, "keyData"),
+    ],
+)
+def test_certificates_of_extenders_that_nobody_could_use(tls: dict[str, Any], path: str) -> None:
+    (problem,) = config.problems({**HEADER, "extenders": [{"tlsConfig": tls}]}, V1_36)
+    assert problem.path == f"extenders[0].tlsConfig.{path}"
