@@ -63,6 +63,10 @@ ROWS = {
         "reserve: {disabled: [{name: '*'}]}, preBind: {disabled: [{name: '*'}]}",
         {"FilterWithoutPreBind"},
     ),
+    "score-of-devices": (
+        ", ".join(f"{point}: {{disabled: [{{name: '*'}}]}}" for point in ("preFilter", "filter", "reserve", "preBind")),
+        {"NoFilterLeft", "ScoreWithoutPreScore"},
+    ),
     "costly-pre-score": ("score: {disabled: [{name: InterPodAffinity}]}", {"PreScoreWithoutScore"}),
     "cheap-pre-score": ("score: {disabled: [{name: NodeResourcesBalancedAllocation}]}", set()),
     "no-score-at-all": ("score: {disabled: [{name: '*'}]}", {"NoScoreLeft"}),
@@ -94,6 +98,14 @@ def test_an_own_plugin_with_pre_filter_only_is_told() -> None:
     others = {"Mine": Declaration(name="Mine", hooks=("pre_filter", "filter", "signature"))}
     found = places(plugins("preFilter: {enabled: [{name: Mine}]}"), others=others)
     assert found == ["PreFilterWithoutFilter plugins.filter"]
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_volumes_that_are_scored_need_their_pre_filter(*, scored: bool) -> None:
+    points = ("preFilter", "filter", "reserve", "preBind")
+    off = ", ".join(f"{point}: {{disabled: [{{name: VolumeBinding}}]}}" for point in points)
+    found = {each.code for each in lint(plugins(off), gates={"StorageCapacityScoring": scored})}
+    assert ("ScoreWithoutPreScore" in found) is scored
 
 
 GANG = {"GenericWorkload": True, "GangScheduling": True}

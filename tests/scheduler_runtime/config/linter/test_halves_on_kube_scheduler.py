@@ -47,6 +47,7 @@ HALVES: dict[str, dict[str, Any]] = {
     "no-filter-volumebinding": {"preFilter": ["VolumeBinding"], "filter": ["VolumeBinding"]},
     "no-filter-dynamicresources": {"preFilter": ["DynamicResources"], "filter": ["DynamicResources"]},
     "no-reserve-volumebinding": {"reserve": ["VolumeBinding"]},
+    "no-filters": {point: ["*"] for point in ("preFilter", "filter", "reserve", "preBind")},
     "no-gates": {"preEnqueue": ["SchedulingGates"]},
 }
 """What is disabled where, by the name of the profile."""

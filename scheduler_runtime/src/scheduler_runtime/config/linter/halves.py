@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ...catalog.args import VolumeBindingArgs
 from ..findings import Severity
 from .code import Check, Code, Told, check
 from .subjects import Meaning
@@ -36,11 +37,11 @@ _UNALLOCATED = "resource claims are never allocated, and pods that have some can
 _COSTLY = ("PodTopologySpread", "InterPodAffinity")
 
 FILTER_WITHOUT_PRE_FILTER = _all(_STATEFUL_FILTERS, "filter", "preFilter", _NO_POD)
-SCORE_WITHOUT_PRE_SCORE = _all(
-    "TaintToleration PodTopologySpread InterPodAffinity",
-    "score",
-    "preScore",
-    "every pod that has more than one node to choose from ends with an error",
+_NO_CHOICE = "every pod that has more than one node to choose from ends with an error"
+SCORE_WITHOUT_PRE_SCORE = (
+    *_all("TaintToleration PodTopologySpread InterPodAffinity", "score", "preScore", _NO_CHOICE),
+    Half("DynamicResources", "score", "preFilter", _NO_CHOICE),
+    Half("VolumeBinding", "preScore", "preFilter", _NO_CHOICE),
 )
 RESERVE_WITHOUT_FILTER = (
     Half("VolumeBinding", "reserve", "preFilter", _NO_POD),
@@ -58,10 +59,10 @@ FILTER_WITHOUT_PRE_BIND = (
 )
 _KNOWN = (
     *FILTER_WITHOUT_PRE_FILTER,
-    *SCORE_WITHOUT_PRE_SCORE,
     *RESERVE_WITHOUT_FILTER,
     *PRE_BIND_WITHOUT_RESERVE,
     *FILTER_WITHOUT_PRE_BIND,
+    *SCORE_WITHOUT_PRE_SCORE,
 )
 
 
@@ -71,22 +72,28 @@ def _applies(half: Half, meaning: Meaning) -> bool:
         and not meaning.has(half.plugin, half.off)
         and half.off in meaning.written.points(half.plugin)
         and not meaning.written.is_idle(half.plugin)
+        and not (half.on == "preScore" and _scores_no_volumes(meaning))
     )
 
 
-def _first(meaning: Meaning, *columns: tuple[Half, ...]) -> set[Half]:
-    """Of the halves that apply, the first of each plugin: what comes after it follows from it."""
+def _scores_no_volumes(meaning: Meaning) -> bool:
+    """Whether VolumeBinding scores by nothing, so that its preScore does not even look."""
+    args = meaning.args("VolumeBinding")
+    return not isinstance(args, VolumeBindingArgs) or not args.shape
+
+
+def _first(meaning: Meaning) -> set[Half]:
+    """Of the halves that apply, the first of each plugin, preScore apart: what comes after it follows from it."""
     found: dict[tuple[str, bool], Half] = {}
-    for column in columns:
-        for half in column:
-            if _applies(half, meaning):
-                found.setdefault((half.plugin, half.on == "score"), half)
+    for half in _KNOWN:
+        if _applies(half, meaning):
+            found.setdefault((half.plugin, half.off == "preScore"), half)
     return set(found.values())
 
 
 def _look(column: tuple[Half, ...]) -> Callable[[Meaning], Iterator[Told]]:
     def look(meaning: Meaning) -> Iterator[Told]:
-        first = _first(meaning, _KNOWN)
+        first = _first(meaning)
         for half in column:
             if half in first:
                 yield Told(
@@ -112,7 +119,7 @@ score_without_pre_score: Check[Meaning] = check(
     Code(
         "ScoreWithoutPreScore",
         Severity.ERROR,
-        "A plugin scores without its preScore, whose results it reads; it fails wherever a pod has a choice of nodes.",
+        "A plugin scores without the point that prepares it, and fails wherever a pod has a choice of nodes.",
         "Enable or disable the plugin at both points.",
     )
 )(_look(SCORE_WITHOUT_PRE_SCORE))
@@ -154,7 +161,7 @@ filter_without_pre_bind: Check[Meaning] = check(
     )
 )
 def pre_filter_without_filter(meaning: Meaning) -> Iterator[Told]:
-    worse = {half.plugin for half in _first(meaning, _KNOWN)}
+    worse = {half.plugin for half in _first(meaning)}
     for name in meaning.at("preFilter"):
         if "filter" in meaning.written.points(name) and not meaning.has(name, "filter") and name not in worse:
             yield Told(
