@@ -20,13 +20,17 @@ from hypothesis import strategies as st
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
 from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
-from tests.oracle.config.traps import DOCUMENTS, HEADER, WHOLE
+from tests.oracle.config.templates import HEADER
+from tests.oracle.config.trap_files import FILES
+from tests.oracle.config.trap_values import VALUES
+from tests.oracle.config.trap_words import WORDS
 from tests.support.documents import documents, mutated
 from tests.support.kube_scheduler import Answer, KubeScheduler
 
 COUNT = int(os.environ.get("ORACLE_DOCUMENTS", "24"))
 """How many documents of each version are made up."""
 ALL_TRAPS = 1000
+TRAPS: list[str | bytes] = [*(HEADER + each for each in (*VALUES, *WORDS)), *FILES]
 GATES = (
     "StorageCapacityScoring",
     "GenericWorkload",
@@ -90,17 +94,14 @@ def minor(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.timeout(600)
 def test_traps(minor: str) -> None:
-    texts: list[str | bytes] = [*(HEADER + each for each in DOCUMENTS), *WHOLE]
-    if COUNT < ALL_TRAPS:
-        texts = texts[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
+    texts = TRAPS if COUNT >= ALL_TRAPS else TRAPS[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
     for text, theirs in zip(texts, KubeScheduler.of(minor).ask_all(texts), strict=True):
         agree(text, judged(text, Target.parse(minor)), theirs)
 
 
 def test_every_exception_is_one() -> None:
     """One that no trap needs any more is a promise that nobody keeps."""
-    texts: list[str | bytes] = [*(HEADER + each for each in DOCUMENTS), *WHOLE]
-    said = "\n".join(judged(text, Target.parse(catalog.NEWEST)).refusal for text in texts)
+    said = "\n".join(judged(text, Target.parse(catalog.NEWEST)).refusal for text in TRAPS)
     for each in EXCEPTIONS:
         assert each.theirs != NEVER or re.search(each.ours, said), each.what
 

@@ -4,7 +4,12 @@ Pure: no clock, no network, no disk, no numpy. Everything wrong with a document 
 """
 
 from .defaulting import defaulted
-from .document import (
+from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
+from .findings import Finding, Severity
+from .history import since
+from .linter import CODES, Code, Engine, allowed, lint
+from .loading import document, dump, load, written
+from .models import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
@@ -17,11 +22,6 @@ from .document import (
     PluginSet,
     Profile,
 )
-from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
-from .findings import Finding, Severity
-from .history import since
-from .linter import CODES, Code, Engine, allowed, lint
-from .loading import document, dump, load, written
 from .problems import Problem, Problems, explain
 from .source import Source, read
 from .whole import effective_profiles, problems

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from .. import catalog
 from ..catalog import Declaration, PluginArgs, Target
-from .document import API_VERSION
+from .models import API_VERSION
 from .nulls import without_nulls
 from .problems import Problem, explain
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from .. import catalog
 from ..catalog import Declaration, PluginArgs, Target
 from ..catalog.durations import Duration
-from .document import API_VERSION, ClientConnection, Document, Extender, Profile
 from .expansion import Expansion
 from .merging import EnabledPlugin
+from .models import API_VERSION, ClientConnection, Document, Extender, Profile
 from .whole import ignored_resources
 
 _FIT = "NodeResourcesFit"

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from .. import catalog
 from ..catalog import Declaration, PluginArgs, Target
 from .arguments import Arguments
-from .document import PluginSet, Profile
 from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
+from .models import PluginSet, Profile
 from .problems import Problem, Problems
 
 __all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]

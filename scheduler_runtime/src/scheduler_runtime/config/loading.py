@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from .document import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
+from .models import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
 from .nulls import without_nulls
 from .problems import Problem, Problems, explain
 from .scalars import is_plain

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from .document import PluginSet
+from .models import PluginSet
 
 _KEPT = frozenset({"leaseDuration", "renewDeadline", "retryPeriod", "httpTimeout"})
 """Upstream refuses null here, because it reads it as the duration ''."""

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from .. import catalog
 from ..catalog import Target
-from .document import Profile
 from .expansion import EffectiveProfile, EnabledPlugin, effective
+from .models import Profile
 from .problems import Problems
 
 _WEIGHED = ("score", "placementScore")

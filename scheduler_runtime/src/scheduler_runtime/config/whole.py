@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..catalog import Declaration, Target
-from .document import Document, Profile
 from .expansion import EffectiveProfile, effective
 from .loading import document
+from .models import Document, Profile
 from .nulls import without_nulls
 from .problems import Problem, Problems
 

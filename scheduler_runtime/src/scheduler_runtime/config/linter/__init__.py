@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ...catalog import Declaration, Target
-from ..document import Document
 from ..findings import Finding
+from ..models import Document
 from .code import Code
 from .places import in_order
 from .registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ...catalog.durations import Duration
-from ..document import DEFAULT_SCHEDULER_NAME, Extender
 from ..findings import Severity
+from ..models import DEFAULT_SCHEDULER_NAME, Extender
 from .code import Code, Told, check
 from .subjects import Whole
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..document import Document
 from ..findings import Finding
+from ..models import Document
 
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 Place = tuple[int, ...]

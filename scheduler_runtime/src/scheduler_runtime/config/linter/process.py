@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog.durations import Duration
-from ..document import DEFAULT_SCHEDULER_NAME
 from ..findings import Severity
+from ..models import DEFAULT_SCHEDULER_NAME
 from .code import Code, Told, check
 from .subjects import Whole
 

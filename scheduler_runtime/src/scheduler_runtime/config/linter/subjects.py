@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from ... import catalog
 from ...catalog import Declaration, DefaultSet, PluginArgs, Target
-from ..document import DisabledPlugin, Document, Profile
-from ..document import EnabledPlugin as WrittenPlugin
 from ..expansion import EffectiveProfile, EnabledPlugin, effective
 from ..merging import at_point, merged_multi_point
+from ..models import DisabledPlugin, Document, Profile
+from ..models import EnabledPlugin as WrittenPlugin
 from ..problems import Problems
 
 Engine = Literal["Python", "KubeScheduler"]

@@ -1,0 +1,71 @@
+"""Whole files that are easily read wrongly."""
+
+from __future__ import annotations
+
+from tests.oracle.config.templates import CONFIG, HEADER
+
+FILES: list[str | bytes] = [
+    "",
+    " ",
+    "# nothing",
+    "%YAML 1.1\n---\n" + HEADER,
+    "---",
+    "null",
+    "5",
+    "[]",
+    "text",
+    "{}",
+    "\x00",
+    b"\xff\xfe\x00",
+    b"\x89PNG\r\n\x1a\n",
+    "\ufeff" + HEADER,
+    ("\ufeff" + HEADER).encode("utf-16-le"),
+    HEADER.encode("utf-16"),
+    "---\n" + HEADER,
+    "# a comment\n---\n" + HEADER,
+    "--- # a comment\n" + HEADER,
+    HEADER + "...\n",
+    HEADER + "---\n" + HEADER,
+    "---\n---\n" + HEADER,
+    HEADER.replace("v1\n", "v1beta3\n"),
+    HEADER.replace("v1\n", "v2\n"),
+    HEADER.replace("kubescheduler.config.k8s.io/", ""),
+    HEADER.replace("KubeSchedulerConfiguration", "KubeProxyConfiguration"),
+    HEADER.replace("KubeSchedulerConfiguration", "NodeAffinityArgs"),
+    HEADER.replace("apiVersion", "apiversion"),
+    "kind: KubeSchedulerConfiguration\n",
+    "apiVersion: kubescheduler.config.k8s.io/v1\n",
+    "apiVersion: v1\nkind: ConfigMap\ndata: {}\n",
+    HEADER + "kind: KubeSchedulerConfiguration\n",
+    "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}",
+    *(
+        '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"' + rest + "}"
+        for rest in (
+            "",
+            ', "parallelism": 5',
+            ', "parallelism": 5.0',
+            ', "parallelism": 1e1',
+            ', "parallelism": 05',
+            ', "parallelism": "5"',
+            ', "parallelism": 5, "parallelism": 5',
+            ', "parallelism": 5,',
+            ', "parallelism": NaN',
+            ', // a comment\n "parallelism": 5',
+            ',\t"parallelism":\n 5',
+            ', "leaderElection": {"resourceName": "\\ud800"}',
+            ', "leaderElection": {"resourceName": "a\tb"}',
+            ', "clientConnection": {"qps": 5e-1}',
+            ', "profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"kind": "", "kind": ""}}]}]',
+            ', "profiles": [{"pluginConfig": [{"name": "NodeName", "args": {"a": 1, "a": 1}}]}]',
+            "} x",
+            "}\n---\n{}",
+        )
+    ),
+    "  \n" + '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}',
+    "\ufeff" + '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}',
+    HEADER + "# " + "x" * 2**20,
+    HEADER + "profiles: " + "[" * 200 + "]" * 200,
+    HEADER + CONFIG % ("{name: NodeName, args: {a: " + "[" * 101 + "]" * 101 + "}}"),
+    "---\n---\n" + HEADER,
+]
+"""Whole files."""
