@@ -17,7 +17,7 @@ def read_alpha(source: Part, version: ApiVersion) -> list[ProfileDraft]:
     whole = version.name == "v1alpha1"
     drafts = [_read(source, whole)] if whole else [_read(entry, whole) for entry in source.entries("profiles")]
     drafts = drafts or [ProfileDraft(path=source.path)]
-    source.notes.remark("", "the alpha versions promised nothing; compare what came of it with berth expand")
+    source.notes.remark(source.path, "the alpha versions promised nothing; compare what came of it with berth expand")
     algorithm = source.mapping("algorithmSource")
     algorithm.remark("policy", _POLICY)
     provider = algorithm.text("provider")

@@ -58,7 +58,7 @@ def _configured(
         part = mounts.file(config)
     else:
         if "kube-api-qps" not in flags:
-            notes.remark("", UNLIMITED)
+            notes.remark(mounts.container.path, UNLIMITED)
         return Process(profiles=[ProfileDraft()])
     if part is None:
         return None

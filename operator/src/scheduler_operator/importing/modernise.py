@@ -23,6 +23,11 @@ _SUCCESSORS: Mapping[str, str] = MappingProxyType(
 _FLAT_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
 """What RequestedToCapacityRatioPriority scored by when it was given no shape."""
 
+_NODES_BY_LABEL = (
+    "NodeLabel became spec.nodes, for labels that nodes must have or lack, and addedAffinity of NodeAffinity, for "
+    "those they should; the latter share NodeAffinity's weight: raise it at score if they matter more"
+)
+
 
 def modernise(draft: ProfileDraft, notes: Notes, *, scores_least_allocated: bool) -> None:
     """Replace the plugins of ``draft`` that no kube-scheduler has any more.
@@ -124,21 +129,29 @@ def _choose_nodes_by_label(draft: ProfileDraft, notes: Notes) -> None:
     """NodeLabel filtered and preferred nodes by whether they have a label, whatever its value."""
     if "NodeLabel" not in draft.args:
         return
-    given = draft.args.pop("NodeLabel")
-    if draft.at("filter").enables("NodeLabel"):
-        draft.nodes.extend(_label_requirements(given.fields, "presentLabels", "absentLabels"))
-        _bring_back_affinity(draft, ("preFilter", "filter"), Entry(_AFFINITY, path=given.path), notes)
+    given = draft.args["NodeLabel"]
+    required = _label_requirements(given.fields, "presentLabels", "absentLabels")
     preferred = _label_requirements(given.fields, "presentLabelsPreference", "absentLabelsPreference")
-    weights = [entry.weight or 1 for entry in draft.at("score").enabled if entry.name == "NodeLabel"]
-    if preferred and weights:
-        each = max(1, min(100, weights[0] // len(preferred)))
-        _bring_back_affinity(draft, ("preScore", "score"), Entry(_AFFINITY, weights[0], given.path), notes)
+    filters, scores = _taken_out(draft.at("filter")), _taken_out(draft.at("score"))
+    if filters and required:
+        draft.nodes.extend(required)
+        _bring_back_affinity(draft, ("preFilter", "filter"), Entry(_AFFINITY, path=given.path), notes)
+    if scores and preferred:
+        weight = scores[0].weight or 1
+        _bring_back_affinity(draft, ("preScore", "score"), Entry(_AFFINITY, weight, given.path), notes)
+        each = max(1, min(100, weight // len(preferred)))
         _prefer(draft, [{"weight": each, "preference": {"matchExpressions": [term]}} for term in preferred], given.path)
-    message = (
-        "became spec.nodes, for the labels a node must have or lack, and addedAffinity of NodeAffinity, for those "
-    )
-    message += "it should; the latter share NodeAffinity's weight: raise it at score if they matter more"
-    notes.remark(given.path, message)
+    for entry in (*filters, *scores):
+        notes.remark(entry.path, _NODES_BY_LABEL)
+    if (filters or not required) and (scores or not preferred):
+        notes.remark(draft.args.pop("NodeLabel").path, _NODES_BY_LABEL)
+
+
+def _taken_out(changes: PluginChanges) -> list[Entry]:
+    """The entries that enable NodeLabel, which are gone then."""
+    found = [entry for entry in changes.enabled if entry.name == "NodeLabel"]
+    changes.enabled = [entry for entry in changes.enabled if entry.name != "NodeLabel"]
+    return found
 
 
 def _complete_pre_filter(draft: ProfileDraft, notes: Notes) -> None:

@@ -22,7 +22,8 @@ def named(draft: ProfileDraft, wished: str, taken: Collection[str], notes: Notes
     name = draft.name or wished or DEFAULT
     fitting = _fitting(name, taken)
     if fitting != name:
-        message = f"{name!r} cannot be the name of a SchedulerProfile, or is taken; it is called {fitting}: write "
+        why = "is the name of another one already" if fits(name) else "cannot be the name of a SchedulerProfile"
+        message = f"{name!r} {why}; it is called {fitting}: write "
         notes.remark(draft.name_path, f"{message}spec.schedulerName: {fitting} in the pods that are to be its own")
     if name == DEFAULT:
         message = f"serves every pod that names no scheduler, as {DEFAULT} does: replacesDefaultScheduler is true; "

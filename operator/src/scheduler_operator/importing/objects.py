@@ -183,10 +183,8 @@ def _declares(plugin: str, process: Process, notes: Notes) -> Object:
 
 
 def _tell_foreign(plugin: str, draft: ProfileDraft, is_guess: bool, notes: Notes) -> None:
-    message = (
-        f"{plugin} does not come with kube-scheduler: name the image that has it in spec.scheduler.image, and let "
-    )
-    message += "declares of its PluginConfig say "
+    message = f"{plugin} does not come with kube-scheduler and is taken for one in Go, which is why engine is "
+    message += "KubeScheduler: name its image in spec.scheduler.image, and let declares of its PluginConfig say "
     message += "at which extension points it works, which the input does not tell, and " if is_guess else ""
     notes.remark(draft.below("plugins"), f"{message}which permissions it needs; or write it in Python")
 

@@ -7,6 +7,7 @@ from scheduler_operator.importing.extenders import read_extender
 from scheduler_operator.importing.modernise import keep_old_weights, modernise
 from scheduler_operator.importing.parts import Part
 from scheduler_operator.importing.policy_names import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
+from scheduler_operator.importing.removed_plugins import REMOVED, STRATEGIES
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Version
 
@@ -68,9 +69,14 @@ def _predicate(entry: Part, draft: ProfileDraft) -> tuple[str, ...]:
         field = "presentLabels" if labels.boolean("presence") else "absentLabels"
         _node_label(draft, field, labels.texts("labels"), argument.at("labelsPresence"))
         draft.at("filter").enabled.append(Entry("NodeLabel", path=entry.path))
-    if name not in PREDICATES and not argument.value:
-        entry.notes.remark(entry.path, f"kube-scheduler never had a predicate {name!r}; look for a plugin that does it")
-    return PREDICATES.get(name, ())
+    plugins = PREDICATES.get(name, ())
+    if not argument.value:
+        if name not in PREDICATES:
+            entry.notes.remark(entry.path, f"kube-scheduler never had a predicate {name!r}; look for a plugin like it")
+        for plugin in plugins:
+            if plugin in REMOVED:
+                entry.notes.remark(entry.path, f"{name} was given nothing to look for, and is gone: {REMOVED[plugin]}")
+    return plugins
 
 
 def _read_priorities(source: Part, draft: ProfileDraft) -> None:
@@ -92,8 +98,9 @@ def _read_priorities(source: Part, draft: ProfileDraft) -> None:
     off = [plugin for plugin in SCORES if plugin not in chosen]
     for plugin in off:
         draft.at("score").disable(plugin)
-        draft.at("preScore").disable(plugin)
-    _tell(source, "priorities", "score", sorted(chosen.keys() & {*SCORES}), off)
+        if plugin not in STRATEGIES:
+            draft.at("preScore").disable(plugin)
+    _tell(source, "priorities", "score", sorted(chosen.keys() & {*SCORES, *STRATEGIES}), off)
 
 
 def _priority(entry: Part, draft: ProfileDraft) -> list[Entry]:
@@ -112,7 +119,7 @@ def _priority(entry: Part, draft: ProfileDraft) -> list[Entry]:
     if name == "EqualPriority":
         entry.notes.remark(entry.path, "left out: it gave every node the same score, which decides nothing")
     elif name not in PRIORITIES and not argument.value:
-        entry.notes.remark(entry.path, f"kube-scheduler never had a priority {name!r}; look for a plugin that does it")
+        entry.notes.remark(entry.path, f"kube-scheduler never had a priority {name!r}; look for a plugin like it")
     return [Entry(PRIORITIES[name], weight, entry.path)] if PRIORITIES.get(name) else []
 
 
@@ -136,15 +143,17 @@ def _spread(chosen: dict[str, Entry], source: Part) -> None:
 
 
 def _tell(source: Part, key: str, verb: str, on: list[str], off: list[str]) -> None:
-    message = f"are plugins that {verb} today: {_names(on) or 'none'}"
-    if off:
-        message += f"; no entry stands for {_names(off)}, so that they do not {verb}: "
+    running, missing = _names(on), [name for name in _names(off) if name not in _names(on)]
+    message = f"are plugins that {verb} today: {', '.join(running) or 'none'}"
+    if missing:
+        message += f"; no entry stands for {', '.join(missing)}, so that they do not {verb}: "
         message += "take them out of disabled to have them back"
     source.notes.remark(source.at(key), message)
 
 
-def _names(plugins: list[str]) -> str:
-    return ", ".join("NodeResourcesFit" if name == "NodeResourcesLeastAllocated" else name for name in plugins)
+def _names(plugins: list[str]) -> list[str]:
+    """What the plugins are called today, once each."""
+    return list(dict.fromkeys("NodeResourcesFit" if name in STRATEGIES else name for name in plugins))
 
 
 def _collapse(draft: ProfileDraft) -> None:

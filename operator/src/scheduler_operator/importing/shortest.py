@@ -13,35 +13,38 @@ from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.targets import TARGETS
 from scheduler_runtime import config
 
-_VERSIONS = f"Kubernetes {TARGETS[0].version.major}.{TARGETS[0].version.minor} to 1.{TARGETS[-1].version.minor}"
-Meaning = tuple[tuple[dict[str, Any], dict[str, Any]], ...]
-"""For each version, the plugins at each point, and their arguments."""
+Meaning = dict[str, tuple[dict[str, Any], dict[str, Any]]]
+"""For each version that accepts a profile, the plugins at each point, and their arguments."""
 Piece = tuple[str, Callable[[], object], Callable[[], object]]
 """What may go: its name, how it goes, and how it comes back."""
 
 
 def shorten(draft: ProfileDraft, notes: Notes, *, is_alone: bool) -> None:
-    """Leave out of ``draft`` each entry without which it means the same to every version that is known.
+    """Leave out of ``draft`` each entry without which it means the same to every version that accepts it.
 
-    A profile that is not understood by all of them, such as one with plugins from elsewhere, stays as it is.
-    One that is not alone keeps its queueSort, which must be written alike in every profile of a process.
+    A profile that none accepts, such as one with plugins from elsewhere, stays as it is. One that is not alone
+    keeps its queueSort, which must be written alike in every profile of a process.
     """
     kept = None if is_alone else draft.plugins.get("queueSort")
     meaning = _meaning(draft)
-    if meaning is None:
+    if not meaning:
         return
     if needless := _leave_out(partial(_entries, draft, kept), draft, meaning):
         names = ", ".join(dict.fromkeys(needless))
-        notes.remark(draft.below("plugins"), f"what repeats the defaults of {_VERSIONS} was left out: {names}")
+        notes.remark(draft.below("plugins"), f"{_repeating(meaning)}: {names}")
     for name, given in draft.args.items():
         if needless := _leave_out(partial(_arguments, given), draft, meaning):
             notes.remark(given.path, _needless_arguments(name, needless, meaning))
 
 
 def _needless_arguments(name: str, fields: list[str], meaning: Meaning) -> str:
-    if not any(name in args for _, args in meaning):
+    if not any(name in args for _, args in meaning.values()):
         return f"left out, because {name} is off"
-    return f"what repeats the defaults of {_VERSIONS} was left out: {', '.join(fields)}"
+    return f"{_repeating(meaning)}: {', '.join(fields)}"
+
+
+def _repeating(meaning: Meaning) -> str:
+    return f"what repeats the defaults of Kubernetes {', '.join(meaning)} was left out"
 
 
 def _leave_out(pieces: Callable[[], Iterator[Piece]], draft: ProfileDraft, meaning: Meaning) -> list[str]:
@@ -51,7 +54,7 @@ def _leave_out(pieces: Callable[[], Iterator[Piece]], draft: ProfileDraft, meani
         before = len(needless)
         for name, remove, put_back in pieces():
             remove()
-            if _meaning(draft) == meaning:
+            if meaning.items() <= _meaning(draft).items():
                 needless.append(name)
             else:
                 put_back()
@@ -74,20 +77,19 @@ def _arguments(given: Args) -> Iterator[Piece]:
         yield field, partial(given.fields.pop, field), partial(given.fields.__setitem__, field, value)
 
 
-def _meaning(draft: ProfileDraft) -> Meaning | None:
-    """What every known version makes of it; None when one of them refuses it."""
+def _meaning(draft: ProfileDraft) -> Meaning:
+    """What each known version that accepts it makes of it."""
     written = {"schedulerName": "any", "plugins": written_plugins(draft), "pluginConfig": written_args(draft)}
     try:
         profile = config.Profile.model_validate(written, strict=False)
     except ValidationError:
-        return None
-    found = []
-    for target in TARGETS:
-        effective = config.effective(profile, target)
-        if isinstance(effective, config.Problems):
-            return None
-        found.append((dict(effective.points), dict(effective.args)))
-    return tuple(found)
+        return {}
+    expanded = {target.minor: config.effective(profile, target) for target in TARGETS}
+    return {
+        minor: (dict(effective.points), dict(effective.args))
+        for minor, effective in expanded.items()
+        if isinstance(effective, config.EffectiveProfile)
+    }
 
 
 def written_plugins(draft: ProfileDraft) -> dict[str, Any]:

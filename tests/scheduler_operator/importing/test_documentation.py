@@ -1,0 +1,74 @@
+"""docs/import.md says what the import does: its tables are the data, its examples run."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler_operator.importing import Imported, import_all
+from scheduler_operator.importing.api_versions import VERSIONS
+from scheduler_operator.importing.flags import CARRIED, EXPLAINED
+from scheduler_operator.importing.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.importing.removed_plugins import REMOVED, STRATEGIES
+
+PAGE = Path("docs/import.md").read_text()
+EXAMPLES = re.findall(
+    r"```yaml input\n(.*?)```.*?```yaml output\n(.*?)```.*?```text remarks\n(.*?)```", PAGE, re.DOTALL
+)
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """The rows of a table of two columns."""
+    return "\n".join(f"| {left} | {right} |" for left, right in rows)
+
+
+def code(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
+
+
+def priorities() -> Iterable[tuple[str, str]]:
+    for name, plugin in PRIORITIES.items():
+        if name not in PRIORITIES.values():  # names that custom priorities had inside the scheduler alone
+            strategy = f"`NodeResourcesFit`, scoringStrategy {STRATEGIES.get(plugin, '')}"
+            yield code([name]), strategy if plugin in STRATEGIES else code([plugin] if plugin else []) or "nothing"
+
+
+def flags() -> Iterable[tuple[str, str]]:
+    for reason in dict.fromkeys(EXPLAINED.values()):
+        yield code(f"--{name}" for name in EXPLAINED if EXPLAINED[name] == reason), reason
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(
+            [(f"`{each.name}`", f"{each.read_by} | {each.changes or 'nothing'}") for each in VERSIONS.values()],
+            id="versions",
+        ),
+        pytest.param([(f"`{name}`", todo) for name, todo in REMOVED.items()], id="plugins"),
+        pytest.param([(f"`{name}`", code(plugins)) for name, plugins in PREDICATES.items()], id="predicates"),
+        pytest.param(list(priorities()), id="priorities"),
+        pytest.param(list(flags()), id="flags"),
+    ],
+)
+def test_a_table_is_the_data(rows: list[tuple[str, str]]) -> None:
+    assert table(rows) in PAGE, f"write:\n{table(rows)}"
+
+
+def test_every_flag_that_is_carried_over_is_named() -> None:
+    assert code(f"--{name}" for name in sorted(CARRIED)) in PAGE
+
+
+@pytest.mark.parametrize(("given", "objects", "remarks"), EXAMPLES)
+def test_an_example_gives_what_the_page_shows(given: str, objects: str, remarks: str) -> None:
+    found = import_all(list(yaml.safe_load_all(given)))
+    assert isinstance(found, Imported), str(found)
+    assert list(found.objects) == list(yaml.safe_load_all(objects))
+    assert [str(remark) for remark in found.remarks] == remarks.splitlines()
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == PAGE.count("```yaml input")
+    assert EXAMPLES
