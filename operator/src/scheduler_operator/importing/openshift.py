@@ -25,18 +25,7 @@ def read_openshift(source: Part) -> Process:
     source.take("kind")
     spec = source.mapping("spec")
     draft = ProfileDraft(path=spec.path)
-    chosen = spec.text("profile") or _PROFILES[0]
-    match chosen:
-        case "HighNodeUtilization":
-            draft.at("score").disable("NodeResourcesBalancedAllocation", spec.at("profile"))
-            draft.at("score").enabled.append(Entry("NodeResourcesFit", 5, spec.at("profile")))
-            draft.args["NodeResourcesFit"] = Args({"scoringStrategy": {"type": "MostAllocated"}}, spec.at("profile"))
-        case "NoScoring":
-            draft.at("preScore").disable("*", spec.at("profile"))
-            draft.at("score").disable("*", spec.at("profile"))
-    if chosen not in _PROFILES:
-        spec.refuse("profile", f"{chosen!r} is not a profile of OpenShift; they are {', '.join(_PROFILES)}")
-    spec.remark("profile", f"{chosen} is written out in plugins, as OpenShift's operator writes it")
+    _choose_plugins(spec, draft)
     policy = spec.mapping("policy")
     if policy.text("name"):
         policy.remark("name", _POLICY)
@@ -49,6 +38,22 @@ def read_openshift(source: Part) -> Process:
     )
     source.report_unread(lambda _path, key: f"left out: what OpenShift keeps under {key} is not the scheduler's")
     return Process(profiles=[draft], scheduler={"leaderElection": dict(_LEASE_TIMES)})
+
+
+def _choose_plugins(spec: Part, draft: ProfileDraft) -> None:
+    """What OpenShift's operator writes for each of its profiles."""
+    chosen, path = spec.text("profile") or _PROFILES[0], spec.at("profile")
+    match chosen:
+        case "HighNodeUtilization":
+            draft.at("score").disable("NodeResourcesBalancedAllocation", path)
+            draft.at("score").enabled.append(Entry("NodeResourcesFit", 5, path))
+            draft.args["NodeResourcesFit"] = Args({"scoringStrategy": {"type": "MostAllocated"}}, path)
+        case "NoScoring":
+            draft.at("preScore").disable("*", path)
+            draft.at("score").disable("*", path)
+    if chosen not in _PROFILES:
+        spec.refuse("profile", f"{chosen!r} is not a profile of OpenShift; they are {', '.join(_PROFILES)}")
+    spec.remark("profile", f"{chosen} is written out in plugins, as OpenShift's operator writes it")
 
 
 def _customise(source: Part, draft: ProfileDraft) -> None:
