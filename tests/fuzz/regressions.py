@@ -4,6 +4,21 @@ INPUTS: tuple[bytes, ...] = (
     b"",
     b"\0",
     b"apiVersion: v1\nkind: [{}]\n",
+    "a: !!binary é\n".encode(),
+    b"""
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: a}
+spec: {pluginConfig: [{name: NodeName, ref: b}]}
+---
+apiVersion: berth.dev/v1alpha1
+kind: PluginConfig
+metadata: {name: c}
+spec: {plugin: [x], declares: {hooks: [filter]}}
+---
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+""",
     b"""
 apiVersion: berth.dev/v1alpha1
 kind: SchedulerProfile

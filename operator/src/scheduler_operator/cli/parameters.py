@@ -78,9 +78,22 @@ class PluginParameter(click.ParamType[str]):
         return [CompletionItem(name) for name in every_plugin() if name.lower().startswith(incomplete.lower())]
 
 
+class FileParameter(click.ParamType[str]):
+    """The name of a file. Whoever reads it says what is wrong with it."""
+
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
 def files(metavar: str = "FILE...") -> Callable[[Command], Command]:
     """The files to read, completed by the shell."""
-    return click.argument("files", metavar=metavar, nargs=-1, required=True, type=click.Path(allow_dash=True))
+    return click.argument("files", metavar=metavar, nargs=-1, required=True, type=FileParameter())
 
 
 def target_options(command: Command) -> Command:

@@ -40,15 +40,19 @@ def _needs_misshapen(profile: Source, given: Sorted) -> bool:
 
     What is wrong with that one is told there; of the profile nothing can be said.
     """
-    beside = _beside(profile, given.plugin_configs)
+    misshapen = {name_of(source) for source in given.plugin_configs if not _is_shaped(source)}
     together = [each for each in given.profiles if each is profile or _joined(each, given.profiles) is profile]
-    named = {name for each in together for name in references(_authored(each)) if name in beside}
-    return any(isinstance(read(PluginConfigSpec, beside[name].value["spec"]), Problems) for name in named)
+    named = {name for each in together for name in references(_authored(each))}
+    return bool(named & misshapen - _beside(profile, given.plugin_configs).keys())
+
+
+def _is_shaped(plugin_config: Source) -> bool:
+    return not isinstance(read(PluginConfigSpec, plugin_config.value["spec"]), Problems)
 
 
 def declared_plugins(given: Sorted, namespace: str) -> Mapping[str, Declaration]:
     """The plugins that the plugin configurations declare, for documents that name them."""
-    configs = {name_of(source): _authored(source) for source in given.plugin_configs}
+    configs = {name_of(source): _authored(source) for source in given.plugin_configs if _is_shaped(source)}
     plugins = [str(each.spec.get("plugin")) for each in configs.values()]
     return declared(configs, plugins, namespace).plugins
 
@@ -142,8 +146,11 @@ def _astray(source: Source, profiles: Iterable[Source]) -> Iterator[Refusal]:
 
 
 def _beside(profile: Source, plugin_configs: Iterable[Source]) -> dict[str, Source]:
-    """The plugin configurations that a profile can refer to, by name: those of its own file go first."""
-    ordered = sorted(plugin_configs, key=lambda source: source.name == profile.name)
+    """The plugin configurations that a profile can refer to, by name: those of its own file go first.
+
+    What the API server would not take is none of them.
+    """
+    ordered = sorted(filter(_is_shaped, plugin_configs), key=lambda source: source.name == profile.name)
     return {name_of(source): source for source in ordered}
 
 

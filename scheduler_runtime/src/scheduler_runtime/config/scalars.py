@@ -7,7 +7,6 @@ A document is turned into JSON first, so a number that is whole becomes an integ
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from decimal import Decimal
 from typing import Any
@@ -96,5 +95,5 @@ def _in_json(number: float, text: str) -> int | float:
 def _binary(text: str) -> str:
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
-    except binascii.Error:
+    except ValueError:
         raise ScalarError(f"{text[:40]!r} is not base64, which its tag !!binary says") from None

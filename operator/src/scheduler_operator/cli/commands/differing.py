@@ -18,8 +18,8 @@ _ABSENT = "-"
 
 
 @click.command("diff", short_help="Show what changes between two configurations.")
-@click.argument("before", metavar="A", type=click.Path(allow_dash=True))
-@click.argument("after", metavar="[B]", required=False, type=click.Path(allow_dash=True))
+@click.argument("before", metavar="A", type=parameters.FileParameter())
+@click.argument("after", metavar="[B]", required=False, type=parameters.FileParameter())
 @parameters.target_options
 @click.option(
     "--to", type=parameters.KubernetesParameter(), metavar="VERSION", help="Follow this version for B, or for A again."

@@ -17,7 +17,9 @@ _WIDTH = 100
 
 @click.command("plugins", short_help="Show the plugins there are, or one of them.")
 @click.argument("name", required=False, type=parameters.PluginParameter())
-@click.option("--declare", type=click.Path(), metavar="FILE", help="Print the PluginConfig of the plugins in FILE.")
+@click.option(
+    "--declare", type=parameters.FileParameter(), metavar="FILE", help="Print the PluginConfig of the plugins in FILE."
+)
 @parameters.output("table", "yaml", "json")
 def command(name: str | None, declare: str | None, form: str) -> Answer:
     """Show the plugins there are; with NAME, everything about one of them.
