@@ -1,7 +1,7 @@
 """The seam to kopf."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,40 +9,42 @@ import pytest
 
 from scheduler_operator import handlers, kinds
 from scheduler_operator.credentials import Credentials
+from scheduler_operator.exchanges import Exchanges
 from scheduler_operator.handlers import Seam
+from scheduler_operator.interruptions import Interruptions
 from scheduler_operator.reconcile import Key
 from tests.scheduler_operator.builders import kubeconfig
-from tests.scheduler_operator.test_credentials import jwt
 
 OWNED = {"ownerReferences": [{"kind": "SchedulerProfile", "name": "calm"}], "labels": {"berth.dev/profile": "wrong"}}
 LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 
 
 @pytest.fixture
-def credentials(tmp_path: Path) -> Credentials:
-    return Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+def exchanges(tmp_path: Path) -> Exchanges:
+    credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+    return Exchanges(credentials, "tests", Interruptions(), listed=lambda: None)
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])
-def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], credentials: Credentials) -> None:
+def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: Exchanges) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta=metadata, memo=Seam(seen.append, credentials)))
+    asyncio.run(handlers.generated_seen(meta=metadata, memo=Seam(seen.append, exchanges)))
     assert seen == [Key("SchedulerProfile", "calm")]
 
 
 @pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
-def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], credentials: Credentials) -> None:
+def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: Exchanges) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=Seam(seen.append, credentials)))
+    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=Seam(seen.append, exchanges)))
     asyncio.run(
-        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=Seam(seen.append, credentials))
+        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=Seam(seen.append, exchanges))
     )
     assert seen == []
 
 
-def test_a_lease_matters_when_another_holds_it_or_it_is_gone(credentials: Credentials) -> None:
+def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: Exchanges) -> None:
     seen: list[Key] = []
-    seam = Seam(seen.append, credentials)
+    seam = Seam(seen.append, exchanges)
 
     def looks(type_: str | None, holder: str | None) -> int:
         seen.clear()
@@ -59,17 +61,33 @@ def test_only_what_berth_made_is_watched() -> None:
         assert chosen[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth,berth.dev/profile"
 
 
-def test_logging_in_reads_the_token_anew(credentials: Credentials, tmp_path: Path) -> None:
-    end = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-    second = jwt({"exp": end.timestamp()})
-    (tmp_path / "token").write_text(second)
-    info = handlers.connection(credentials)
-    assert (info.server, info.token) == ("http://127.0.0.1:1", second)
-    assert info.expiration == end - handlers.BEFORE_EXPIRY
+async def test_kopf_asks_through_our_sessions_and_none_is_left_open(exchanges: Exchanges) -> None:
+    first, second = handlers.connection(exchanges), handlers.connection(exchanges)
+    assert first.server == "http://127.0.0.1:1"
+    assert first.aiohttp_session is not second.aiohttp_session
+    await exchanges.close()
+    assert first.aiohttp_session.closed
+    assert second.aiohttp_session.closed
 
 
-def test_a_token_that_is_nearly_over_is_used_a_little_longer(credentials: Credentials, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(jwt({"exp": datetime.now(UTC).timestamp()}))
-    info = handlers.connection(credentials)
-    assert info.expiration is not None
-    assert info.expiration > datetime.now(UTC)
+def test_a_request_is_repeated_for_ever_and_soon() -> None:
+    rests = list(itertools.islice(handlers.Rests(), 100))
+    assert rests == sorted(rests)
+    assert rests[0] <= 1
+    assert rests[-1] <= 10
+
+
+PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.GENERATED)}
+
+
+async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: Exchanges) -> None:
+    exchanges.watched.set()
+    exchanges.asked.update(PATHS - {"/apis/berth.dev/v1alpha1/schedulerprofiles"})
+    with pytest.raises(RuntimeError, match=r"did not tell of /apis/berth\.dev/v1alpha1/schedulerprofiles "):
+        await handlers.check_discovery(exchanges, "here", after=0)
+
+
+async def test_when_every_kind_is_watched_nothing_is_wrong(exchanges: Exchanges) -> None:
+    exchanges.watched.set()
+    exchanges.asked.update(PATHS)
+    await handlers.check_discovery(exchanges, "here", after=0)

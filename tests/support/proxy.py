@@ -134,10 +134,15 @@ def proxied_in_a_thread(cluster: Cluster, directory: Path) -> Iterator[Proxy]:
     thread = threading.Thread(target=loop.run_forever, name="proxy")
     thread.start()
     context = proxied(cluster, directory)
+
+    async def end() -> None:
+        await context.__aexit__(None, None, None)
+        await asyncio.sleep(0.25)  # TLS says goodbye
+
     try:
         yield asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(10)
     finally:
-        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(10)
+        asyncio.run_coroutine_threadsafe(end(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()

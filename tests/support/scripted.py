@@ -86,8 +86,8 @@ class Script:
 
 
 @contextlib.asynccontextmanager
-async def serving(script: Script, **credentials: Any) -> AsyncIterator[Client]:
-    """Serve ``script``, and give a client that speaks to it."""
+async def served(script: Script) -> AsyncIterator[str]:
+    """Serve ``script``; where it is served."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", script.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
@@ -95,7 +95,13 @@ async def serving(script: Script, **credentials: Any) -> AsyncIterator[Client]:
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
-        async with Client(Credentials(f"http://{host}:{port}", **credentials), "tests") as client:
-            yield client
+        yield f"http://{host}:{port}"
     finally:
         await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def serving(script: Script, **credentials: Any) -> AsyncIterator[Client]:
+    """Serve ``script``, and give a client that speaks to it."""
+    async with served(script) as url, Client(Credentials(url, **credentials), "tests") as client:
+        yield client

@@ -3,10 +3,11 @@
     starting ──► ready, standing by ──► leading ──► ended
                  (both CRDs are there)   (kopf and the workers run)
 
-Losing the Lease ends the process, and so does kopf when it gives up: whatever starts it again loses nothing.
+Losing the Lease ends the process, and so does kopf should it give up: whatever starts it again loses nothing.
 """
 
 import asyncio
+import contextlib
 import logging
 import resource
 import signal
@@ -21,6 +22,8 @@ from scheduler_operator.credentials import Credentials, CredentialsError
 from scheduler_operator.election import Election
 from scheduler_operator.endpoints import Health, Metrics, serving
 from scheduler_operator.events import Recorder
+from scheduler_operator.exchanges import Exchanges
+from scheduler_operator.interruptions import Interruptions
 from scheduler_operator.reconcile import Key, Operator
 from scheduler_operator.settings import Settings
 from scheduler_operator.work import Work
@@ -29,6 +32,8 @@ from scheduler_runtime import leadership
 logger = logging.getLogger("scheduler_operator")
 
 RETRY_SECONDS = 2.0
+TOGETHER_SECONDS = 0.5
+"""Within which all kinds are listed, when one is because of something that befell all of them."""
 
 T = TypeVar("T")
 
@@ -45,6 +50,7 @@ class Process:
         self.work: Work[Key] = Work()
         self.health = Health()
         self.stop = asyncio.Event()
+        self.listed = asyncio.Event()
         self.waiting_for = ""
         self.election = Election(chosen.lease, chosen.kubeconfig, chosen.user_agent)
         self.health.not_alive = self.election.elector.check
@@ -83,18 +89,23 @@ class Process:
         recorder = Recorder(self.cluster, self.settings.lease.identity)
         version = await self.retried(self.cluster.version)
         operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
-        seam = handlers.Seam(self.work.add, self.credentials)
+        exchanges = Exchanges(self.credentials, self.settings.user_agent, Interruptions(), self.listed.set)
+        seam = handlers.Seam(self.work.add, exchanges)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(operator), name="resync")
             await handlers.watch(seam, self.settings.release.namespace, on_ready=self.listen_to_signals)
-            raise RuntimeError("kopf ended")
 
     async def resync(self, operator: Operator) -> None:
-        """Look at everything once in a while, in case an event was missed."""
+        """Look at everything once in a while, and when a kind was listed: what was deleted before is in no event."""
         while True:
-            await asyncio.sleep(self.settings.resync_seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.settings.resync_seconds):
+                    await self.listed.wait()
+                    await asyncio.sleep(TOGETHER_SECONDS)
+            self.listed.clear()
             await self.retried(operator.resync)
+            self.waiting_for = ""
 
     async def kinds_are_served(self) -> None:
         """Wait until the API server knows both of our kinds."""
@@ -163,8 +174,10 @@ def set_up_logging(verbosity: int) -> None:
     """Log to standard error, one line for each record."""
     level = logging.DEBUG if verbosity >= 4 else logging.INFO
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for noisy in ("kopf", "kubernetes", "urllib3", "asyncio", "aiohttp"):
+    for noisy in ("kopf.objects", "kubernetes", "urllib3", "asyncio", "aiohttp"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING) if verbosity < 6 else level)
+    if verbosity < 6:  # `interruptions` says once what kopf says for each kind and attempt, and at its end in pages
+        logging.getLogger("kopf").setLevel(logging.CRITICAL)
 
 
 async def run(chosen: Settings) -> int:

@@ -5,16 +5,15 @@ annotations and no finalizers, and they keep no state.
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import kopf
 
 from scheduler_operator import kinds
-from scheduler_operator.credentials import Credentials
+from scheduler_operator.exchanges import Exchanges
 from scheduler_operator.labels import GENERATED, PROFILE_LABEL
 from scheduler_operator.reconcile import Key
 
@@ -23,39 +22,29 @@ REGISTRY = kopf.OperatorRegistry()
 # For peering, which is off. Left to itself kopf makes it of the user's name, and the user of a container has none.
 IDENTITY: Any = "berth"
 
-SHORTEST_LOGIN = timedelta(seconds=30)
-BEFORE_EXPIRY = timedelta(minutes=1)
+DISCOVERY_SECONDS = 5.0
+ENDING_SECONDS = 30.0
+"""After which kopf, should it hang when it ends, kills the process. It would hold the Lease and watch nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """What the handlers reach: where to put what they saw, and how kopf logs in."""
+    """What the handlers reach: where to put what they saw, and what kopf asks the API server through."""
 
     look_at: Callable[[Key], None]
-    credentials: Credentials
+    exchanges: Exchanges
     holders: dict[str, str] = field(default_factory=dict)
     """Who held each Lease when it was last seen: a renewal is nothing to look at, another leader is."""
 
 
 @kopf.on.login(registry=REGISTRY)
-async def log_in(memo: Seam, **_: Any) -> kopf.ConnectionInfo:
-    return connection(memo.credentials)
+async def log_in(memo: Seam, **_: Any) -> kopf.AiohttpSession:
+    return connection(memo.exchanges)
 
 
-def connection(credentials: Credentials) -> kopf.ConnectionInfo:
-    """How kopf reaches the API server. It asks when it starts, and when its token is refused or expires."""
-    credentials.refused()
-    configuration, token, expires = credentials.configuration, credentials.token, credentials.expires
-    return kopf.ConnectionInfo(
-        server=configuration.host,
-        ca_path=configuration.ssl_ca_cert,
-        insecure=not configuration.verify_ssl,
-        token=token or None,
-        certificate_path=configuration.cert_file,
-        private_key_path=configuration.key_file,
-        proxy_url=configuration.proxy,
-        expiration=max(expires - BEFORE_EXPIRY, datetime.now(UTC) + SHORTEST_LOGIN) if expires else None,
-    )
+def connection(exchanges: Exchanges) -> kopf.AiohttpSession:
+    """How kopf reaches the API server. It asks when it starts, and when it has closed the last one."""
+    return kopf.AiohttpSession(server=exchanges.server, aiohttp_session=exchanges.session())
 
 
 @kopf.on.event(kinds.PROFILE.group, kinds.PROFILE.version, kinds.PROFILE.plural, registry=REGISTRY)
@@ -100,26 +89,50 @@ def owner(metadata: Mapping[str, Any]) -> str:
 
 
 async def watch(seam: Seam, namespace: str, on_ready: Callable[[], None]) -> None:
-    """Run kopf until it ends. By itself it ends only on what it cannot handle, an odd watch event for example."""
+    """Run kopf until cancelled. Raises what it dies of; `exchanges` keeps from it what is known to be deadly."""
     ready = asyncio.Event()
-    task = asyncio.create_task(_tell(ready, on_ready), name="kopf is ready")
     try:
-        await kopf.operator(
-            registry=REGISTRY,
-            settings=settings(),
-            memo=seam,
-            identity=IDENTITY,
-            standalone=True,
-            namespaces=[namespace],
-            ready_flag=ready,
-        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_tell(ready, on_ready), name="kopf is ready")
+            group.create_task(check_discovery(seam.exchanges, namespace), name="discovery")
+            await kopf.operator(
+                registry=REGISTRY,
+                settings=settings(),
+                memo=seam,
+                identity=IDENTITY,
+                standalone=True,
+                namespaces=[namespace],
+                ready_flag=ready,
+            )
+            raise RuntimeError("kopf ended")
     finally:
-        task.cancel()
+        asyncio.get_running_loop().set_exception_handler(_unheard)
+        await seam.exchanges.close()
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """Say nothing of the tasks that kopf leaves behind, a page for each: what it died of is raised."""
 
 
 async def _tell(ready: asyncio.Event, on_ready: Callable[[], None]) -> None:
     await ready.wait()
     on_ready()
+
+
+async def check_discovery(exchanges: Exchanges, namespace: str, after: float = DISCOVERY_SECONDS) -> None:
+    """Raise if kopf does not watch everything: it asks once which kinds there are, and is content with any answer."""
+    await exchanges.watched.wait()
+    await asyncio.sleep(after)
+    wanted = {kind.collection(namespace) for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.GENERATED)}
+    if unknown := wanted - exchanges.asked:
+        raise RuntimeError(f"the API server did not tell of {', '.join(sorted(unknown))} among what it has")
+
+
+class Rests:
+    """How many seconds to rest between attempts of one request. There is no last attempt: giving up mends nothing."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((0.5, 1.0, 2.0, 4.0), itertools.repeat(8.0))
 
 
 def settings() -> kopf.OperatorSettings:
@@ -129,9 +142,9 @@ def settings() -> kopf.OperatorSettings:
     chosen.scanning.disabled = True
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
+    chosen.networking.error_backoffs = Rests()
     chosen.watching.client_timeout = 600
-    chosen.process.ultimate_exiting_timeout = None
+    chosen.process.ultimate_exiting_timeout = ENDING_SECONDS
     for kind in kinds.GENERATED:
         chosen.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it would tell of every event
     return chosen

@@ -94,15 +94,15 @@ class Installed:
     def token(self) -> str:
         return self.cluster.kubectl("create", "token", "berth-operator", "-n", NAMESPACE).stdout
 
-    def operator(self, name: str, token: str = "") -> "OperatorProcess":
-        """Start an operator called ``name``."""
-        return OperatorProcess(self, name, token or self.token())
+    def operator(self, name: str, token: str = "", through: str = "") -> "OperatorProcess":
+        """Start an operator called ``name``, which finds the API server at ``through`` if that is given."""
+        return OperatorProcess(self, name, token or self.token(), through)
 
 
 class OperatorProcess:
     """One process of the operator, with its log and its endpoints."""
 
-    def __init__(self, installed: Installed, name: str, token: str) -> None:
+    def __init__(self, installed: Installed, name: str, token: str, through: str) -> None:
         self.directory = installed.directory / name
         self.directory.mkdir()
         self.token_file = self.directory / "token"
@@ -110,7 +110,7 @@ class OperatorProcess:
         self.port = free_port()
         environment = {"PATH": os.environ["PATH"], "POD_NAME": name, "POD_NAMESPACE": NAMESPACE, "POD_IP": "127.0.0.1"}
         election = ["--lease-duration", "8", "--renew-deadline", "6", "--retry-period", "1"]
-        argv = ["--kubeconfig", self._kubeconfig(installed.cluster), "--scheduler-image", "berth:test"]
+        argv = ["--kubeconfig", self._kubeconfig(installed.cluster, through), "--scheduler-image", "berth:test"]
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
                 [BIN / "berth-operator", *argv, *election, "--port", str(self.port)],
@@ -119,8 +119,10 @@ class OperatorProcess:
                 stderr=log,
             )
 
-    def _kubeconfig(self, cluster: Cluster) -> str:
+    def _kubeconfig(self, cluster: Cluster, through: str) -> str:
         document = yaml.safe_load(cluster.kubeconfig.read_text())
+        if through:
+            document["clusters"][0]["cluster"] = {"server": through}
         document["users"][0]["user"] = {"tokenFile": str(self.token_file)}
         file = self.directory / "kubeconfig"
         file.write_text(yaml.safe_dump(document))

@@ -4,8 +4,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from devcluster import Cluster, Spec
 from tests.integration.operator.running import (
@@ -18,6 +20,7 @@ from tests.integration.operator.running import (
     profile,
 )
 from tests.support.eventually import eventually
+from tests.support.proxy import Proxy, every, proxied_in_a_thread
 
 pytestmark = pytest.mark.cluster
 
@@ -36,9 +39,9 @@ def start(bare: Installed, request: pytest.FixtureRequest) -> Iterator[Callable[
     """Starts operators that end with the test."""
     started: list[OperatorProcess] = []
 
-    def start(token: str = "") -> OperatorProcess:
+    def start(token: str = "", through: str = "") -> OperatorProcess:
         name = f"{request.node.name.removeprefix('test_')[:40]}-{len(started)}"
-        started.append(bare.operator(name, token))
+        started.append(bare.operator(name, token, through))
         return started[-1]
 
     yield start
@@ -73,6 +76,17 @@ def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) 
     serves(bare, "late-kinds", operator)
 
 
+def test_crds_that_go_away_and_come_back_are_watched_again(bare: Installed, start: Start) -> None:
+    operator = start().until_leading()
+    serves(bare, "before-the-gap", operator)
+    bare.cluster.kubectl("delete", "--wait", "-f", str(ROOT / "crds"))
+    eventually(lambda: "404 Not Found" in operator.log, 20, explain=lambda: operator.log)
+    apply_crds(bare.cluster)
+    serves(bare, "after-the-gap", operator, 30)
+    assert operator.process.poll() is None
+    assert len([line for line in operator.log.splitlines() if "watching" in line]) <= 5, operator.log
+
+
 def test_an_api_server_that_is_away_is_waited_for(bare: Installed, start: Start) -> None:
     token = bare.token()
     bare.cluster.stop("kube-apiserver")
@@ -91,6 +105,8 @@ def test_an_api_server_that_goes_away_and_comes_back_is_served_on(bare: Installe
     bare.cluster.start("kube-apiserver")
     serves(bare, "afterwards", operator, 30)
     assert operator.process.poll() is None
+    said = [line for line in operator.log.splitlines() if "watching" in line]
+    assert 2 <= len(said) <= 5, operator.log
 
 
 def test_a_token_that_is_no_longer_good_is_replaced(bare: Installed, start: Start) -> None:
@@ -104,6 +120,26 @@ def test_a_token_that_is_no_longer_good_is_replaced(bare: Installed, start: Star
     operator.token_file.write_text(bare.token())
 
     serves(bare, "fresh", operator, 30)
+
+
+async def hide_profiles(request: web.Request, proxy: Proxy) -> web.Response:
+    """An API server that has not yet heard of one of our kinds, as one of several may for a moment."""
+    verbs = ["list", "watch"]
+    kinds = [{"name": "pluginconfigs", "kind": "PluginConfig", "namespaced": False, "singularName": "", "verbs": verbs}]
+    return web.json_response({"kind": "APIResourceList", "resources": kinds})
+
+
+def test_an_operator_that_was_not_told_of_a_kind_starts_anew(bare: Installed, start: Start, tmp_path: Path) -> None:
+    with proxied_in_a_thread(bare.cluster, tmp_path) as proxy:
+        proxy.rules.append(every(2, lambda request: request.path == "/apis/berth.dev/v1alpha1", hide_profiles))
+        ignorant = start(through=proxy.url)
+        assert ignorant.process.wait(60) == 1
+        assert "did not tell of /apis/berth.dev/v1alpha1/schedulerprofiles" in ignorant.log
+        assert len(ignorant.log.splitlines()) <= 8, ignorant.log
+
+        proxy.calm()
+
+        serves(bare, "told", start(through=proxy.url).until_leading())
 
 
 @pytest.fixture

@@ -1,0 +1,165 @@
+"""What kopf gets to hear of the API server's answers, and what is said of them."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from scheduler_operator import exchanges, stream
+from scheduler_operator.credentials import Credentials
+from scheduler_operator.exchanges import Exchanges, UnusableError
+from scheduler_operator.interruptions import Interruptions
+from scheduler_operator.stream import EXPIRED_LINE
+from tests.scheduler_operator.builders import kubeconfig
+from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, served
+
+LIST = "/apis/berth.dev/v1alpha1/schedulerprofiles"
+WATCH = f"{LIST}?watch=true"
+EXPIRED_ANSWER = says({"kind": "Status", "code": 410, "reason": "Expired"}, status=410)
+EMPTY = {"kind": "SchedulerProfileList", "items": []}
+
+
+@dataclass
+class Kopf:
+    """It asks for what it is told to, through our session."""
+
+    url: str
+    session: aiohttp.ClientSession
+    lists: list[str]
+
+    async def ask(self, path: str) -> aiohttp.ClientResponse:
+        return await self.session.get(f"{self.url}{path}")
+
+
+@asynccontextmanager
+async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
+    async with served(script) as url:
+        lists: list[str] = []
+        credentials = Credentials(kubeconfig(directory, url))
+        between = Exchanges(credentials, "tests", Interruptions(), listed=lambda: lists.append("listed"))
+        try:
+            yield Kopf(url, between.session(), lists)
+        finally:
+            await between.close()
+
+
+async def html(request: web.Request) -> web.Response:
+    return web.Response(text="<html>", content_type="text/html")
+
+
+DEADLY: dict[str, tuple[Answer, str]] = {
+    "401": (refuses(401, message="Unauthorized"), "401 Unauthorized: Unauthorized"),
+    "404": (refuses(404, message="no such kind"), "404 Not Found: no such kind"),
+    "400": (refuses(400), "400 Bad Request: no"),
+}
+
+
+@pytest.mark.parametrize("path", [LIST, WATCH], ids=["list", "watch"])
+@pytest.mark.parametrize("answer", DEADLY)
+async def test_what_kopf_would_die_of_looks_like_no_answer(
+    answer: str, path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    act, because = DEADLY[answer]
+    async with kopf(Script(otherwise=act), tmp_path) as asking:
+        for _ in range(2):
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await asking.ask(path)
+    assert [line.partition(": ")[2] for line in caplog.messages] == [because]
+    assert asking.lists == []
+
+
+@pytest.mark.parametrize("answer", [html, says(["no", "object"])], ids=["no-json", "no-object"])
+async def test_a_list_that_is_none_looks_like_no_answer(answer: Answer, tmp_path: Path) -> None:
+    async with kopf(Script(otherwise=answer), tmp_path) as asking:
+        with pytest.raises(UnusableError, match="is this an API server"):
+            await asking.ask(LIST)
+    assert asking.lists == []
+
+
+@pytest.mark.parametrize("path", [LIST, WATCH], ids=["list", "watch"])
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_what_kopf_repeats_is_said_and_passed_on(
+    status: int, path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with kopf(Script(otherwise=refuses(status, message="later", **{"Retry-After": "3"})), tmp_path) as asking:
+        answer = await asking.ask(path)
+        assert (answer.status, answer.headers["Retry-After"]) == (status, "3")
+        assert (await answer.json())["message"] == "later"
+    assert caplog.messages[0].endswith(": later")
+
+
+async def test_what_is_forbidden_for_a_moment_is_not_worth_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    forbidden = refuses(403, message="cannot list")
+    async with kopf(Script([forbidden, forbidden, says(EMPTY)], otherwise=forbidden), tmp_path) as asking:
+        for _ in range(5):
+            await asking.ask(LIST)
+        assert caplog.messages == []
+        assert (await asking.ask(LIST)).status == 403
+    assert caplog.messages == [f"watching {LIST} is interrupted: 403 Forbidden: cannot list"]
+
+
+async def test_no_answer_is_said_in_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with kopf(Script(otherwise=resets), tmp_path) as asking:
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await asking.ask(WATCH)
+    assert caplog.messages[0].endswith(": no answer from the API server: Server disconnected")
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanges, "ANSWER_SECONDS", 0.05)
+    async with kopf(Script(otherwise=hangs), tmp_path) as asking:
+        with pytest.raises(TimeoutError):
+            await asking.ask(LIST)
+    assert caplog.messages[0].endswith(": no answer from the API server: none within 0.05 s")
+
+
+async def test_a_refused_token_is_read_anew(tmp_path: Path) -> None:
+    script = Script([refuses(401)], otherwise=says(EMPTY))
+    async with kopf(script, tmp_path) as asking:
+        (tmp_path / "token").write_text("second")
+        with pytest.raises(UnusableError):
+            await asking.ask(LIST)
+        assert (await asking.ask(LIST)).ok
+    assert [each.authorization for each in script.asked] == ["Bearer first", "Bearer second"]
+
+
+async def test_every_list_is_told_and_no_watch_is(tmp_path: Path) -> None:
+    async with kopf(Script(otherwise=says(EMPTY)), tmp_path) as asking:
+        for path in (LIST, WATCH, LIST):
+            assert (await asking.ask(path)).ok
+    assert len(asking.lists) == 2
+
+
+async def test_an_expired_watch_is_listed_again_however_that_is_told(tmp_path: Path) -> None:
+    async with kopf(Script(otherwise=EXPIRED_ANSWER), tmp_path) as asking:
+        answer = await asking.ask(WATCH)
+        assert answer.status == 200
+        assert [line async for line in answer.content.iter_chunked(2**20)] == [EXPIRED_LINE]
+
+
+async def test_a_watch_that_ended_at_once_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "SPACING_SECONDS", 0.1)
+    began = time.monotonic()
+    async with kopf(Script(otherwise=says(EMPTY)), tmp_path) as asking:
+        for _ in range(2):
+            assert (await asking.ask(WATCH)).ok
+    assert time.monotonic() - began >= 0.2
+
+
+async def test_a_list_after_a_watch_tells_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with kopf(Script([EXPIRED_ANSWER], otherwise=says(EMPTY)), tmp_path) as asking:
+        watch = await asking.ask(WATCH)
+        assert await anext(watch.content.iter_chunked(2**20)) == EXPIRED_LINE
+        await asking.ask(LIST)
+    assert caplog.messages == [
+        "watching schedulerprofiles is interrupted: what was seen last has expired (410); listing again"
+    ]
