@@ -13,7 +13,7 @@ from types import MappingProxyType
 from ...catalog import Declaration, Target
 from ..findings import Finding
 from ..models import Document
-from .code import Code
+from .checks import Code
 from .places import in_order
 from .registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
 from .subjects import Engine, Whole, Written

@@ -16,7 +16,7 @@ from ...catalog.args import (
 )
 from ...catalog.names import is_extended_resource, is_scalar_resource
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .names import REMOVED, lives_in
 from .subjects import Meaning, Written
 

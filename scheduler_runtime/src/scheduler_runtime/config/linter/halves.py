@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...catalog.args import VolumeBindingArgs
 from ..findings import Severity
-from .code import Check, Code, Told, check
+from .checks import Check, Code, Told, check
 from .subjects import Meaning
 
 _NO_POD = "every pod ends with an error and none is scheduled"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ... import catalog
 from ...catalog import Version
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import ALL, Written, names
 
 REMOVED: Mapping[str, str] = MappingProxyType(

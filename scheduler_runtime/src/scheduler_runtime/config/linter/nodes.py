@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...catalog.args import NodeAffinityArgs, NodeSelectorRequirement, NodeSelectorTerm
 from ...catalog.checks import parse_int64
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Meaning
 
 REQUIRED = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"

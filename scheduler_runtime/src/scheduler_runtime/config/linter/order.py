@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Meaning, Whole, Written
 
 

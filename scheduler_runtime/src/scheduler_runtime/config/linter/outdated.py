@@ -8,7 +8,7 @@ from typing import Any
 
 from ...catalog.args import PodTopologySpreadArgs
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Meaning, Whole
 
 LABELS: Mapping[str, str] = MappingProxyType(

@@ -13,7 +13,7 @@ from ...catalog.args import (
     ScoringStrategy,
 )
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .strategy import Load, Node, Scorers, Weights, outvoted
 from .subjects import Meaning
 

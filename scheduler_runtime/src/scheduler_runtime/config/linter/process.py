@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...catalog.durations import Duration
 from ..findings import Severity
 from ..models import DEFAULT_SCHEDULER_NAME
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Whole
 
 _JITTER = 1.2

@@ -20,7 +20,7 @@ from . import (
     removal,
     weights,
 )
-from .code import Check, Code
+from .checks import Check, Code
 from .subjects import Meaning, Whole, Written
 
 OF_DOCUMENT: tuple[Check[Whole], ...] = (

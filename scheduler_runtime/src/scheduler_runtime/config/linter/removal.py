@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ...catalog.args import PodTopologySpreadArgs
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Meaning
 
 LOST: Mapping[str, str] = MappingProxyType(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from ..findings import Severity
-from .code import Code, Told, check
+from .checks import Code, Told, check
 from .subjects import Meaning, Whole, Written
 
 WEIGHED = ("score", "placementScore")
