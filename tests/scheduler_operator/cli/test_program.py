@@ -1,8 +1,10 @@
 """The command itself: how it starts, helps and ends."""
 
 import os
+import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -162,6 +164,26 @@ def test_linting_loads_nothing_that_it_does_not_need(stdin: str, more: set[str])
     loaded = modules_after("lint", "-", stdin=stdin)
     assert "click" in loaded
     assert loaded.isdisjoint({"kubernetes", "kopf", "aiohttp", "numpy", "rich", "msgspec", "asyncio", "ssl"} | more)
+
+
+def cpu_seconds(*arguments: str, stdin: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process(*arguments, input=stdin.encode())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("stdin", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
+def test_linting_a_file_takes_less_than_half_a_second(stdin: str) -> None:
+    assert min(cpu_seconds("lint", "-", stdin=stdin) for _ in range(2)) < 0.5
+
+
+def test_many_profiles_take_no_longer_each_than_few(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / f"{number}.yaml").write_text(PROFILE.replace("packed", f"p{number}").replace("most", f"m{number}"))
+    started = time.process_time()
+    assert berth("lint", str(tmp_path)).status == 0
+    assert time.process_time() - started < 3
 
 
 def test_the_python_that_runs_it_may_be_isolated(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""The linter, for a reader who wants to see what it says before anything is refused for it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from scheduler_operator.render.judging import Lint
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config import Document, Finding, Severity
+
+
+class Judge:
+    """What rendering asks about one process.
+
+    Rendering refuses a profile for findings of severity error, as the operator does. Here they are findings like
+    the others, so they go through it as warnings and get their severity back behind it.
+    """
+
+    def __init__(self) -> None:
+        self.others: Mapping[str, Declaration] = {}
+        """The plugins that were declared for what was judged last."""
+        self._severities: dict[tuple[str, str], Severity] = {}
+
+    @property
+    def lint(self) -> Lint:
+        """What rendering is to ask."""
+        return self._lint
+
+    def _lint(
+        self, document: Document, target: Target, others: Mapping[str, Declaration], engine: config.Engine
+    ) -> Iterator[Finding]:
+        self.others = others
+        for finding in config.lint(document, target, others, engine):
+            self._severities[finding.code, finding.message] = finding.severity
+            yield replace(finding, severity=Severity.WARNING)
+
+    def judged(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings as the linter meant them."""
+        for finding in findings:
+            severity = self._severities.get((finding.code, finding.message), finding.severity)
+            yield replace(finding, severity=severity)
