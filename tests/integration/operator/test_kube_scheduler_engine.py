@@ -135,7 +135,8 @@ def test_another_engine_takes_its_place_and_its_rights(world: World) -> None:
     world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)
     assert bindings(world) == {"", "kube-scheduler", "volume-scheduler", "extension-apiserver-authentication-reader"}
 
-    world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test"}))
+    flags = {"events": "Failures", "featureGates": {"SchedulerAsyncAPICalls": True}}
+    world.apply(world.profile("turning", engine="Python", scheduler={"replicas": 1, "image": "berth:test", **flags}))
 
     world.eventually(lambda: bindings(world) == {""}, 20)
     world.eventually(lambda: world.condition("turning", "Ready").get("status") == "True", 90)

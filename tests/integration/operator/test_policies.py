@@ -80,6 +80,26 @@ def test_the_operator_writes_only_roles_that_it_made(installed: Installed, attem
     eventually(lambda: words in refusal(), 10, explain=refusal)  # a new policy takes a moment
 
 
+@pytest.mark.parametrize(
+    ("role", "namespace", "answer"),
+    [
+        ("clusterroles/system:kube-scheduler", "", "yes"),
+        ("clusterroles/system:volume-scheduler", "", "yes"),
+        ("clusterroles/system:node", "", "no"),
+        ("clusterroles/cluster-admin", "", "no"),
+        ("roles/extension-apiserver-authentication-reader", "kube-system", "yes"),
+        ("roles/system:controller:token-cleaner", "kube-system", "no"),
+        ("roles/extension-apiserver-authentication-reader", "default", "no"),
+    ],
+)
+def test_the_operator_binds_the_roles_of_a_scheduler_and_no_others(
+    installed: Installed, role: str, namespace: str, answer: str
+) -> None:
+    where = ["-n", namespace] if namespace else []
+    asked = installed.cluster.kubectl("auth", "can-i", "bind", role, *where, OPERATOR, check=False)
+    assert asked.stdout.strip().splitlines()[-1] == answer
+
+
 @pytest.mark.parametrize("name", ["berth-operator-roles", "berth-scheduler-pod-status"])
 def test_the_api_servers_type_checker_has_nothing_to_say(installed: Installed, name: str) -> None:
     path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{name}"

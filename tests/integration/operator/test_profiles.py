@@ -322,6 +322,50 @@ def test_a_right_that_the_operator_cannot_pass_on_is_named(installed: Installed)
     installed.delete("schedulerprofile", "powerless")
 
 
+DECLARING: dict[str, Any] = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "PluginConfig",
+    "metadata": {"name": "declaring"},
+    "spec": {
+        "plugin": "PriceCap",
+        "declares": {
+            "hooks": ["filter"],
+            "rules": [{"apiGroups": ["example.com"], "resources": ["prices"], "verbs": ["get", "list", "watch"]}],
+        },
+    },
+}
+ENABLED = {"filter": {"enabled": [{"name": "PriceCap"}]}}
+
+
+def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_allows_it(installed: Installed) -> None:
+    installed.apply(DECLARING, profile("declared", engine="KubeScheduler", plugins=ENABLED))
+
+    stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 10)
+
+    assert 'APIGroups:["example.com"], Resources:["prices"], Verbs:["get", "list", "watch"]' in stalled["message"]
+    assert users(installed, "declaring") == ["declared"]
+    allowance = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "prices", "labels": {"berth.dev/aggregate-to-operator": "true"}},
+        "rules": DECLARING["spec"]["declares"]["rules"],
+    }
+    installed.apply(allowance)
+    eventually(lambda: installed.is_ready("declared"), 60)
+    assert installed.generated("declared")["ClusterRole"]["rules"] == allowance["rules"]
+    installed.delete("schedulerprofile", "declared")
+    installed.cluster.kubectl("delete", "clusterrole", "prices")
+
+
+def test_a_declared_plugin_that_the_engine_cannot_load_stalls_the_profile(installed: Installed) -> None:
+    without = {**DECLARING["spec"], "declares": {"hooks": ["filter"]}}
+    installed.apply({**DECLARING, "spec": without}, profile("loading", plugins=ENABLED))
+    stalled = eventually(lambda: installed.is_stalled_for("loading", "NotLoaded"), 10)
+    assert "the Python engine cannot load PriceCap yet" in stalled["message"]
+    installed.delete("schedulerprofile", "loading")
+    installed.delete("pluginconfig", "declaring")
+
+
 def test_deleting_a_profile_leaves_nothing(installed: Installed) -> None:
     installed.apply(profile("passing"))
     eventually(lambda: installed.is_ready("passing"), 30)
