@@ -4,6 +4,13 @@ INPUTS: tuple[bytes, ...] = (
     b"",
     b"\0",
     b"apiVersion: v1\nkind: [{}]\n",
+    b"""
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: a, annotations: {berth.dev/allow-findings: cluster}}
+spec: {nodes: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: NotIn, values: [b]}]}}
+# berth: allow Everything
+""",
     "a: !!binary é\n".encode(),
     b"""
 apiVersion: berth.dev/v1alpha1

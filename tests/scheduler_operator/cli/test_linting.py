@@ -85,6 +85,21 @@ def test_an_error_among_findings_is_no_refusal(given: str) -> None:
     assert ": error: " in rendered.stderr
 
 
+@pytest.mark.parametrize(
+    ("allowance", "meant"),
+    [
+        pytest.param("# berth: allow WeightRest\n", "# berth: allow WeightReset", id="misspelt"),
+        pytest.param("# berth: allow Everything\n", "remove Everything", id="unknown"),
+    ],
+)
+@pytest.mark.parametrize("given", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
+def test_an_allowance_of_what_no_finding_is_called_is_told(given: str, allowance: str, meant: str) -> None:
+    found = json.loads(berth("lint", "-o", "json", "-", stdin=allowance + given).stdout)
+    (idle,) = (each for each in found if each["code"] == "UnknownCode")
+    assert idle["suggestion"] == meant
+    assert berth("lint", "-o", "sarif", "-", stdin=allowance + given).status == 1
+
+
 def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(DOCUMENT.replace("score:", "scores:"))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from scheduler_operator.findings import CODES
 from scheduler_operator.render.judging import Lint
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
@@ -19,7 +20,6 @@ class Judge:
     def __init__(self) -> None:
         self.others: Mapping[str, Declaration] = {}
         """The plugins that were declared for what was judged last."""
-        self._severities: dict[tuple[str, str], Severity] = {}
 
     @property
     def lint(self) -> Lint:
@@ -31,11 +31,8 @@ class Judge:
     ) -> Iterator[Finding]:
         self.others = others
         for finding in config.lint(document, target, others, engine):
-            self._severities[finding.code, finding.message] = finding.severity
             yield replace(finding, severity=Severity.WARNING)
 
     def judged(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings as the linter meant them."""
-        for finding in findings:
-            severity = self._severities.get((finding.code, finding.message), finding.severity)
-            yield replace(finding, severity=severity)
+        """The findings with the severities of their codes."""
+        return (replace(finding, severity=CODES[finding.code].severity) for finding in findings)

@@ -1,7 +1,7 @@
 """What was read, as scheduler processes: profiles rendered, documents as they stand."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
@@ -140,6 +140,7 @@ def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> 
     if isinstance(profiles, Problems):
         return profiles
     findings, _ = config.allowed(config.lint(document, target, others), source.allowed)
+    findings = (*idle_allowances(source), *findings)
     return Process(
         target=target,
         document=document,
@@ -148,3 +149,15 @@ def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> 
         findings=tuple((source, finding) for finding in findings),
         others=others,
     )
+
+
+def idle_allowances(source: Source) -> Iterator[Finding]:
+    """A finding for each code that a comment allows and no finding has."""
+    if source.allowed <= config.CODES.keys():
+        return
+    from scheduler_operator.findings import unknown_codes
+
+    for finding in unknown_codes(",".join(sorted(source.allowed))):
+        meant = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""
+        suggestion = f"# berth: allow {meant}" if meant else finding.suggestion
+        yield replace(finding, path="", suggestion=suggestion)

@@ -7,7 +7,7 @@ from scheduler_operator import kubernetes_versions
 from scheduler_operator.cli.answers import Refusal
 from scheduler_operator.cli.judging import Judge
 from scheduler_operator.cli.neighbours import Neighbours, authored, plugin_configs
-from scheduler_operator.cli.processes import Part, Process
+from scheduler_operator.cli.processes import Part, Process, idle_allowances
 from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.render import Problems, Rendered, astray, check, joins, render
@@ -65,7 +65,7 @@ def _rendered(outcome: Rendered, sources: Mapping[str, Source], judge: Judge) ->
         findings=tuple(
             (sources[name], finding)
             for name, member in outcome.members.items()
-            for finding in judge.judged(member.findings)
+            for finding in (*idle_allowances(sources[name]), *judge.judged(member.findings))
             if finding.code not in sources[name].allowed
         ),
         others=judge.others,
