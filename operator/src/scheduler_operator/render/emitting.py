@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scheduler_operator.render.origins import Fields, Items, Origin, Tree, labels
+from scheduler_operator.render.origins import Fields, Items, Origin, Tree, only_label
 
 _PLAIN = re.compile(r"[A-Za-z/][-A-Za-z0-9_./]*(?:[A-Za-z0-9]|(?<=/))|[A-Za-z/]|[0-9]+(?:ns|us|ms|s|m|h)")
 _WORDS = frozenset({"y", "yes", "n", "no", "true", "false", "on", "off", "null"})
@@ -70,10 +70,9 @@ _SAID = Origin("", "", "")
 
 def _comment(tree: Tree) -> tuple[str, Tree]:
     """What to say here, and what is left to say below."""
-    said = labels(tree)
-    if len(said) != 1:
+    label = tree.label if isinstance(tree, Origin) else only_label(tree)
+    if label is None:
         return "", tree
-    (label,) = said
     return (f"  # {label}" if label else ""), _SAID
 
 

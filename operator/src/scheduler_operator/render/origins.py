@@ -5,7 +5,7 @@ the rendered text and the paths of problems are both read from it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,14 +79,19 @@ def grafted(value: Any, tree: Tree | None, origin: Origin) -> Tree:
     return grown(value, origin)
 
 
-def labels(tree: Tree) -> frozenset[str]:
-    """What comments on ``tree`` would say; an empty mapping or list has nothing to comment on."""
-    match tree:
-        case Origin():
-            return frozenset((tree.label,))
-        case Fields():
-            return frozenset().union(*(labels(inner) for inner in tree.values()))
-    return frozenset().union(*(labels(inner) for inner in tree))
+def only_label(tree: Tree) -> str | None:
+    """What a comment on all of ``tree`` would say; None where it came from several places, or is empty."""
+    labels = _labels(tree)
+    first = next(labels, None)
+    return first if all(each == first for each in labels) else None
+
+
+def _labels(tree: Tree) -> Iterator[str]:
+    if isinstance(tree, Origin):
+        yield tree.label
+        return
+    for inner in tree.values() if isinstance(tree, Fields) else tree:
+        yield from _labels(inner)
 
 
 @dataclass(frozen=True, slots=True)
