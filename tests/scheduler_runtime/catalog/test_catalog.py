@@ -44,6 +44,11 @@ def test_the_nearest_names(name: str, expected: list[str]) -> None:
     assert catalog.nearest(name)[: len(expected) or None] == expected
 
 
+def test_a_removed_plugin_is_in_no_known_version() -> None:
+    assert [name for name in catalog.REMOVED if catalog.is_upstreams(name)] == []
+    assert set(catalog.REMOVED) > catalog.REFUSED_ANYWHERE
+
+
 @pytest.mark.parametrize(
     ("version", "minor"),
     [("1.20", "1.35"), ("v1.35.9", "1.35"), ("v1.36.4", "1.36"), ("1.37.0-rc.1", "1.37"), ("v1.99.0", "1.37")],

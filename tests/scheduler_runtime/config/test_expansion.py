@@ -244,7 +244,9 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
         ),
         pytest.param(
             {"filter": {"enabled": named("EBSLimits")}},
-            ["plugins.filter.enabled[0].name: EBSLimits was removed from Kubernetes; NodeVolumeLimits does its work"],
+            [
+                "plugins.filter.enabled[0].name: EBSLimits was removed from Kubernetes; NodeVolumeLimits counts every driver's volumes"
+            ],
             id="removed",
         ),
         pytest.param(

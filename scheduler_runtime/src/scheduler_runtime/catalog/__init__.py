@@ -13,6 +13,7 @@ from .args import IN_TREE_ARGS, with_gated_defaults
 from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from .in_tree import DECLARATIONS
 from .kubernetes_version import Version
+from .removed import REFUSED_ANYWHERE, REMOVED
 from .target import KNOWN, Target, gate_problems
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
@@ -23,6 +24,8 @@ __all__ = [
     "KNOWN",
     "NEWEST",
     "OLDEST",
+    "REFUSED_ANYWHERE",
+    "REMOVED",
     "Action",
     "ClusterEvent",
     "Declaration",

@@ -15,8 +15,6 @@ from .problems import Problem, Problems
 
 __all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]
 
-GONE = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-
 
 @dataclass(frozen=True, slots=True)
 class EffectiveProfile:
@@ -158,7 +156,7 @@ class Expansion:
         needed = self.needed
         reader = Arguments(self.target, self.others)
         for index, entry in enumerate(self.profile.plugin_config):
-            if entry.name in GONE:
+            if entry.name in catalog.REFUSED_ANYWHERE:
                 self.refuse(f"pluginConfig[{index}].name", unknown(entry.name, self.target))
             else:
                 reader.read(entry.name, entry.args, f"pluginConfig[{index}].args", entry.name in needed)
@@ -185,8 +183,8 @@ class Expansion:
 
 def unknown(name: str, target: Target | None = None) -> str:
     """The sentence about a plugin that does not exist, with the names that were perhaps meant."""
-    if name in GONE:
-        return f"{name} was removed from Kubernetes; NodeVolumeLimits does its work"
+    if name in catalog.REMOVED:
+        return f"{name} was removed from Kubernetes; {catalog.REMOVED[name]}"
     if target is not None and (said := _since(name)):
         return f"{target} has no plugin {name}{said}"
     if not name:
