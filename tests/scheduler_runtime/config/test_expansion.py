@@ -245,7 +245,8 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
         pytest.param(
             {"filter": {"enabled": named("EBSLimits")}},
             [
-                "plugins.filter.enabled[0].name: EBSLimits was removed from Kubernetes; NodeVolumeLimits counts every driver's volumes"
+                "plugins.filter.enabled[0].name: "
+                "EBSLimits was removed from Kubernetes; NodeVolumeLimits counts every driver's volumes"
             ],
             id="removed",
         ),

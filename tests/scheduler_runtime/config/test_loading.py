@@ -165,7 +165,8 @@ STRATEGY = "profiles[0].pluginConfig[0].args.scoringStrategy"
         ),
         (
             "profiles: [{pluginConfig: [{name: EBSLimits}]}]",
-            "profiles[0].pluginConfig[0].name: EBSLimits was removed from Kubernetes; NodeVolumeLimits counts every driver's volumes",
+            "profiles[0].pluginConfig[0].name: "
+            "EBSLimits was removed from Kubernetes; NodeVolumeLimits counts every driver's volumes",
         ),
         (
             "profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: NodeResourcesFitArgs}}]}]",
