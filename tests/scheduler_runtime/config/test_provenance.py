@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from scheduler_runtime import catalog
+from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Problems, Profile, effective
+from scheduler_runtime.config import EffectiveProfile, Problems, Profile, effective
 from scheduler_runtime.config.provenance import Origin, origins
+from tests.support.documents import documents
 
 V1_36, V1_37 = Target.parse("1.36"), Target.parse("1.37")
-DEFAULTS = dict(catalog.defaults(V1_36.version).multi_point)
-PLUGINS = sorted(catalog.defaults(V1_36.version).extends)
-POINTS = ("multiPoint", "filter", "score", "preFilter", "postFilter", "reserve")
 
 
 def profile(**plugins: Any) -> Profile:
@@ -86,30 +83,18 @@ def test_a_default_that_a_gate_adds_names_the_gate() -> None:
     assert sentences(profile(), "permit", gated) == {"GangScheduling": "default of 1.37 with GenericWorkload"}
 
 
-entries = st.lists(st.sampled_from(PLUGINS), unique=True, max_size=3)
+@settings(max_examples=100, deadline=None)
+@given(document=documents(V1_36))
+def test_what_is_said_agrees_with_what_runs(document: dict[str, Any]) -> None:
+    read = config.document(document)
+    assert not isinstance(read, Problems)
+    for written in read.profiles:
+        found = effective(written, V1_36)
+        if not isinstance(found, Problems):
+            agree(written, found)
 
 
-@st.composite
-def profiles(draw: st.DrawFn) -> Profile:
-    plugins = {
-        point: {
-            "enabled": [
-                {"name": name, **({"weight": draw(st.integers(0, 9))} if draw(st.booleans()) else {})}
-                for name in draw(entries)
-            ],
-            "disabled": [{"name": name} for name in draw(st.just(["*"]) | entries)],
-        }
-        for point in draw(st.lists(st.sampled_from(POINTS), unique=True, max_size=3))
-    }
-    return profile(**plugins)
-
-
-@settings(max_examples=300, deadline=None)
-@given(written=profiles())
-def test_what_is_said_agrees_with_what_runs(written: Profile) -> None:
-    found = effective(written, V1_36)
-    if isinstance(found, Problems):
-        return
+def agree(written: Profile, found: EffectiveProfile) -> None:
     defaults = effective(Profile(), V1_36)
     assert not isinstance(defaults, Problems)
     for point, said in origins(written, found, V1_36).items():

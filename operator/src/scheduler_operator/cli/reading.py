@@ -67,8 +67,11 @@ def _files_in(directory: Path) -> Iterator[str]:
 
 def _speaks_of_schedulers(path: Path) -> bool:
     """Whether a file of a directory is worth reading: charts and other manifests live beside ours."""
+    if not path.is_file():
+        return False
     try:
-        content = path.read_bytes() if path.is_file() else b""
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError:
         return True  # it may be one, and reading it will say why it cannot be read
     return any(group in content for group in _GROUPS)
@@ -76,7 +79,12 @@ def _speaks_of_schedulers(path: Path) -> bool:
 
 def _documents(name: str, console: Console) -> tuple[Source, ...]:
     shown = "<stdin>" if name == STDIN else name
-    match config.read(_content(name, console), shown):
+    content = _content(name, console)
+    if len(content) > MAX_BYTES:
+        raise RefusedError(
+            Refusal(shown, f"is longer than {MAX_BYTES:,} bytes; a document has no more, as a ConfigMap")
+        )
+    match config.read(content, shown):
         case Problems() as problems:
             raise RefusedError(*(_unread(shown, problem) for problem in problems))
         case found:
