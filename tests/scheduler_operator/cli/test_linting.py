@@ -144,7 +144,10 @@ def test_a_directory_is_searched_for_what_speaks_of_schedulers(tmp_path: Path) -
     (tmp_path / "deep" / ".hidden").mkdir(parents=True)
     (tmp_path / "deep" / "scheduler.yml").write_text(FORGETFUL + "---\nkind: Namespace\napiVersion: v1\n")
     (tmp_path / "deep" / ".hidden" / "scheduler.yaml").write_text("kubescheduler.config.k8s.io: [")
-    (tmp_path / "chart.yaml").write_text("{{ a template }}")
+    (tmp_path / "other.yaml").write_text("{{ something else }}")
+    (tmp_path / "chart" / "templates").mkdir(parents=True)
+    (tmp_path / "chart" / "Chart.yaml").write_text("name: berth")
+    (tmp_path / "chart" / "templates" / "profile.yaml").write_text("{{ berth.dev }}: [")
     ran = berth("lint", str(tmp_path))
     assert ran.stderr == ""
     assert [line.partition(":")[0] for line in ran.stdout.splitlines()[::2]] == [str(tmp_path / "deep/scheduler.yml")]

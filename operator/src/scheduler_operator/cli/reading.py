@@ -60,9 +60,14 @@ def _is_directory(name: str) -> bool:
 
 def _files_in(directory: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(directory):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        folders[:] = sorted(each for each in folders if not each.startswith(".") and not _is_template(each, names))
         paths = (Path(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
         yield from (str(path) for path in paths if _speaks_of_schedulers(path))
+
+
+def _is_template(folder: str, beside: Sequence[str]) -> bool:
+    """Whether ``folder`` holds the templates of a chart, which are no YAML yet."""
+    return folder == "templates" and "Chart.yaml" in beside
 
 
 def _speaks_of_schedulers(path: Path) -> bool:

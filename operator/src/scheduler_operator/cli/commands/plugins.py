@@ -80,10 +80,12 @@ def _versions(minors: list[str]) -> str:
 def _weight(facts: "PluginFacts") -> str:
     """Whether it runs by default in the newest version, and how much it counts there."""
     minors = list(facts.points)
-    if not minors or minors[-1] not in facts.default_weights:
-        return "off"
-    weight = facts.default_weights[minors[-1]]
-    return f"weight {weight}" if weight else "on"
+    return _shown_weight(facts.default_weights.get(minors[-1]) if minors else None)
+
+
+def _shown_weight(weight: int | None) -> str:
+    """A default weight: None for a plugin that is off, 0 for one that has none."""
+    return "off" if weight is None else f"weight {weight}" if weight else "on"
 
 
 def _page(facts: "PluginFacts") -> str:
@@ -104,9 +106,7 @@ def _sections(facts: "PluginFacts") -> Iterator[str]:
 
 def _by_version(facts: "PluginFacts") -> Iterator[tuple[str, ...]]:
     for minor, points in facts.points.items():
-        weight = facts.default_weights.get(minor)
-        shown = "off" if weight is None else f"weight {weight}" if weight else "on"
-        yield minor, shown, ", ".join(points)
+        yield minor, _shown_weight(facts.default_weights.get(minor)), ", ".join(points)
 
 
 def _argument(argument: "Argument") -> str:
