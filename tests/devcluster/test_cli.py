@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from devcluster import Spec, lifecycle
 from devcluster.cli import main
 from tests.devcluster.fake_go import FakeGo
 
@@ -23,6 +24,7 @@ def devcluster(*arguments: str) -> Result:
         (["up", "--name", "A"], "'A' cannot be the name of a cluster: use up to 40 lower-case letters"),
         (["up", "--fake-nodes", "-1"], "-1 fake nodes are not possible: give 0 or more"),
         (["up", "--kind", "--fake-nodes", "2"], "fake nodes are not for kind clusters"),
+        (["up", "--kind", "--image", "a=/bin/b"], "commands stand for images on a process node"),
         (["down", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
         (["env", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
         (["build", "kubeblet"], "there is no binary 'kubeblet': choose from kube-apiserver, "),
@@ -40,6 +42,20 @@ def test_a_wrong_option_is_shown_with_the_usage(home: Path) -> None:
     result = devcluster("up", "--node", "docker")
     assert result.exit_code == 2
     assert "'docker' is not one of 'process', 'none'" in result.output
+
+
+@pytest.mark.parametrize("written", ["berth:dev", "=/bin/true", "berth:dev="])
+def test_an_image_without_a_command_is_refused(home: Path, written: str) -> None:
+    result = devcluster("up", "--image", written)
+    assert result.exit_code == 2
+    assert f"'{written}' maps nothing; write it like" in result.output
+
+
+def test_an_image_s_command_is_a_path_from_where_it_was_typed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Spec] = []
+    monkeypatch.setattr(lifecycle, "up", lambda spec, **_: asked.append(spec))
+    devcluster("up", "--image", "berth:dev=bin/python -m x", "--image", "pause=sleep")
+    assert asked[0].images == {"berth:dev": [str(Path("bin/python").absolute()), "-m", "x"], "pause": ["sleep"]}
 
 
 def test_build_prints_where_the_binaries_are(go: FakeGo, home: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,20 @@ def test_make_demo_binds_pods_with_the_profiles_own_scheduler(tmp_path: Path) ->
     assert (tree / ".venv/bin/devcluster").exists()
     # pip asks a rustc on PATH for its version, and some of these keep a note of having been asked.
     assert not [path for path in home.rglob("*") if path.is_file() and ".rustup" not in path.parts]
+
+
+@pytest.mark.cluster
+def test_what_readme_says_of_a_cluster_that_stays_is_enough_to_use_berth_by_hand(tmp_path: Path) -> None:
+    blocks = (ROOT / "README.md").read_text().split("```sh\n")
+    by_hand = next(block for block in blocks if "devcluster up --image" in block).partition("```")[0]
+    bound = "kubectl wait --for=condition=Available deployment/packed --timeout=60s"
+    bin_directory = Path(sys.executable).parent
+    if bin_directory != ROOT / ".venv/bin":
+        by_hand = by_hand.replace(".venv/bin", str(bin_directory))
+    script = f"set -e\ntrap '{bin_directory}/devcluster down' EXIT\n{by_hand}\n{bound}\nkubectl get sp bin-packing"
+    environment = {**os.environ, "DEVCLUSTER_STATE": str(tmp_path / "state")}
+
+    ran = subprocess.run(["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Cluster default is gone." in ran.stdout

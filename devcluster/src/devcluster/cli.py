@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from importlib.metadata import version
@@ -32,6 +33,18 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
+def mapped(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
+    """Commands by image. A command that is a path is meant from here, wherever the node runs."""
+    images = {}
+    for each in given:
+        image, equals, command = each.partition("=")
+        words = shlex.split(command)
+        if not (image and equals and words):
+            raise click.BadParameter(f"{each!r} maps nothing; write it like berth:dev=.venv/bin/python")
+        images[image] = [os.path.abspath(words[0]) if "/" in words[0] else words[0], *words[1:]]
+    return images
+
+
 @click.group(cls=Commands)
 @click.version_option(version("berth-devcluster"), prog_name="devcluster", message="%(prog)s %(version)s")
 def main() -> None:
@@ -42,9 +55,20 @@ def main() -> None:
 @kubernetes_option
 @click.option("--fake-nodes", metavar="N", default=0, help="Nodes played by kwok.")
 @click.option(
-    "--node", type=click.Choice(["process", "none"]), default="process", show_default=True,
+    "--node",
+    type=click.Choice(["process", "none"]),
+    default="process",
+    show_default=True,
     help="A node that runs pods as processes of this machine.",
-)  # fmt: skip
+)
+@click.option(
+    "--image",
+    "images",
+    metavar="IMAGE=COMMAND",
+    multiple=True,
+    callback=mapped,
+    help="What the process node runs for an image, such as berth:dev=.venv/bin/python. May be repeated.",
+)
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
 @click.option("--kind", is_flag=True, help="A kind cluster, whose nodes run containers.")
 @click.option("--nodes", metavar="N", default=1, show_default=True, help="Nodes of a kind cluster.")

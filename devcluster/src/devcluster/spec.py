@@ -46,6 +46,10 @@ class Spec:
             raise DevclusterError(f"a cluster of {self.nodes} nodes is not possible: give 1 or more")
         if self.kind and self.fake_nodes:
             raise DevclusterError("fake nodes are not for kind clusters: leave out one of the two")
+        if self.kind and self.images:
+            raise DevclusterError(
+                "commands stand for images on a process node, which a kind cluster has not: leave out one of the two"
+            )
 
     @property
     def binaries(self) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def test_an_unknown_image_is_refused_as_by_a_kubelet_that_may_not_pull() -> None
         (
             "ErrImageNeverPull",
             "spec.containers[0].image: nginx stands for no local command on the process node; "
-            "mapped are: bare, berth:dev, demo/*, devcluster/pause",
+            "mapped are: bare, berth:dev, demo/*, devcluster/pause; 'devcluster up --image' maps more",
         )
     ]
 
