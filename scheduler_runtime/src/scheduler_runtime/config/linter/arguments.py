@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import catalog
+from ...catalog import REMOVED
 from ...catalog.args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
@@ -17,7 +18,7 @@ from ...catalog.args import (
 from ...catalog.names import is_extended_resource, is_scalar_resource
 from ..findings import Severity
 from .checks import Code, Told, check
-from .names import REMOVED, lives_in
+from .names import lives_in
 from .subjects import Meaning, Written
 
 _BALANCE = "NodeResourcesBalancedAllocation"

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from ... import catalog
-from ...catalog import Version
+from ...catalog import REMOVED, Version
 from ..findings import Severity
 from .checks import Code, Told, check
 from .subjects import ALL, Written, names
-
-REMOVED: Mapping[str, str] = MappingProxyType(
-    {
-        "AzureDiskLimits": "NodeVolumeLimits counts volumes of every driver",
-        "CinderLimits": "NodeVolumeLimits counts volumes of every driver",
-        "EBSLimits": "NodeVolumeLimits counts volumes of every driver",
-        "GCEPDLimits": "NodeVolumeLimits counts volumes of every driver",
-        "NodeLabel": "NodeAffinity's addedAffinity asks for labels",
-        "NodePreferAvoidPods": "taints keep pods away",
-        "NodeResourcesLeastAllocated": "NodeResourcesFit has the scoring strategy LeastAllocated",
-        "NodeResourcesMostAllocated": "NodeResourcesFit has the scoring strategy MostAllocated",
-        "RequestedToCapacityRatio": "NodeResourcesFit has the scoring strategy RequestedToCapacityRatio",
-        "SelectorSpread": "PodTopologySpread spreads by default",
-        "ServiceAffinity": "pod affinity keeps pods together",
-    }
-)
-"""Plugins that kube-scheduler once had, and what does their work."""
 
 
 def lives_in(plugin: str, version: Version) -> str:

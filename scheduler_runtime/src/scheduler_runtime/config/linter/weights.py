@@ -6,25 +6,9 @@ from collections.abc import Iterator
 
 from ...catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from ..findings import Severity
+from ..merging import WEIGHED
 from .checks import Code, Told, check
 from .subjects import Meaning, Whole, Written
-
-WEIGHED = ("score", "placementScore")
-_UNWEIGHED = (
-    "preEnqueue",
-    "queueSort",
-    "preFilter",
-    "filter",
-    "postFilter",
-    "preScore",
-    "reserve",
-    "permit",
-    "preBind",
-    "bind",
-    "postBind",
-    "placementGenerate",
-    "podGroupPostFilter",
-)
 
 
 @check(
@@ -104,7 +88,7 @@ def score_without_weight(meaning: Meaning) -> Iterator[Told]:
     )
 )
 def weight_ignored(written: Written) -> Iterator[Told]:
-    for point in (*_UNWEIGHED, *WEIGHED, "multiPoint"):
+    for point in written.defaults.points_in_order():
         for index, disabled in enumerate(written.profile.plugins.at(point).disabled):
             if disabled.weight:
                 path = f"plugins.{point}.disabled[{index}].weight"
