@@ -20,8 +20,9 @@ FILES = re.compile(r"/(?:pkg/features/|features/|api/v1/|metrics/features/|zpage
 _CONSTANT = re.compile(r'^\s*(\w+)(?:\s+(?:[a-z]+\.)?Feature)?\s*=\s*(?:Feature\()?"(\w+)"', re.MULTILINE)
 _ENTRY = re.compile(r"^\t+(?:\w+\.)?(\w+): \{\n((?:\t+(?:\{.*\},?|//).*\n)+)\t+\},?$", re.MULTILINE)
 _SPEC = re.compile(r"\{(.*?)\}[,\s]*(?://.*)?$", re.MULTILINE)
-_NEEDS = re.compile(r"^\t(?:\w+\.)?(\w+):\s*\{((?:[\s\w.,]|//.*)*)\},$", re.MULTILINE)
+_NEEDS = re.compile(r"^\t(?:\w+\.)?(\w+):\s*\{((?:[\s\w.,()]|//.*)*)\},[ \t]*(?://.*)?$", re.MULTILINE)
 Gate = tuple[str, bool, bool]
+Minor = tuple[int, int]
 
 
 def sources(version: str, downloads: Path) -> Iterator[str]:
@@ -34,36 +35,49 @@ def sources(version: str, downloads: Path) -> Iterator[str]:
                     yield archive.read(name).decode()
 
 
-def gates(texts: Iterable[str], minor: tuple[int, int]) -> dict[str, Gate]:
-    """Every gate's stage, default and lock as of ``minor``, by the name of its constant."""
+def gates(texts: Iterable[str], minor: Minor) -> dict[str, Gate]:
+    """Every gate's stage, default and lock as of ``minor``, by the name of its constant.
+
+    Unless told otherwise, a program is compatible with the minor version before its own.
+    """
+    before = (minor[0], minor[1] - 1)
     found: dict[str, Gate] = {}
     for text in texts:
         for constant, body in _ENTRY.findall(text):
             specs = [spec for spec in map(read_spec, _SPEC.findall(body)) if spec is not None]
-            past = [gate for version, gate in specs if version <= minor]
+            past = [gate for since, compatible, gate in specs if since <= minor and compatible <= before]
             if past and constant not in ELSEWHERE:
                 found[constant] = past[-1]
     return found
 
 
-def read_spec(text: str) -> tuple[tuple[int, int], Gate] | None:
-    """One stage of one gate: since when, and what."""
-    since = re.search(r'MustParse\("(\d+)\.(\d+)"\)', text)
+def read_spec(text: str) -> tuple[Minor, Minor, Gate] | None:
+    """One stage of one gate: since when, with which version one must at least be compatible, and what."""
+    since = _minor("Version", text)
     if since is None:
         return None
     stage = re.search(r"PreRelease:\s*(?:\w+\.)?(\w+)", text)
     name = {"Alpha": "alpha", "Beta": "beta", "Deprecated": "deprecated"}.get(stage[1] if stage else "", "ga")
     on = re.search(r"\bDefault:\s*true", text) is not None
-    return (int(since[1]), int(since[2])), (name, on, re.search(r"LockToDefault:\s*true", text) is not None)
+    locked = re.search(r"LockToDefault:\s*true", text) is not None
+    return since, _minor("MinCompatibilityVersion", text) or (0, 0), (name, on, locked)
+
+
+def _minor(field: str, text: str) -> Minor | None:
+    found = re.search(rf'\b{field}:\s*(?:\w+\.)?MustParse\("(\d+)\.(\d+)"\)', text)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def needs(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Which gates must be on for a gate to be on."""
+    """Which gates must be on for a gate to be on. Raises ValueError when there is more than can be read."""
     found: dict[str, tuple[str, ...]] = {}
     for text in texts:
         _, begun, rest = text.partition("FeatureGateDependencies = ")
-        for name, body in _NEEDS.findall(rest.partition("\n}\n")[0]) if begun else ():
-            names = re.findall(r"(\w+)\s*(?:,|$)", re.sub(r"//.*", "", body))
+        _, _, table = rest.partition("\n}\n")[0].partition("{\n") if begun else ("", "", "")
+        if unread := re.sub(r"//.*", "", _NEEDS.sub("", table)).strip():
+            raise ValueError(f"is not understood among the dependencies: {unread}")
+        for name, body in _NEEDS.findall(table):
+            names = re.findall(r"(\w+)\)?\s*(?:,|$)", re.sub(r"//.*", "", body))
             if names:
                 found[name] = tuple(sorted(names))
     return found

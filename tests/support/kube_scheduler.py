@@ -81,3 +81,8 @@ class KubeScheduler:
         """The answers to many, two at a time."""
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(self.ask, texts))
+
+    def ask_gates(self, text: str | bytes, turned: Iterable[Mapping[str, bool]]) -> list[Answer]:
+        """The answers to one document with feature gates turned in several ways, two at a time."""
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(lambda gates: self.ask(text, gates), turned))

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog.gates import gates
 from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
 from tests.oracle.config.templates import HEADER
 from tests.oracle.config.trap_files import FILES
@@ -138,12 +139,23 @@ def test_feature_gates(minor: str) -> None:
     @seed(SEED)
     @settings(max_examples=max(COUNT // 8, 8), database=None, phases=[Phase.generate, Phase.shrink])
     @given(st.dictionaries(st.sampled_from(GATES), st.booleans(), max_size=3), st.data())
-    def agreed(gates: dict[str, bool], data: st.DataObject) -> None:
-        target = Target(version, gates)
+    def agreed(turned: dict[str, bool], data: st.DataObject) -> None:
+        target = Target(version, turned)
         text = config.written(data.draw(documents(target)))
-        agree(text, judged(text, target), real.ask(text, gates))
+        agree(text, judged(text, target), real.ask(text, turned))
 
     agreed()
+
+
+@pytest.mark.timeout(900)
+def test_each_gate_alone(minor: str) -> None:
+    """Turned either way: which are known, which are locked, and what needs which."""
+    every = sorted({gate for each in catalog.KNOWN for gate in gates(each)})
+    turned = [{gate: on} for gate in every for on in (True, False)]
+    chosen = turned if COUNT >= ALL_TRAPS else turned[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
+    for gate, theirs in zip(chosen, KubeScheduler.of(minor).ask_gates(HEADER, chosen), strict=True):
+        ours = catalog.gate_problems(Target.parse(minor, gate))
+        assert bool(ours) == bool(theirs.refusal), f"{gate}\nours: {ours}\ntheirs: {theirs.refusal}"
 
 
 @pytest.mark.timeout(900)

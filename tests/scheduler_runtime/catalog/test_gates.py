@@ -52,6 +52,20 @@ def test_a_gate_is_on_by_default_by_its_stage_or_by_name(
             {"TopologyAwareWorkloadScheduling": True},
             ("TopologyAwareWorkloadScheduling is on and needs GenericWorkload; turn it on too",),
         ),
+        pytest.param("1.37", {"OpportunisticBatching": False}, (), id="beta and on is not locked"),
+        pytest.param("1.37", {"DRAConsumableCapacity": False}, (), id="on only where nothing older must be served"),
+        pytest.param(
+            "1.35",
+            {"DRADeviceTaintRules": True},
+            ("DRADeviceTaintRules is on and needs DRADeviceTaints; turn it on too",),
+            id="a row with a comment",
+        ),
+        pytest.param(
+            "1.36",
+            {"AtomicFIFO": False, "StaleControllerConsistencyJob": True, "AllBeta": False},
+            ("StaleControllerConsistencyJob is on and needs AtomicFIFO; turn it on too",),
+            id="a gate of another module",
+        ),
     ],
 )
 def test_gates_that_kube_scheduler_would_refuse(

@@ -225,6 +225,7 @@ NEEDS = {
     "DRAAdminAccess": ("DynamicResourceAllocation",),
     "DRAConsumableCapacity": ("DynamicResourceAllocation",),
     "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus", "DynamicResourceAllocation"),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRADeviceTaints": ("DynamicResourceAllocation",),
     "DRAExtendedResource": ("DynamicResourceAllocation",),
     "DRAPartitionableDevices": ("DynamicResourceAllocation",),
