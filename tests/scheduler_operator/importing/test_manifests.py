@@ -147,12 +147,113 @@ def test_where_its_pods_run_is_carried_over() -> None:
 def test_an_image_of_ones_own_stays_with_kube_scheduler() -> None:
     told = pod(containers=[{"image": "example.com/team/my-scheduler:2", "command": ["/kube-scheduler"]}])
     assert spec(told) == {"engine": "KubeScheduler", "scheduler": {"image": "example.com/team/my-scheduler:2"}}
-    assert "an image of your own" in remarks(told)["spec.containers[0].image"]
+    assert "is not upstream's" in remarks(told)["spec.containers[0].image"]
 
 
-def test_upstreams_image_gives_way_to_berths_scheduler() -> None:
-    assert spec(pod()) == {}
-    assert "set spec.engine: KubeScheduler" in remarks(pod())["spec.containers[0].image"]
+@pytest.mark.parametrize(
+    "image",
+    [
+        pytest.param("registry.k8s.io/scheduler-plugins/kube-scheduler:v0.31.8", id="scheduler-plugins"),
+        pytest.param("quay.io/foo/kube-scheduler:1", id="elsewhere"),
+        pytest.param("my.reg:5000/kube-scheduler@sha256:00", id="with-a-port"),
+        pytest.param("kube-scheduler-plus:1", id="longer-name"),
+    ],
+)
+def test_an_image_that_is_only_called_as_upstreams_stays(image: str) -> None:
+    found = spec(pod(containers=[{"image": image}]))
+    assert found == {"engine": "KubeScheduler", "scheduler": {"image": image}}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        STOCK,
+        "k8s.gcr.io/kube-scheduler:v1.20.0",
+        "gcr.io/google_containers/kube-scheduler-amd64:v1.9.1",
+        "gcr.io/google-containers/hyperkube:v1.9.1",
+        "registry.k8s.io/kube-scheduler-arm64@sha256:00",
+        "kube-scheduler",
+    ],
+)
+def test_upstreams_image_gives_way_to_berths_scheduler(image: str) -> None:
+    told = pod(containers=[{"image": image}])
+    assert spec(told) == {}
+    assert "set spec.engine: KubeScheduler" in remarks(told)["spec.containers[0].image"]
+
+
+FOREIGN = one_profile(plugins={"filter": {"enabled": [{"name": "PriceCap"}]}})
+
+
+@pytest.mark.parametrize(
+    ("image", "sentence"),
+    [
+        pytest.param("quay.io/foo/kube-scheduler:1", "it is taken to have PriceCap", id="ones-own"),
+        pytest.param(STOCK, "upstream's, which has no PriceCap: name one that has", id="upstreams"),
+    ],
+)
+def test_an_image_stays_with_the_plugins_it_is_there_for(image: str, sentence: str) -> None:
+    found = outcome_of_all(pod("--config=/c.yaml", containers=[{"image": image}]), FOREIGN)
+    assert profiles(found)["mine"]["scheduler"] == {"image": image}
+    said = [remark.message for remark in found.remarks]
+    assert any(sentence in message for message in said)
+    assert not any("name its image in spec.scheduler.image" in message for message in said)
+
+
+def test_upstreams_image_is_no_reason_to_leave_the_engine_that_extenders_need() -> None:
+    found = outcome_of_all(pod("--config=/c.yaml"), one_profile() | {"extenders": [{"urlPrefix": "http://one"}]})
+    said = {remark.path: remark.message for remark in found.remarks}
+    assert said["[0].spec.containers[0].image"].startswith("is upstream's: engine KubeScheduler runs")
+
+
+UNELECTED = one_profile() | {"leaderElection": {"leaderElect": False, "leaseDuration": "40s"}}
+
+
+@pytest.mark.parametrize(
+    ("flags", "scheduler", "path", "sentence"),
+    [
+        pytest.param(
+            ["--leader-elect=true"],
+            {"leaderElection": {"leaseDuration": "40s"}},
+            "[1].leaderElection.leaderElect",
+            "left out, because --leader-elect=true counts instead",
+            id="on",
+        ),
+        pytest.param(
+            ["--leader-elect=false"],
+            {"replicas": 1, "leaderElection": {"leaseDuration": "40s"}},
+            "[0].spec.containers[0].command[2]",
+            "--leader-elect=false became scheduler.replicas: 1",
+            id="off",
+        ),
+        pytest.param(
+            ["--leader-elect-lease-duration=50s"],
+            {"replicas": 1, "leaderElection": {"leaseDuration": "50s"}},
+            "[0].spec.containers[0].command[2]",
+            "counts instead of leaseDuration: 40s in the configuration",
+            id="lease",
+        ),
+        pytest.param(
+            [],
+            {"replicas": 1, "leaderElection": {"leaseDuration": "40s"}},
+            "[0]",
+            "with spec.scheduler.replicas, 1 here",
+            id="file-alone",
+        ),
+    ],
+)
+def test_a_flag_of_the_leader_election_counts_more_than_the_configuration(
+    flags: list[str], scheduler: dict[str, Any], path: str, sentence: str
+) -> None:
+    """kube-scheduler 1.35 and 1.37 write such a configuration out as it is expected here."""
+    found = outcome_of_all(pod("--config=/c.yaml", *flags), UNELECTED)
+    assert profiles(found)["mine"]["scheduler"] == scheduler
+    assert sentence in {remark.path: remark.message for remark in found.remarks}[path]
+
+
+def test_a_deployment_without_leader_election_keeps_its_number_of_replicas() -> None:
+    assert spec(deployment("--leader-elect=false"))["scheduler"] == {"replicas": 3}
+    said = remarks(deployment("--leader-elect=false"))["spec.template.spec.containers[0].command[1]"]
+    assert said.startswith("--leader-elect=false left out: Berth's schedulers elect a leader always")
 
 
 @pytest.mark.parametrize(

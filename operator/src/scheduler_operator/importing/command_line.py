@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from scheduler_operator.importing.config_maps import configuration
 from scheduler_operator.importing.context import Context
-from scheduler_operator.importing.documents import ALWAYS_ELECTED, UNLIMITED
-from scheduler_operator.importing.draft import Args, Process, ProfileDraft
+from scheduler_operator.importing.documents import UNLIMITED
+from scheduler_operator.importing.draft import Args, Process, ProfileDraft, Unelected
 from scheduler_operator.importing.flags import BESIDE_CONFIG, CARRIED, EXPLAINED, PROGRAM, Flag, read_flags
 from scheduler_operator.importing.gates import read_gates
 from scheduler_operator.importing.modernise import keep_old_weights
@@ -165,7 +165,7 @@ class _Applying:
             case "leader-elect":
                 self._elect(flag)
             case name if name in _DURATIONS:
-                self.process.elect(_DURATIONS[name], flag.value)
+                self._elect_within(flag, _DURATIONS[name])
             case name if name in _SWITCHES:
                 self.process.override(_SWITCHES[name], False if flag.value == "false" else None)
             case _:
@@ -183,9 +183,17 @@ class _Applying:
                 keep_old_weights(draft, self.notes, flag.path)
 
     def _elect(self, flag: Flag) -> None:
-        if flag.value == "false":
-            self.process.scheduler["replicas"] = 1
-            self.notes.remark(flag.path, f"--leader-elect=false {ALWAYS_ELECTED}")
+        """The flag counts even where the configuration says the opposite."""
+        said = f"--leader-elect={flag.value}"
+        if self.process.unelected:
+            self.notes.remark(self.process.unelected.path, f"left out, because {said} counts instead")
+        self.process.unelected = Unelected(flag.path, said) if flag.value == "false" else None
+
+    def _elect_within(self, flag: Flag, field: str) -> None:
+        before = self.process.scheduler.get("leaderElection", {}).get(field)
+        if before not in (None, flag.value):
+            self.notes.remark(flag.path, f"--{flag.name} counts instead of {field}: {before} in the configuration")
+        self.process.elect(field, flag.value)
 
     def _whole_number(self, flag: Flag) -> int | None:
         number = self._number(flag)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from scheduler_operator.importing.alpha import read_alpha
 from scheduler_operator.importing.api_versions import GROUP, VERSIONS, ApiVersion
-from scheduler_operator.importing.draft import Process, ProfileDraft
+from scheduler_operator.importing.draft import Process, ProfileDraft, Unelected
 from scheduler_operator.importing.extenders import read_extender
 from scheduler_operator.importing.modernise import keep_old_weights, modernise
 from scheduler_operator.importing.parts import Part
@@ -15,7 +15,6 @@ from scheduler_operator.importing.profiles import read_profile
 
 KIND = "KubeSchedulerConfiguration"
 
-ALWAYS_ELECTED = "became scheduler.replicas: 1; Berth's schedulers elect a leader always, so that more of them are safe"
 OWN_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
 OWN_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
 UNLIMITED = (
@@ -93,8 +92,7 @@ def _read_election(source: Part, process: Process) -> None:
         if source.text(field) not in (None, "leases"):
             source.remark(field, OWN_LEASE)
     if source.boolean("leaderElect") is False:
-        process.scheduler["replicas"] = 1
-        source.remark("leaderElect", ALWAYS_ELECTED)
+        process.unelected = Unelected(source.at("leaderElect"))
 
 
 def _read_connection(source: Part, process: Process) -> None:

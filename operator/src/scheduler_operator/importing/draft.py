@@ -103,6 +103,22 @@ class ProfileDraft:
         return f"{self.path}.{key}" if self.path else key
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The image that the input runs, and where it names it."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unelected:
+    """Where the input turns the leader election off, and the words for it, which are empty for a field."""
+
+    path: str
+    words: str = ""
+
+
 @dataclass(slots=True)
 class Process:
     """One scheduler process."""
@@ -116,6 +132,9 @@ class Process:
     """Fields of the rendered document that only an override can set, by JSON pointer."""
     needs_kube_scheduler: bool = False
     """Whether only kube-scheduler itself can do what is asked."""
+    image: Image | None = None
+    unelected: Unelected | None = None
+    """None when its processes elect a leader, as they do unless they are told otherwise."""
 
     def elect(self, field: str, value: Any) -> None:
         """Say something of the leader election; None says nothing."""

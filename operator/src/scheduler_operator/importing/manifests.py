@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 from scheduler_operator.importing.command_line import read_command_line
 from scheduler_operator.importing.context import Context
-from scheduler_operator.importing.draft import Process
+from scheduler_operator.importing.draft import Image, Process
 from scheduler_operator.importing.flags import PROGRAM
+from scheduler_operator.importing.images import last_of
 from scheduler_operator.importing.parts import Part
 
 ReadConfiguration = Callable[[Part], Process | None]
 WORKLOADS = ("Pod", "PodTemplate", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController")
-_STOCK_PREFIXES = (PROGRAM, "hyperkube")
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
 
 _OWN_PODS = "left out: Berth makes the pods of its schedulers itself; what can be chosen is under spec.scheduler"
@@ -72,7 +72,7 @@ def _pod_spec(source: Part) -> Part:
 def _is_scheduler(container: Part) -> bool:
     words = [word for key in ("command", "args") for word in _words(container.value.get(key))]
     image = str(container.value.get("image") or "")
-    return any(PROGRAM in word for word in words) or "scheduler" in _last(image)
+    return any(PROGRAM in word for word in words) or "scheduler" in last_of(image)
 
 
 def _words(value: object) -> list[str]:
@@ -90,28 +90,15 @@ def _read_container(container: Part, process: Process) -> None:
     wanted = {field: value for field in ("requests", "limits") if (value := resources.whole(field))}
     if wanted:
         process.scheduler["resources"] = wanted
-    image = container.text("image") or ""
-    if _last(image).startswith(_STOCK_PREFIXES):
-        message = (
-            "is upstream's: Berth's own scheduler, which behaves as kube-scheduler of the cluster's version does, "
-        )
-        container.remark("image", f"{message}takes its place; set spec.engine: KubeScheduler to stay with upstream's")
-    elif image:
-        process.scheduler["image"] = image
-        process.needs_kube_scheduler = True
-        message = "is an image of your own, kept with engine KubeScheduler because it may hold plugins in Go; "
-        container.notes.remark(container.at("image"), f"{message}without any, delete image and engine")
+    if image := container.text("image"):
+        process.image = Image(image, container.at("image"))
 
 
 def _read_replicas(source: Part, process: Process) -> None:
     kind = source.value.get("kind")
     if kind in ("Pod", "PodTemplate", "DaemonSet"):
-        message = "ran one process for each node that has it; Berth runs a Deployment with spec.scheduler.replicas, of "
-        source.notes.remark(source.path, f"a {kind} {message}which the default is 2")
+        count = "1 here" if process.unelected else "2 by default"
+        message = "ran one process for each node that has it; Berth runs a Deployment with spec.scheduler.replicas, "
+        source.notes.remark(source.path, f"a {kind} {message}{count}")
     elif (replicas := source.mapping("spec").integer("replicas")) is not None:
         process.scheduler["replicas"] = replicas
-
-
-def _last(image: str) -> str:
-    """The name of an image without where it comes from."""
-    return image.rpartition("/")[2]

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from scheduler_operator.importing.draft import POINTS, Process, ProfileDraft
+from scheduler_operator.importing.images import choose_image
 from scheduler_operator.importing.naming import DEFAULT, label, named
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.shortest import shorten, written_args, written_plugins
@@ -58,6 +59,7 @@ _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "/clientConnection/contentType": "application/vnd.kubernetes.protobuf",
     }
 )
+_ALONE = 1
 _UNSET_DURATIONS = ("", "0", "0s")
 _EXTENDERS = "engine is KubeScheduler, because Berth's own scheduler asks no extenders yet"
 _SHARED_EXTENDERS = (
@@ -78,6 +80,8 @@ def objects(process: Process, wished: str, notes: Notes, taken: set[str]) -> lis
     taken.update(names)
     foreign = [list(_foreign(draft)) for draft in process.profiles]
     _choose_engine(process, foreign, notes)
+    choose_image(process, list(dict.fromkeys(plugin for plugins in foreign for plugin in plugins)), notes)
+    _tell_election(process, notes)
     declared = {plugin: _declares(plugin, process, notes) for plugins in foreign for plugin in plugins}
     found: list[Object] = []
     for name, draft, plugins in zip(names, process.profiles, foreign, strict=True):
@@ -101,6 +105,16 @@ def _choose_engine(process: Process, foreign: list[list[str]], notes: Notes) -> 
         process.override("/extenders", process.extenders)
         process.extenders = []
         notes.remark(process.extenders_path, _SHARED_EXTENDERS)
+
+
+def _tell_election(process: Process, notes: Notes) -> None:
+    """One process for an input without leader election, unless it says itself how many there are to be."""
+    if process.unelected is None:
+        return
+    became = "left out" if "replicas" in process.scheduler else f"became scheduler.replicas: {_ALONE}"
+    process.scheduler.setdefault("replicas", _ALONE)
+    message = f"{process.unelected.words} {became}: Berth's schedulers elect a leader always, so that several are safe"
+    notes.remark(process.unelected.path, message.lstrip())
 
 
 def _spec(name: str, first: str, draft: ProfileDraft, process: Process, foreign: list[str]) -> Object:
@@ -175,18 +189,19 @@ def _declares(plugin: str, process: Process, notes: Notes) -> Object:
     enabling = {point for draft in drafts for point, changes in draft.plugins.items() if changes.enables(plugin)}
     hooks = [point for point in POINTS if point in enabling and point != "multiPoint"]
     for draft in drafts:
-        _tell_foreign(plugin, draft, "multiPoint" in enabling or not hooks, notes)
+        _tell_foreign(plugin, draft, "multiPoint" in enabling or not hooks, "image" not in process.scheduler, notes)
     declares: Object = {"hooks": hooks or ["filter"]}
     if any(plugin in draft.args and draft.args[plugin].fields for draft in drafts):
         declares["argsSchema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return declares
 
 
-def _tell_foreign(plugin: str, draft: ProfileDraft, is_guess: bool, notes: Notes) -> None:
+def _tell_foreign(plugin: str, draft: ProfileDraft, is_guess: bool, has_no_image: bool, notes: Notes) -> None:
+    todo = ["name its image in spec.scheduler.image"] if has_no_image else []
+    points = "at which extension points it works, which the input does not tell, and " if is_guess else ""
+    todo.append(f"let declares of its PluginConfig say {points}which permissions it needs")
     message = f"{plugin} does not come with kube-scheduler and is taken for one in Go, which is why engine is "
-    message += "KubeScheduler: name its image in spec.scheduler.image, and let declares of its PluginConfig say "
-    message += "at which extension points it works, which the input does not tell, and " if is_guess else ""
-    notes.remark(draft.below("plugins"), f"{message}which permissions it needs; or write it in Python")
+    notes.remark(draft.below("plugins"), f"{message}KubeScheduler: {', and '.join(todo)}; or write it in Python")
 
 
 def _check(found: list[Object], notes: Notes) -> None:
