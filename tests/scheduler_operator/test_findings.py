@@ -45,7 +45,7 @@ def test_an_ordinary_profile_is_told_nothing() -> None:
 
 
 def test_nodes_are_told_that_spread_constraints_do_not_know_of_them() -> None:
-    found = told(authored(nodes=BATCH))
+    found = told(authored(engine="KubeScheduler", nodes=BATCH))
     assert [(each.code, each.path) for each in found] == [("NodesIgnoredBySpread", "spec.nodes")]
     assert (
         found[0].message == "pods go to nodes with pool In batch, but hard spread constraints count the other nodes too"
@@ -69,13 +69,13 @@ def test_nodes_that_contradict_themselves_say_so() -> None:
 
 
 def test_an_affinity_of_ones_own_is_told_in_its_own_words() -> None:
-    found = told(authored(pluginConfig=affinity("web")))
+    found = told(authored(engine="KubeScheduler", pluginConfig=affinity("web")))
     assert [each.code for each in found] == ["NodesIgnoredBySpread"]
     assert found[0].path.startswith("spec.pluginConfig[0].args.addedAffinity")
 
 
 def test_what_is_allowed_is_not_told() -> None:
-    assert told(authored("NodesIgnoredBySpread", nodes=BATCH)) == []
+    assert told(authored("NodesIgnoredBySpread", engine="KubeScheduler", nodes=BATCH)) == []
 
 
 def test_an_allowed_error_lets_the_profile_run() -> None:

@@ -45,6 +45,11 @@ class Entry:
     mended: str
 
     @property
+    def engine(self) -> config.Engine:
+        """What runs its documents."""
+        return "Python" if "Engine: Python." in self.why else "KubeScheduler"
+
+    @property
     def target(self) -> Target:
         """The kube-scheduler that the entry is about."""
         found = _GATES.search(self.why)
@@ -56,7 +61,7 @@ class Entry:
         """What is said of one of the two documents."""
         document = config.load(HEADER + text)
         assert isinstance(document, config.Document), document
-        return config.lint(document, self.target, OWN)
+        return config.lint(document, self.target, OWN, self.engine)
 
     def section(self) -> str:
         """The entry as the page has to have it."""

@@ -66,13 +66,16 @@ def test_what_is_allowed_is_not_said(allowed: str) -> None:
     assert berth("lint", "-", stdin=allowed).stdout == ""
 
 
+HALF = "plugins: {filter: {disabled: [{name: VolumeBinding}]}}"
+
+
 @pytest.mark.parametrize(
     "given",
     [
         pytest.param(
             DOCUMENT.replace("score:", "filter: {disabled: [{name: VolumeBinding}]}\n    score:"), id="document"
         ),
-        pytest.param(BARE % ("calm", "plugins: {filter: {disabled: [{name: VolumeBinding}]}}"), id="profile"),
+        pytest.param(BARE % ("calm", f"engine: KubeScheduler, {HALF}"), id="profile"),
     ],
 )
 def test_an_error_among_findings_is_no_refusal(given: str) -> None:

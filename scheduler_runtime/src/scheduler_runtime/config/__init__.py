@@ -4,10 +4,11 @@ Pure: no clock, no network, no disk, no numpy. Everything wrong with a document 
 """
 
 from .defaulting import defaulted
+from .engines import Engine, lacking
 from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
 from .findings import Finding, Severity
 from .history import since
-from .linter import CODES, Code, Engine, allowed, lint
+from .linter import CODES, Code, allowed, lint
 from .loading import document, dump, load, written
 from .models import (
     API_VERSION,
@@ -55,6 +56,7 @@ __all__ = [
     "effective",
     "effective_profiles",
     "explain",
+    "lacking",
     "lint",
     "load",
     "problems",

@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ...catalog import Declaration, Target
+from ..engines import Engine
 from ..findings import Finding
 from ..models import Document
 from .checks import Code
 from .places import in_order
 from .registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
-from .subjects import Engine, Whole, Written
+from .subjects import Whole, Written
 
 __all__ = ["CODES", "Code", "Engine", "allowed", "lint"]
 

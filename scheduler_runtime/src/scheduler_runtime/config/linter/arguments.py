@@ -37,7 +37,7 @@ _LONGEST_SECONDS = (2**63 - 1) // 10**9
 def disabled_but_configured(meaning: Meaning) -> Iterator[Told]:
     for index, entry in enumerate(meaning.written.profile.plugin_config):
         points = meaning.written.points(entry.name)
-        if points and entry.name not in meaning.effective.names:
+        if points and entry.name not in meaning.enabled.names:
             yield Told(
                 f"pluginConfig[{index}]",
                 f"{entry.name} is enabled at no extension point, so these arguments are never read",

@@ -70,7 +70,7 @@ def _applies(half: Half, meaning: Meaning) -> bool:
     return (
         meaning.has(half.plugin, half.on)
         and not meaning.has(half.plugin, half.off)
-        and half.off in meaning.written.points(half.plugin)
+        and meaning.needs(half.plugin, half.off)
         and not meaning.written.is_idle(half.plugin)
         and not (half.on == "preScore" and _scores_no_volumes(meaning))
     )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from . import (
     arguments,
     batching,
+    engine,
     extenders,
     gates,
     halves,
@@ -57,6 +58,7 @@ OF_PROFILE: tuple[Check[Written], ...] = (
     gates.gate_off,
 )
 OF_MEANING: tuple[Check[Meaning], ...] = (
+    engine.not_in_this_engine,
     outvoted.strategy_outvoted,
     weights.score_without_weight,
     weights.negative_weight,

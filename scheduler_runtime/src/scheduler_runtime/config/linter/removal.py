@@ -42,7 +42,7 @@ def filter_removed(meaning: Meaning) -> Iterator[Told]:
         return
     gone: dict[str, list[str]] = {}
     for name, consequence in LOST.items():
-        if not meaning.has(name, "filter") and not meaning.has(name, "preFilter"):
+        if not meaning.enables(name, "filter") and not meaning.enables(name, "preFilter"):
             path = meaning.written.removal(name, "filter")
             gone.setdefault(path, []).append(f"without {name} {consequence}")
     for path, sentences in gone.items():
@@ -92,7 +92,7 @@ def no_score_left(meaning: Meaning) -> Iterator[Told]:
     )
 )
 def preemption_removed(meaning: Meaning) -> Iterator[Told]:
-    if not meaning.has("DefaultPreemption", "postFilter") and not _replaced(meaning, "postFilter"):
+    if meaning.takes_away("DefaultPreemption", "postFilter") and not _replaced(meaning, "postFilter"):
         yield Told(
             meaning.written.removal("DefaultPreemption", "postFilter"),
             "DefaultPreemption does not run at postFilter: priorities order the queue and nothing more",
@@ -163,7 +163,7 @@ def gates_ignored(meaning: Meaning) -> Iterator[Told]:
 def default_spread_disabled(meaning: Meaning) -> Iterator[Told]:
     if not meaning.at("score"):
         return
-    if not meaning.has("PodTopologySpread", "score"):
+    if meaning.takes_away("PodTopologySpread", "score"):
         message = "PodTopologySpread does not score, so replicas of a Service may all share one node"
         path = meaning.written.removal("PodTopologySpread", "score")
         yield Told(path, message, "score: {enabled: [{name: PodTopologySpread, weight: 2}]}")

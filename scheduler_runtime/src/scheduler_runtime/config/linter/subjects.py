@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any
 
 from ... import catalog
 from ...catalog import Declaration, DefaultSet, PluginArgs, Target
+from ..engines import Engine, lacking
 from ..expansion import EffectiveProfile, EnabledPlugin, effective
 from ..merging import at_point, merged_multi_point
 from ..models import DisabledPlugin, Document, Profile
 from ..models import EnabledPlugin as WrittenPlugin
 from ..problems import Problems
 
-Engine = Literal["Python", "KubeScheduler"]
 ALL = "*"
 
 
@@ -37,6 +38,10 @@ class Whole:
     def profiles(self) -> Iterator[Written]:
         """Its profiles."""
         return (Written(profile, self) for profile in self.document.profiles)
+
+    def lacks(self, plugin: str) -> bool:
+        """Whether the scheduler that is to run does not have ``plugin``."""
+        return bool(lacking(self.engine, (plugin,), self.others))
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,10 @@ class Written:
         return tuple(declared.points) if declared else ()
 
     def enabled(self, point: str) -> Iterator[tuple[str, WrittenPlugin]]:
-        """What is written as enabled at ``point``, each with its path."""
+        """What is written as enabled at ``point`` and is in the engine, each with its path."""
         for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
-            yield f"plugins.{point}.enabled[{index}]", plugin
+            if not self.whole.lacks(plugin.name):
+                yield f"plugins.{point}.enabled[{index}]", plugin
 
     @cached_property
     def default_plugins(self) -> Mapping[str, int]:
@@ -105,7 +111,19 @@ class Written:
     def meaning(self) -> Meaning | None:
         """What the profile means; None when a kube-scheduler would refuse it."""
         found = effective(self.profile, self.whole.target, self.whole.others)
-        return None if isinstance(found, Problems) else Meaning(found, self)
+        return None if isinstance(found, Problems) else Meaning(self._in_engine(found), self, found)
+
+    def _in_engine(self, enabled: EffectiveProfile) -> EffectiveProfile:
+        """What is left of a profile in the scheduler that is to run it."""
+        absent = lacking(self.whole.engine, enabled.names, self.whole.others)
+        if not absent:
+            return enabled
+        points = {
+            point: tuple(plugin for plugin in plugins if plugin.name not in absent)
+            for point, plugins in enabled.points.items()
+        }
+        args = {name: args for name, args in enabled.args.items() if name not in absent}
+        return replace(enabled, points=MappingProxyType(points), args=MappingProxyType(args))
 
 
 @dataclass(frozen=True)
@@ -113,7 +131,10 @@ class Meaning:
     """A profile that can run, with the plugins that it comes to."""
 
     effective: EffectiveProfile
+    """What runs: of what is enabled all that the engine has."""
     written: Written
+    enabled: EffectiveProfile
+    """What the document enables, whether or not the engine has it."""
 
     @cached_property
     def strangers(self) -> frozenset[str]:
@@ -131,6 +152,19 @@ class Meaning:
     def has(self, plugin: str, point: str) -> bool:
         """Whether ``plugin`` runs at ``point``."""
         return plugin in self.at(point)
+
+    def enables(self, plugin: str, point: str) -> bool:
+        """Whether the document enables ``plugin`` at ``point``, whether or not the engine has it."""
+        return any(each.name == plugin for each in self.enabled.points.get(point, ()))
+
+    def takes_away(self, plugin: str, point: str) -> bool:
+        """Whether it is the document that keeps ``plugin`` from ``point``, and not the engine."""
+        return not self.enables(plugin, point) and not self.written.whole.lacks(plugin)
+
+    def needs(self, plugin: str, point: str) -> bool:
+        """Whether ``plugin`` has something to do at ``point`` in the scheduler that is to run."""
+        own = catalog.find(plugin) if self.written.whole.engine == "Python" else None
+        return point in (own.points if own else self.written.points(plugin))
 
     def args(self, plugin: str) -> PluginArgs | None:
         """The arguments ``plugin`` runs with, if it runs and takes any."""

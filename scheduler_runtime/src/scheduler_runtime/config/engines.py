@@ -1,0 +1,20 @@
+"""What runs by a document: upstream's kube-scheduler, or Berth's own scheduler, which has fewer plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Literal
+
+from .. import catalog
+
+Engine = Literal["Python", "KubeScheduler"]
+
+
+def lacking(engine: Engine, plugins: Iterable[str], declared: Container[str] = ()) -> tuple[str, ...]:
+    """Those of ``plugins`` that ``engine`` does not have, once each and in their order.
+
+    A kube-scheduler lacks none. ``declared`` are the plugins that do not come with the engine: they are brought to it.
+    """
+    if engine == "KubeScheduler":
+        return ()
+    return tuple(name for name in dict.fromkeys(plugins) if catalog.find(name) is None and name not in declared)

@@ -1,0 +1,38 @@
+"""Plugins that the scheduler which is to run the document does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..engines import lacking
+from ..findings import Severity
+from .checks import Code, Told, check
+from .subjects import Meaning, Written
+
+
+@check(
+    Code(
+        "NotInThisEngine",
+        Severity.WARNING,
+        "A plugin is enabled, weighed or configured that Berth's own scheduler does not have yet, so it does not run.",
+        "Choose engine: KubeScheduler, which has every plugin of Kubernetes, or leave the plugin out.",
+    )
+)
+def not_in_this_engine(meaning: Meaning) -> Iterator[Told]:
+    whole = meaning.written.whole
+    named = _named(meaning.written)
+    for name in lacking(whole.engine, named, whole.others):
+        if name in meaning.enabled.names:
+            message = f"{name} is not in Berth's scheduler yet, so what is written here does nothing"
+            yield Told(named[name], message, "engine: KubeScheduler, which has it; or remove this entry")
+
+
+def _named(written: Written) -> dict[str, str]:
+    """The plugins that the profile itself names as running, each with the path of the first entry."""
+    found: dict[str, str] = {}
+    for point in written.defaults.points_in_order():
+        for index, plugin in enumerate(written.profile.plugins.at(point).enabled):
+            found.setdefault(plugin.name, f"plugins.{point}.enabled[{index}]")
+    for index, entry in enumerate(written.profile.plugin_config):
+        found.setdefault(entry.name, f"pluginConfig[{index}]")
+    return found

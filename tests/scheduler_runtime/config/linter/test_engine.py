@@ -1,0 +1,89 @@
+"""Plugins that the scheduler which is to run the document does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Declaration, Version
+from tests.support.linting import args, lint, plugins
+
+PLUGINS = sorted(catalog.defaults(Version.parse("1.36")).extends)
+MISSING = [name for name in PLUGINS if name not in catalog.in_tree()]
+OWN = {"Cheapest": Declaration(name="Cheapest", hooks=("score",))}
+
+
+def codes(text: str, engine: config.Engine = "Python") -> set[str]:
+    return {found.code for found in lint(text, engine=engine)}
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_is_told_of_exactly_while_the_engine_does_not_have_it(name: str) -> None:
+    found = lint(plugins(f"multiPoint: {{enabled: [{{name: {name}}}]}}"), engine="Python")
+    told = [each.path for each in found if each.code == "NotInThisEngine"]
+    assert told == (["profiles[0].plugins.multiPoint.enabled[0]"] if name in MISSING else [])
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_arguments_of_a_plugin_that_the_engine_does_not_have_are_told_of(name: str) -> None:
+    default = name in dict(catalog.defaults(Version.parse("1.36")).multi_point)
+    found = [each.path for each in lint(args(name, ""), engine="Python") if each.code == "NotInThisEngine"]
+    assert found == (["profiles[0].pluginConfig[0]"] if default else [])
+
+
+def test_a_plugin_is_told_of_once_however_often_it_is_named() -> None:
+    twice = args("InterPodAffinity", "", "score: {enabled: [{name: InterPodAffinity}, {name: NodeResourcesFit}]}")
+    found = [each.path for each in lint(twice, engine="Python") if each.code == "NotInThisEngine"]
+    assert found == (["profiles[0].plugins.score.enabled[0]"] if "InterPodAffinity" in MISSING else [])
+
+
+@pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])
+def test_nothing_is_told_of_defaults_that_nobody_named(version: str) -> None:
+    assert lint("profiles: [{schedulerName: default-scheduler}]", version, engine="Python") == ()
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_kube_scheduler_has_them_all(name: str) -> None:
+    assert "NotInThisEngine" not in codes(plugins(f"multiPoint: {{enabled: [{{name: {name}}}]}}"), "KubeScheduler")
+
+
+def test_a_plugin_that_is_disabled_is_no_plugin_that_is_missing() -> None:
+    names = ", ".join(f"{{name: {name}}}" for name in MISSING)
+    assert "NotInThisEngine" not in codes(plugins(f"multiPoint: {{disabled: [{names}]}}"))
+
+
+def test_what_does_not_run_has_no_weight_to_lose() -> None:
+    named = ", ".join(
+        f"{{name: {name}}}" for name in MISSING if "score" in catalog.defaults(Version.parse("1.36")).extends[name]
+    )
+    assert codes(plugins(f"score: {{enabled: [{named}]}}")) <= {"NotInThisEngine"}
+    assert "WeightReset" in codes(plugins("score: {enabled: [{name: NodeAffinity}]}"))
+
+
+def test_a_strategy_is_outvoted_only_by_what_the_engine_scores_with() -> None:
+    balance = "score: {enabled: [{name: NodeResourcesBalancedAllocation, weight: 9}]}"
+    text = args("NodeResourcesFit", "scoringStrategy: {type: MostAllocated}", balance)
+    (python,) = (each for each in lint(text, engine="Python") if each.code == "StrategyOutvoted")
+    (upstream,) = (each for each in lint(text) if each.code == "StrategyOutvoted")
+    assert " spread" in upstream.message
+    assert (" spread" in python.message) is ("PodTopologySpread" not in MISSING)
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_half_of_what_does_not_run_is_no_error(name: str) -> None:
+    for point in catalog.defaults(Version.parse("1.36")).extends[name]:
+        found = lint(plugins(f"{point}: {{disabled: [{{name: {name}}}]}}"), engine="Python")
+        assert [each.code for each in found if each.severity is config.Severity.ERROR] == []
+
+
+def test_a_plugin_without_pre_score_in_this_engine_does_not_miss_it() -> None:
+    text = plugins("preScore: {disabled: [{name: TaintToleration}]}")
+    own = catalog.find("TaintToleration")
+    assert own is not None
+    assert ("ScoreWithoutPreScore" in codes(text)) is ("preScore" in own.points)
+    assert "ScoreWithoutPreScore" in codes(text, "KubeScheduler")
+
+
+def test_declared_plugins_are_brought_to_the_engine() -> None:
+    assert config.lacking("Python", ["Cheapest", "NodeName", "Cheapest", "Unheard"], OWN) == ("Unheard",)
+    assert config.lacking("KubeScheduler", ["Unheard"]) == ()
