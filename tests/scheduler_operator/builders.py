@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from scheduler_operator.authored import Authored
 from scheduler_operator.release import Release
-from scheduler_operator.render import Rendered, render
+from scheduler_operator.render import Problems, Rendered, render
 from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"
@@ -37,6 +39,18 @@ def rendered(written: Authored, *configs: Authored) -> Rendered:
     """What ``written`` means; a test that gives a wrong profile fails here, and with its problems."""
     outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Rendered), str(outcome)
+    return outcome
+
+
+def document(written: Authored, *configs: Authored) -> Any:
+    """The document of ``written``, as its scheduler reads it."""
+    return yaml.safe_load(rendered(written, *configs).text)
+
+
+def problems(written: Authored, *configs: Authored) -> Problems:
+    """What is wrong with ``written``; a test that gives a right profile fails here."""
+    outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
+    assert isinstance(outcome, Problems)
     return outcome
 
 

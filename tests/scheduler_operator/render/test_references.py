@@ -1,0 +1,53 @@
+"""PluginConfigs by themselves, and which profiles use them."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.authored import Authored
+from scheduler_operator.render import check, references, uses
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile
+
+MOST_ALLOCATED = {"scoringStrategy": {"type": "MostAllocated"}}
+
+
+def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
+    broken = profile(
+        engine="Rust", pluginConfig=[{"name": "A", "ref": "one"}, {"ref": "two"}, "nonsense", {"name": "B"}]
+    )
+    assert references(broken) == {"one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        pytest.param(plugin_config("c", "NodeResourcesFit", **MOST_ALLOCATED), None, id="valid"),
+        pytest.param(plugin_config("c", "NodeResourcesFit", nonsense=1), "Invalid", id="no-such-argument"),
+        pytest.param(plugin_config("c", "NodeName", anything=1), "Invalid", id="takes-no-arguments"),
+        pytest.param(plugin_config("c", "Nonsense"), "PluginUnknown", id="no-such-plugin"),
+    ],
+)
+def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | None) -> None:
+    found = check(written, {written.name: written}, NAMESPACE, Target(V1_36))
+    assert (found.reason if found else None) == reason
+    if found:
+        assert all(problem.path.startswith("spec.") for problem in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"pluginConfig": [{"name": "A", "ref": "prices"}]}, True, id="by-reference"),
+        pytest.param({"plugins": {"score": {"enabled": [{"name": "PriceCap"}]}}}, True, id="by-its-plugin"),
+        pytest.param({"pluginConfig": [{"name": "PriceCap", "args": {}}]}, True, id="by-arguments-for-its-plugin"),
+        pytest.param({"plugins": {"score": {"disabled": [{"name": "PriceCap"}]}}}, False, id="disabled"),
+        pytest.param({"plugins": "nonsense", "pluginConfig": {"name": "PriceCap"}}, False, id="nonsense"),
+    ],
+)
+def test_who_uses_a_plugin_config_that_declares(spec: dict[str, Any], expected: bool) -> None:
+    assert uses(profile(**spec), declaring("prices", "PriceCap", {"hooks": ["score"]})) is expected
+
+
+def test_arguments_for_a_plugin_are_no_use_of_a_config_that_declares_nothing() -> None:
+    assert not uses(profile(pluginConfig=[{"name": "A", "args": {}}]), plugin_config("a", "A"))
