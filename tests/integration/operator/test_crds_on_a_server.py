@@ -236,11 +236,6 @@ def test_is_taken(server: Cluster, written: Object) -> None:
             id="extender-without-weight",
         ),
         pytest.param(
-            profile("x", extenders=[{"urlPrefix": "http://a", "tlsConfig": {"insecure": True}}]),
-            "tlsConfig has no effect without enableHTTPS: true",
-            id="extender-with-idle-tls",
-        ),
-        pytest.param(
             profile("x", extenders=[{"urlPrefix": "http://a", "bindVerb": "b"}, {"urlPrefix": "c", "bindVerb": "d"}]),
             "spec.extenders: Invalid value: only one extender may have a bindVerb",
             id="two-extenders-bind",

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_operator.importing.api_versions import VERSIONS
 from tests.scheduler_operator.importing.said import document, one_profile, outcome, profiles, refusals, remarks, spec
 
 
@@ -92,10 +93,9 @@ def test_extenders_of_several_profiles_stay_those_of_the_process() -> None:
     assert "became an override" in remarks(told)["extenders"]
 
 
-def test_tls_without_https_is_left_out_and_told() -> None:
-    told = document(extenders=[{"urlPrefix": "https://one", "tlsConfig": {"caFile": "/ca"}}])
-    assert spec(told)["extenders"] == [{"urlPrefix": "https://one"}]
-    assert "enableHTTPS" in remarks(told)["extenders[0].tlsConfig"]
+def test_tls_counts_without_enable_https_because_the_address_decides() -> None:
+    extender = {"urlPrefix": "https://one", "tlsConfig": {"caFile": "/ca", "serverName": "two"}}
+    assert spec(document(extenders=[extender]))["extenders"] == [extender]
 
 
 def test_a_scheduler_that_elects_no_leader_runs_once() -> None:
@@ -165,24 +165,29 @@ def test_a_default_that_loses_its_weight_by_being_named_stays_named() -> None:
     ("told", "path", "sentence"),
     [
         pytest.param(document(parallelism="many"), "parallelism", "'many' is not a whole number", id="text-for-number"),
-        pytest.param(document(profiles={}), "profiles", "{} is not a list of mappings", id="mapping-for-list"),
         pytest.param(
-            document(profiles=[{"schedulerName": "a"}, {}]),
+            document("v1beta3", profiles={}), "profiles", "{} is not a list of mappings", id="mapping-for-list"
+        ),
+        pytest.param(
+            document("v1beta3", profiles=[{"schedulerName": "a"}, {}]),
             "profiles[1].schedulerName",
             "is required, because there are several profiles",
             id="one-of-two-without-a-name",
         ),
         pytest.param(
-            document(profiles=[{"schedulerName": "a"}, {"schedulerName": "a"}]),
+            document("v1beta3", profiles=[{"schedulerName": "a"}, {"schedulerName": "a"}]),
             "profiles[1].schedulerName",
             "'a' is the name of profiles[0] too; give each its own",
             id="one-name-twice",
         ),
         pytest.param(
-            document(parallelism=0),
+            document(parallelism=0), "parallelism", "0 is too small; it must be at least 1", id="out-of-range"
+        ),
+        pytest.param(
+            document("v1beta3", parallelism=0),
             "SchedulerProfile mine, which would come of it: spec.scheduler.parallelism",
             "0 is too small; it must be at least 1",
-            id="out-of-range",
+            id="out-of-range-in-an-old-version",
         ),
     ],
 )
@@ -192,5 +197,35 @@ def test_a_document_is_refused_with_the_place_and_what_would_be_right(
     assert refusals(told)[path] == sentence
 
 
-def test_a_field_that_does_not_exist_is_told() -> None:
-    assert remarks(document(profle=[{"schedulerName": "a"}]))["profle"].endswith("v1 has no field profle")
+STRICT = [version.name for version in VERSIONS.values() if version.is_strict]
+LIKELY = "is not a field; did you mean schedulerName?"
+
+
+@pytest.mark.parametrize("version", STRICT)
+def test_a_field_that_does_not_exist_is_refused_as_kube_scheduler_refuses_it(version: str) -> None:
+    told = document(version, leaderElection={"foo": 1}, profiles=[{"schedulername": "a"}])
+    assert refusals(told) == {"profiles[0].schedulername": LIKELY, "leaderElection.foo": "is not a field"}
+
+
+def test_a_field_that_does_not_exist_is_told_where_kube_scheduler_ignored_it() -> None:
+    assert (
+        remarks(document("v1alpha1", foo=1))["foo"] == "left out: KubeSchedulerConfiguration v1alpha1 has no field foo"
+    )
+
+
+@pytest.mark.parametrize("near", ["schedulername", "SchedulerName", "schedulrName", "scheduler_name"])
+def test_a_misspelt_name_never_makes_the_default_scheduler(near: str) -> None:
+    assert refusals(document("v1alpha1", **{near: "a"})) == {near: LIKELY}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("duration", [15, "15"])
+def test_a_number_is_no_duration_and_the_refusal_says_how_to_write_one(version: str, duration: str | int) -> None:
+    told = document(version, leaderElection={"leaseDuration": duration})
+    sentence = f"{duration!r} is not a duration; write it like 15s or 1m30s"
+    assert refusals(told) == {"leaderElection.leaseDuration": sentence}
+
+
+def test_a_lock_that_earlier_releases_of_v1_had_is_told_and_left_out() -> None:
+    told = document(leaderElection={"resourceLock": "endpointsleases"})
+    assert "Lease of its own" in remarks(told)["leaderElection.resourceLock"]

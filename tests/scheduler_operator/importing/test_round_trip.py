@@ -58,7 +58,7 @@ def meaning(document: config.Document) -> dict[str, Any]:
     own = [profile.get("percentageOfNodesToScore") for profile in said.pop("profiles")]
     said["leaderElection"] = {key: value for key, value in said["leaderElection"].items() if key not in BERTHS_OWN}
     for extender in said.get("extenders", ()):
-        if not extender.get("enableHTTPS") or not any(extender.get("tlsConfig", {}).values()):
+        if not any(extender.get("tlsConfig", {}).values()):
             extender.pop("tlsConfig", None)  # it decides nothing
     return {
         "points": [dict(each.points) for each in effective],

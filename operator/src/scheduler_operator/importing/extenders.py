@@ -41,7 +41,6 @@ def read_extender(source: Part) -> dict[str, Any]:
                 found[field] = [_managed(entry) for entry in source.entries(key)]
             case _:
                 found[field] = source.take(key)
-    _leave_out_idle_tls(found, source)
     said = {key: value for key, value in found.items() if value not in _DEFAULTS.get(key, ())}
     return {key: value for key, value in said.items() if value or key == "urlPrefix"}
 
@@ -60,13 +59,6 @@ def _tls(source: Part) -> dict[str, Any]:
 def _managed(source: Part) -> dict[str, Any]:
     found = {field: source.take(key) for field, key in _spelled(source, ("name", "ignoredByScheduler"))}
     return {field: value for field, value in found.items() if value}
-
-
-def _leave_out_idle_tls(found: dict[str, Any], source: Part) -> None:
-    if found.get("tlsConfig") and not found.get("enableHTTPS"):
-        key = dict(_spelled(source, _FIELDS))["tlsConfig"]
-        source.remark(key, "left out, because it has no effect without enableHTTPS: true; set both to use it")
-        del found["tlsConfig"]
 
 
 def _duration(source: Part, key: str) -> Any:

@@ -49,11 +49,6 @@ class Extender(Model):
                 "an extender with a prioritizeVerb needs a weight of at least 1",
                 fieldPath=".prioritizeVerb",
             ),
-            cel(
-                "!has(self.tlsConfig) || self.?enableHTTPS.orValue(false)",
-                "tlsConfig has no effect without enableHTTPS: true",
-                fieldPath=".tlsConfig",
-            ),
         )
     )
 
@@ -68,7 +63,7 @@ class Extender(Model):
     enable_https: bool | None = Field(
         None, alias="enableHTTPS", description="Use HTTPS, also when urlPrefix does not say so. Default: false."
     )
-    tls_config: ExtenderTLS | None = Field(None, description="Certificates and trust, with enableHTTPS.")
+    tls_config: ExtenderTLS | None = Field(None, description="Certificates and trust, for an https address.")
     http_timeout: GoDuration | None = Field(None, description="How long one call may take. Default: 5s.")
     node_cache_capable: bool | None = Field(
         None, description="The extender knows the nodes itself: send it names instead of whole nodes. Default: false."

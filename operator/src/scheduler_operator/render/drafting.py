@@ -172,9 +172,6 @@ def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> It
         if plugin != entry.name:
             message = f"PluginConfig {entry.ref} holds the arguments of {plugin}, not of {entry.name}"
             yield Problem(f"spec.pluginConfig[{index}].ref", message)
-    for index, extender in enumerate(spec.extenders or ()):
-        if extender.tls_config and not extender.enable_https:
-            yield Problem(f"spec.extenders[{index}].tlsConfig", "has no effect without enableHTTPS: true")
     for index, override in enumerate(spec.overrides or ()):
         if (override.op in ("move", "copy")) != (override.source is not None):
             yield Problem(f"spec.overrides[{index}]", "move and copy need from; the other operations take none")
