@@ -20,7 +20,6 @@ PROFILE: dict[str, Json] = {
             "disabled": [{"name": "ImageLocality", "weight": 45}, {"name": "NodeResourcesLeastAllocated"}],
         },
         "reserve": {"enabled": [{"name": "ForeignC"}]},
-        "unreserve": {"enabled": [{"name": "ForeignD"}]},
     },
     "pluginConfig": [
         {"name": "NodeAffinity", "args": {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERMS}}},
@@ -42,7 +41,6 @@ EXTENDER: dict[str, Json] = {
     "tlsConfig": {"caFile": "/file-1", "serverName": "server-1", "keyData": "a2V5"},
     "httpTimeout": "48s",
     "managedResources": [{"name": "example.com/managed-1", "ignoredByScheduler": True}],
-    "unheard": "of-2",
 }
 DOCUMENT: dict[str, Json] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -58,8 +56,6 @@ DOCUMENT: dict[str, Json] = {
         "resourceNamespace": "space-1",
     },
     "clientConnection": {"kubeconfig": "/file-2", "acceptContentTypes": "type-1", "contentType": "type-2", "qps": 54},
-    "healthzBindAddress": "address-1",
-    "metricsBindAddress": "address-2",
     "enableProfiling": False,
     "delayCacheUntilActive": True,
     "percentageOfNodesToScore": 55,
@@ -67,7 +63,6 @@ DOCUMENT: dict[str, Json] = {
     "podMaxBackoffSeconds": 57,
     "profiles": [PROFILE, {"schedulerName": "Named.2", "percentageOfNodesToScore": 58}],
     "extenders": [EXTENDER],
-    "unheard": {"of": ["of-3"]},
 }
 POLICY: dict[str, Json] = {
     "kind": "Policy",
@@ -86,7 +81,7 @@ POLICY: dict[str, Json] = {
     ],
     "hardPodAffinitySymmetricWeight": 65,
     "alwaysCheckAllPredicates": True,
-    "extenders": [EXTENDER],
+    "extenders": [{**EXTENDER, "unheard": "of-2"}],
     "unheard": "of-4",
 }
 DEPLOYMENT: dict[str, Json] = {
@@ -149,6 +144,17 @@ AKS: dict[str, Json] = {
     "spec": {"profiles": [PROFILE], "unheard": "of-6"},
 }
 KINDS = {"document": DOCUMENT, "policy": POLICY, "deployment": DEPLOYMENT, "openshift": OPENSHIFT, "aks": AKS}
+
+
+def document_of(version: str) -> dict[str, Json]:
+    """A whole document of any version, with what that version alone can have."""
+    found = {**copy.deepcopy(DOCUMENT), "apiVersion": f"kubescheduler.config.k8s.io/{version}"}
+    if version != "v1":
+        found |= {"healthzBindAddress": "address-1", "metricsBindAddress": "address-2"}
+    if version.startswith("v1alpha"):
+        plugins = {**PROFILE["plugins"], "unreserve": {"enabled": [{"name": "ForeignD"}]}}
+        found["profiles"] = [{**PROFILE, "plugins": plugins}]
+    return {**found, "unheard": {"of": ["of-3"]}} if version == "v1alpha1" else found
 
 
 def leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_operator.importing import Imported, import_all, imported
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problems
 
 
@@ -56,3 +58,13 @@ def document(version: str = "v1", **fields: Any) -> dict[str, Any]:
 def one_profile(version: str = "v1", **fields: Any) -> dict[str, Any]:
     """A KubeSchedulerConfiguration of one profile called ``mine``, with its fields as keyword arguments."""
     return document(version, profiles=[{"schedulerName": "mine", **fields}])
+
+
+def effective(told: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """The plugins that run at each point for Kubernetes 1.36, with their weights."""
+    found = spec(told)
+    written = {key: found[key] for key in ("plugins", "pluginConfig") if key in found}
+    profile = config.Profile.model_validate({"schedulerName": "mine", **written}, strict=False)
+    expanded = config.effective(profile, Target(Version(1, 36)))
+    assert isinstance(expanded, config.EffectiveProfile), str(expanded)
+    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in expanded.points.items()}

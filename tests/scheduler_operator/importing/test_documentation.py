@@ -11,7 +11,8 @@ from scheduler_operator.importing import Imported, import_all
 from scheduler_operator.importing.api_versions import VERSIONS
 from scheduler_operator.importing.flags import CARRIED, EXPLAINED
 from scheduler_operator.importing.policy_names import PREDICATES, PRIORITIES
-from scheduler_operator.importing.removed_plugins import REMOVED, STRATEGIES
+from scheduler_operator.importing.removed_plugins import STRATEGIES
+from scheduler_runtime.catalog import REMOVED
 
 PAGE = Path("docs/import.md").read_text()
 EXAMPLES = re.findall(

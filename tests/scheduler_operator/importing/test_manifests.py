@@ -113,6 +113,10 @@ def test_a_gate_that_is_not_what_it_was_is_told(gate: str, sentence: str) -> Non
     assert sentence in remarks(pod(f"--feature-gates={gate}"))["spec.containers[0].command[1]"]
 
 
+def test_gates_of_which_none_is_left_are_no_field() -> None:
+    assert "featureGates" not in spec(pod("--feature-gates=VolumeScheduling=false", "--v=4"))["scheduler"]
+
+
 def test_a_provider_becomes_plugins() -> None:
     found = spec(pod("--algorithm-provider=ClusterAutoscalerProvider"))
     assert found["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}
@@ -265,9 +269,9 @@ def test_what_berth_decides_itself_is_told(field: str) -> None:
 
 def test_a_file_that_a_flag_names_is_looked_for_among_the_files() -> None:
     told = pod("--config=/etc/kubernetes/config.yaml", "--kube-api-qps=10", "--leader-elect-retry-period=3s")
-    text = json.dumps(one_profile(parallelism=4))
+    text = json.dumps(one_profile(percentageOfNodesToScore=4))
     found = profiles(outcome(told, **{"config.yaml": text}))
-    assert found == {"mine": {"scheduler": {"leaderElection": {"retryPeriod": "3s"}}}}
+    assert found["mine"] == {"percentageOfNodesToScore": 4, "scheduler": {"leaderElection": {"retryPeriod": "3s"}}}
     assert "ignores it when --config" in remarks(told, **{"config.yaml": text})["spec.containers[0].command[2]"]
 
 
@@ -329,7 +333,9 @@ def test_a_pod_that_schedules_nothing_is_refused() -> None:
     assert "none of them runs kube-scheduler" in refusals(told)["spec.containers"]
 
 
-@pytest.mark.parametrize("flag", ["--v=much", "--feature-gates=A", "--kube-api-qps=fast"])
+@pytest.mark.parametrize(
+    "flag", ["--v=much", "--feature-gates=A", "--kube-api-qps=fast", "--leader-elect-retry-period=2"]
+)
 def test_a_flag_with_a_wrong_value_is_refused(flag: str) -> None:
     assert "spec.containers[0].command[1]" in refusals(pod(flag))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scheduler_operator.importing import Imported, imported
 from scheduler_operator.importing.api_versions import VERSIONS
-from tests.scheduler_operator.importing.loud import DOCUMENT, KINDS, leaves, thinned
+from tests.scheduler_operator.importing.loud import KINDS, document_of, leaves, thinned
 
 SAYS_NOTHING = {"apiVersion", "kind"}
 PROGRAM = "kube-scheduler"
@@ -56,14 +56,13 @@ def test_a_whole_input_is_accounted_for(kind: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_whole_document_of_any_version_is_accounted_for(version: str) -> None:
-    assert dropped({**DOCUMENT, "apiVersion": f"kubescheduler.config.k8s.io/{version}"}) == []
+    assert isinstance(imported(document_of(version)), Imported)
+    assert dropped(document_of(version)) == []
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: thinned(KINDS[kind])), st.sampled_from(sorted(VERSIONS)))
-def test_any_part_of_an_input_is_accounted_for(told: dict[str, Any], version: str) -> None:
-    if told["kind"] == "KubeSchedulerConfiguration":
-        told["apiVersion"] = f"kubescheduler.config.k8s.io/{version}"
+@given(st.sampled_from([*KINDS.values(), *map(document_of, VERSIONS)]).flatmap(thinned))
+def test_any_part_of_an_input_is_accounted_for(told: dict[str, Any]) -> None:
     assert dropped(told) == []
 
 

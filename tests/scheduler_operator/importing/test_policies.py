@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from scheduler_operator.importing.policy_names import FILTERS, PREDICATES, PRIORITIES
-from scheduler_operator.importing.removed_plugins import REMOVED
-from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Target, Version
-from tests.scheduler_operator.importing.said import outcome, remarks, spec
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import REMOVED, Version
+from tests.scheduler_operator.importing.said import effective, outcome, remarks, spec
 
 EVER = {
     "CheckNodeCondition CheckNodeDiskPressure CheckNodeMemoryPressure CheckNodePIDPressure CheckNodeUnschedulable "
@@ -30,16 +29,6 @@ def policy(**fields: Any) -> dict[str, Any]:
 
 def priority(name: str, weight: int = 1, **argument: Any) -> dict[str, Any]:
     return {"name": name, "weight": weight, **({"argument": argument} if argument else {})}
-
-
-def effective(told: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """The plugins that run at each point for Kubernetes 1.36, with their weights."""
-    found = spec(told)
-    written = {key: found[key] for key in ("plugins", "pluginConfig") if key in found}
-    profile = config.Profile.model_validate({"schedulerName": "mine", **written}, strict=False)
-    expanded = config.effective(profile, Target(Version(1, 36)))
-    assert isinstance(expanded, config.EffectiveProfile), str(expanded)
-    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in expanded.points.items()}
 
 
 @pytest.mark.parametrize(("names", "known"), EVER.items(), ids=["predicates", "priorities"])

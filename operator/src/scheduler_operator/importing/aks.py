@@ -28,8 +28,8 @@ def read_aks(source: Part) -> Process | None:
 def _inner(spec: Part, raw: str | None) -> Part | None:
     if raw is not None:
         return read_text(raw, spec.at("rawConfig"), spec.notes)
-    profiles = {key: spec.take(key) for key in spec.value}
-    return Part({"apiVersion": f"{GROUP}/v1", "kind": KIND, **profiles}, spec.notes, spec.path)
+    document = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "profiles": spec.take("profiles")}
+    return Part(document, spec.notes, spec.path)
 
 
 def _left_out(_path: str, key: str) -> str:

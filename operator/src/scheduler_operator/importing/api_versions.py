@@ -25,6 +25,13 @@ class ApiVersion:
     lists_own_spreading: bool = False
     """Whether defaultConstraints alone made PodTopologySpread's defaultingType List."""
     is_alpha: bool = False
+    is_strict: bool = True
+    """Whether kube-scheduler refuses fields that the version does not have."""
+
+    @property
+    def is_old(self) -> bool:
+        """Whether another version took its place."""
+        return bool(self.changes)
 
 
 _SINCE = "SchedulingGates, DynamicResources and NodeDeclaredFeatures came since and run by default"
@@ -47,7 +54,9 @@ VERSIONS: Mapping[str, ApiVersion] = MappingProxyType(
             ),
             ApiVersion("v1beta1", "1.19 to 1.22", _BETA1, True, True, lists_own_spreading=True),
             ApiVersion("v1alpha2", "1.18", _BETA1, True, True, lists_own_spreading=True, is_alpha=True),
-            ApiVersion("v1alpha1", "1.12 to 1.17", _BETA1, True, True, lists_own_spreading=True, is_alpha=True),
+            ApiVersion(
+                "v1alpha1", "1.12 to 1.17", _BETA1, True, True, lists_own_spreading=True, is_alpha=True, is_strict=False
+            ),
         )
     }
 )

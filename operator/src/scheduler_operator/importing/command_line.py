@@ -13,7 +13,7 @@ from scheduler_operator.importing.flags import BESIDE_CONFIG, CARRIED, EXPLAINED
 from scheduler_operator.importing.gates import read_gates
 from scheduler_operator.importing.modernise import keep_old_weights
 from scheduler_operator.importing.outcome import Notes
-from scheduler_operator.importing.parts import Part
+from scheduler_operator.importing.parts import Part, trouble_with_duration
 from scheduler_operator.importing.providers import choose_provider
 from scheduler_operator.importing.texts import read_text
 
@@ -190,6 +190,8 @@ class _Applying:
         self.process.unelected = Unelected(flag.path, said) if flag.value == "false" else None
 
     def _elect_within(self, flag: Flag, field: str) -> None:
+        if trouble := trouble_with_duration(flag.value):
+            self.notes.refuse(flag.path, f"--{flag.name}: {trouble}")
         before = self.process.scheduler.get("leaderElection", {}).get(field)
         if before not in (None, flag.value):
             self.notes.remark(flag.path, f"--{flag.name} counts instead of {field}: {before} in the configuration")

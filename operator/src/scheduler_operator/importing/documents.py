@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from scheduler_operator.importing.alpha import read_alpha
 from scheduler_operator.importing.api_versions import GROUP, VERSIONS, ApiVersion
+from scheduler_operator.importing.completing import complete
 from scheduler_operator.importing.draft import Process, ProfileDraft, Unelected
 from scheduler_operator.importing.extenders import read_extender
-from scheduler_operator.importing.modernise import keep_old_weights, modernise
+from scheduler_operator.importing.modernise import keep_old_weights, modernise, weigh_balanced_alike
 from scheduler_operator.importing.parts import Part
 from scheduler_operator.importing.profiles import read_profile
+from scheduler_runtime import config
 
 KIND = "KubeSchedulerConfiguration"
+_NAME = "schedulername"
+"""A profile without it is another scheduler, which nobody who only misspelt it wants."""
 
 OWN_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
 OWN_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
@@ -33,7 +39,7 @@ def is_document(kind: object, api_version: object) -> bool:
 def read_document(source: Part) -> Process | None:
     """The process that a KubeSchedulerConfiguration describes; None when its version is unknown."""
     version = _version(source)
-    if version is None:
+    if version is None or (version.name == "v1" and _is_refused(source)):
         return None
     process = Process()
     _read_process(source, process)
@@ -47,8 +53,34 @@ def read_document(source: Part) -> Process | None:
             draft.percentage_of_nodes_to_score = percentage or None
         _translate(draft, version, source)
     process.profiles = profiles
-    source.report_unread(lambda _path, key: f"left out: {KIND} {version.name} has no field {key}")
+    _leave_out_unknown(source, version)
     return process
+
+
+def _is_refused(source: Part) -> bool:
+    """Whether a document of today's version is one that cannot be read, with the reasons told."""
+    match config.document(_without_lock(source.value)):
+        case config.Problems() as problems:
+            source.notes.problems.extend(problem.below(source.path) for problem in problems)
+            return True
+    return False
+
+
+def _without_lock(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document without the kind of its lock, of which earlier releases had more and Berth has one of its own."""
+    election = document.get("leaderElection")
+    if not isinstance(election, dict):
+        return dict(document)
+    return {**document, "leaderElection": {key: each for key, each in election.items() if key != "resourceLock"}}
+
+
+def _leave_out_unknown(source: Part, version: ApiVersion) -> None:
+    """Refuse what a strict reader refuses, and the name of a scheduler misspelt, without which it is another one."""
+    for part, key in source.unread():
+        if version.is_strict or difflib.get_close_matches(key.lower(), [_NAME], cutoff=0.8):
+            part.refuse_unknown(key)
+        else:
+            part.remark(key, f"left out: {KIND} {version.name} has no field {key}")
 
 
 def _version(source: Part) -> ApiVersion | None:
@@ -59,7 +91,7 @@ def _version(source: Part) -> ApiVersion | None:
     if version is None:
         known = ", ".join(VERSIONS)
         source.refuse("apiVersion", f"{written!r} is not a version of {KIND}; the versions are {GROUP}/ {known}")
-    elif version.changes:
+    elif version.is_old:
         message = f"{version.name} is the format of Kubernetes {version.read_by}; v1 took its place; {version.changes}"
         source.remark("apiVersion", message)
     return version
@@ -87,7 +119,7 @@ def _read_switches(source: Part, process: Process) -> None:
 
 def _read_election(source: Part, process: Process) -> None:
     for field in ("leaseDuration", "renewDeadline", "retryPeriod"):
-        process.elect(field, source.text(field))
+        process.elect(field, source.duration(field))
     for field in ("resourceName", "resourceNamespace", "resourceLock", "lockObjectName", "lockObjectNamespace"):
         if source.text(field) not in (None, "leases"):
             source.remark(field, OWN_LEASE)
@@ -124,6 +156,9 @@ def _check_names(profiles: list[ProfileDraft], source: Part) -> None:
 
 def _translate(draft: ProfileDraft, version: ApiVersion, source: Part) -> None:
     modernise(draft, source.notes, scores_least_allocated=version.scores_least_allocated)
+    if version.is_old:
+        complete(draft, source.notes)
+        weigh_balanced_alike(draft, source.notes)
     if version.has_old_weights:
         keep_old_weights(draft, source.notes, draft.below("plugins.score"))
     if version.lists_own_spreading:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from scheduler_operator.importing.draft import Args, Entry, PluginChanges, ProfileDraft
 from scheduler_operator.importing.outcome import Notes
-from scheduler_operator.importing.removed_plugins import OLD_WEIGHTS, REMOVED, STRATEGIES
+from scheduler_operator.importing.removed_plugins import OLD_WEIGHTS, SUCCESSORS
+from scheduler_operator.importing.strategies import fold_strategies
+from scheduler_runtime.catalog import REMOVED
 
-_LEAST = "NodeResourcesLeastAllocated"
-_FIT = "NodeResourcesFit"
 _AFFINITY = "NodeAffinity"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_SUCCESSORS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), "NodeVolumeLimits"),
-        **dict.fromkeys(("SelectorSpread", "DefaultPodTopologySpread"), "PodTopologySpread"),
-    }
-)
-_FLAT_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
-"""What RequestedToCapacityRatioPriority scored by when it was given no shape."""
-
 _NODES_BY_LABEL = (
     "NodeLabel became spec.nodes, for labels that nodes must have or lack, and addedAffinity of NodeAffinity, for "
     "those they should; the latter share NodeAffinity's weight: raise it at score if they matter more"
@@ -34,10 +24,8 @@ def modernise(draft: ProfileDraft, notes: Notes, *, scores_least_allocated: bool
 
     ``scores_least_allocated`` tells whether NodeResourcesLeastAllocated was a default of the input's kind.
     """
-    _fold_strategies(draft, notes, scores_least_allocated)
+    fold_strategies(draft, notes, scores_least_allocated=scores_least_allocated)
     _choose_nodes_by_label(draft, notes)
-    if scores_least_allocated:
-        _complete_pre_filter(draft, notes)
     for changes in draft.plugins.values():
         _leave_out_removed(changes, notes)
     for name in [name for name in draft.args if name in REMOVED]:
@@ -62,67 +50,36 @@ def keep_old_weights(draft: ProfileDraft, notes: Notes, path: str) -> None:
         notes.remark(path, message)
 
 
-def _fold_strategies(draft: ProfileDraft, notes: Notes, scores_least_allocated: bool) -> None:
-    """Three plugins that scored by requested resources became three strategies of NodeResourcesFit."""
-    score = draft.at("score")
-    named = [entry for entry in (*score.enabled, *score.disabled) if entry.name in STRATEGIES]
-    if not named and not draft.args.keys() & STRATEGIES.keys():
-        return
-    standing = [entry for entry in score.enabled if entry.name in STRATEGIES]
-    if scores_least_allocated and not score.disables(_LEAST) and not score.enables(_LEAST):
-        standing.append(Entry(_LEAST, 1))
-    lost = any(entry.name == _LEAST for entry in score.disabled)
-    score.enabled = [entry for entry in score.enabled if entry.name not in STRATEGIES]
-    score.disabled = [entry for entry in score.disabled if entry.name not in STRATEGIES]
-    if standing and not score.enables(_FIT):
-        _score_by(max(standing, key=_strength), draft)
-    elif lost:
-        score.disable(_FIT)
-    _tell_strategies(named, standing, draft, notes)
-
-
-def _strength(entry: Entry) -> tuple[int, bool]:
-    """Of two strategies of one weight, the one that somebody wrote down is meant."""
-    return entry.weight or 1, bool(entry.path)
-
-
-def _score_by(entry: Entry, draft: ProfileDraft) -> None:
-    given = draft.args.pop(entry.name, Args({}, entry.path))
-    strategy: dict[str, Any] = {"type": STRATEGIES[entry.name]}
-    if given.fields.get("resources"):
-        strategy["resources"] = given.fields["resources"]
-    if entry.name == "RequestedToCapacityRatio":
-        strategy["requestedToCapacityRatio"] = {"shape": given.fields.get("shape") or _FLAT_SHAPE}
-    if len(strategy) > 1 or entry.name != _LEAST:
-        draft.args.setdefault(_FIT, Args({}, given.path)).fields["scoringStrategy"] = strategy
-    if entry.path or entry.weight not in (None, 1):
-        draft.at("score").enabled.append(Entry(_FIT, entry.weight, entry.path))
-
-
-def _tell_strategies(named: list[Entry], standing: list[Entry], draft: ProfileDraft, notes: Notes) -> None:
-    strategy = draft.args.get(_FIT, Args({}, "")).fields.get("scoringStrategy") or {}
-    kept = strategy.get("type", "LeastAllocated")
-    for entry in (entry for entry in named if entry.path):
-        meant = STRATEGIES[entry.name]
-        message = f"is the scoringStrategy {meant} of {_FIT} today"
-        if entry in standing and meant != kept:
-            message += f", which has one strategy only: {kept} stays; move what needs {meant} to a profile of its own"
-        notes.remark(entry.path, f"{entry.name} {message}")
-    for name in [name for name in draft.args if name in STRATEGIES]:
-        notes.remark(draft.args.pop(name).path, f"left out, because {_FIT} scores by {kept} and {name} is not enabled")
+def weigh_balanced_alike(draft: ProfileDraft, notes: Notes) -> None:
+    """NodeResourcesBalancedAllocation never told its resources apart by weight; v1 takes 1 only."""
+    given = draft.args.get("NodeResourcesBalancedAllocation")
+    resources = _items(given.fields.get("resources")) if given else []
+    heavy = [each for each in resources if isinstance(each, dict) and each.get("weight") not in (None, 1)]
+    if given and heavy:
+        given.fields["resources"] = [{**each, "weight": 1} if each in heavy else each for each in resources]
+        names = ", ".join(str(each.get("name")) for each in heavy)
+        message = f"the weight of {names} became 1, because the plugin weighs all resources alike and v1 insists on it"
+        notes.remark(given.path, message)
 
 
 def _leave_out_removed(changes: PluginChanges, notes: Notes) -> None:
     for entry in [entry for entry in changes.enabled if entry.name in REMOVED]:
         notes.remark(entry.path, f"{entry.name} is gone from kube-scheduler and left out: {REMOVED[entry.name]}")
         changes.enabled.remove(entry)
-        successor = _SUCCESSORS.get(entry.name)
+        successor = SUCCESSORS.get(entry.name)
         if successor and changes.disables(successor) and not changes.enables(successor):
             changes.enabled.append(Entry(successor, entry.weight, entry.path))
     for entry in [entry for entry in changes.disabled if entry.name in REMOVED]:
-        message = f"{entry.name} is gone from kube-scheduler, so that it need not be disabled: {REMOVED[entry.name]}"
-        notes.remark(entry.path, message)
+        notes.remark(entry.path, _no_longer_disabled(entry.name))
         changes.disabled.remove(entry)
+
+
+def _no_longer_disabled(name: str) -> str:
+    successor = SUCCESSORS.get(name)
+    if successor is None:
+        return f"{name} is gone from kube-scheduler, so that it need not be disabled: {REMOVED[name]}"
+    off = "give it defaultingType: List" if successor == "PodTopologySpread" else "disable it too"
+    return f"{name} is gone from kube-scheduler: {REMOVED[name]}; {off} if that is not wanted either"
 
 
 def _choose_nodes_by_label(draft: ProfileDraft, notes: Notes) -> None:
@@ -141,10 +98,19 @@ def _choose_nodes_by_label(draft: ProfileDraft, notes: Notes) -> None:
         _bring_back_affinity(draft, ("preScore", "score"), Entry(_AFFINITY, weight, given.path), notes)
         each = max(1, min(100, weight // len(preferred)))
         _prefer(draft, [{"weight": each, "preference": {"matchExpressions": [term]}} for term in preferred], given.path)
-    for entry in (*filters, *scores):
-        notes.remark(entry.path, _NODES_BY_LABEL)
+    told = [entry.path for entry in (*filters, *scores)]
     if (filters or not required) and (scores or not preferred):
-        notes.remark(draft.args.pop("NodeLabel").path, _NODES_BY_LABEL)
+        told.append(draft.args.pop("NodeLabel").path)
+    _tell_once(told, _NODES_BY_LABEL, notes)
+
+
+def _tell_once(paths: list[str], message: str, notes: Notes) -> None:
+    """Tell it at the first path, and point there from those that are no part of another."""
+    for path in paths:
+        if path == paths[0]:
+            notes.remark(path, message)
+        elif not any(path.startswith((f"{each}.", f"{each}[")) for each in paths):
+            notes.remark(path, f"went the same way as {paths[0]}")
 
 
 def _taken_out(changes: PluginChanges) -> list[Entry]:
@@ -152,15 +118,6 @@ def _taken_out(changes: PluginChanges) -> list[Entry]:
     found = [entry for entry in changes.enabled if entry.name == "NodeLabel"]
     changes.enabled = [entry for entry in changes.enabled if entry.name != "NodeLabel"]
     return found
-
-
-def _complete_pre_filter(draft: ProfileDraft, notes: Notes) -> None:
-    """VolumeRestrictions prepares its filter at preFilter since Kubernetes 1.22, and fails where it could not."""
-    name, filtering = "VolumeRestrictions", draft.at("filter")
-    is_on = filtering.enables(name) or not (filtering.disables(name) or draft.at("multiPoint").disables(name))
-    if is_on and draft.at("preFilter").bring_back(Entry(name)):
-        message = f"{name} filters and is enabled here too, because it prepares itself here since Kubernetes 1.22"
-        notes.remark(draft.below("plugins.preFilter"), message)
 
 
 def _bring_back_affinity(draft: ProfileDraft, points: tuple[str, ...], entry: Entry, notes: Notes) -> None:

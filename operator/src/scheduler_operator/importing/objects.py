@@ -137,7 +137,7 @@ def _spec(name: str, first: str, draft: ProfileDraft, process: Process, foreign:
 def _scheduler(given: Object) -> Object:
     """What differs from the defaults, in the order in which the documentation shows it."""
     found = {key: _differing(given[key], DEFAULTS.get(key)) for key in _SCHEDULER_ORDER if key in given}
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in found.items() if value not in (None, {}, [])}
 
 
 def _differing(given: Any, default: Any) -> Any:

@@ -6,13 +6,18 @@ is left in the end was understood by nobody, and :meth:`Part.report_unread` says
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from scheduler_operator.importing.outcome import Notes
+from scheduler_runtime.catalog.durations import DurationField
 
 T = TypeVar("T")
+_DURATION = TypeAdapter(DurationField)
 Explain = Callable[[str, str], str]
 """From the path of an unread field and its name to the sentence about it."""
 
@@ -25,6 +30,7 @@ class Part:
         self.notes = notes
         self.path = path
         self._taken: set[str] = set()
+        self._known: set[str] = set()
         self._opened: dict[str, list[Part]] = {}
 
     def at(self, key: str) -> str:
@@ -32,6 +38,7 @@ class Part:
         return _below(self.path, key)
 
     def __contains__(self, key: str) -> bool:
+        self._known.add(key)
         return key in self.value
 
     def take(self, key: str) -> Any:
@@ -42,6 +49,14 @@ class Part:
     def text(self, key: str) -> str | None:
         """A field that must be text."""
         return self._typed(key, str, "text; put it in quotes")
+
+    def duration(self, key: str) -> str | None:
+        """A field that must be a duration as Go writes it."""
+        value = self.take(key)
+        trouble = None if value is None else trouble_with_duration(value)
+        if trouble:
+            self.refuse(key, trouble)
+        return None if trouble or value is None else str(value)
 
     def boolean(self, key: str) -> bool | None:
         """A field that must be true or false."""
@@ -102,16 +117,22 @@ class Part:
 
     def report_unread(self, explain: Explain) -> None:
         """Remark on every field that nobody read, once for each tree of them."""
-        for path, key in self._unread():
-            self.notes.remark(path, explain(path, key))
+        for part, key in self.unread():
+            self.notes.remark(part.at(key), explain(part.at(key), key))
 
-    def _unread(self) -> Iterator[tuple[str, str]]:
+    def unread(self) -> Iterator[tuple[Part, str]]:
+        """Every field that nobody read, with the part it is a field of, once for each tree of them."""
         for key, value in self.value.items():
             if key in self._opened:
                 for child in self._opened[key]:
-                    yield from child._unread()
+                    yield from child.unread()
             elif key not in self._taken and _has_leaf(value):
-                yield self.at(key), key
+                yield self, key
+
+    def refuse_unknown(self, key: str) -> None:
+        """There is no such field; one that somebody asked for may be meant."""
+        near = difflib.get_close_matches(key, sorted(self._known | self._taken), n=1)
+        self.refuse(key, f"is not a field; did you mean {near[0]}?" if near else "is not a field")
 
     def _typed(self, key: str, wanted: type[T], name: str) -> T | None:
         value = self.take(key)
@@ -123,6 +144,15 @@ class Part:
             return value
         self.refuse(key, f"{_shown(value)} is not {wanted}")
         return None
+
+
+def trouble_with_duration(value: object) -> str | None:
+    """Why ``value`` is no duration, None when it is one."""
+    try:
+        _DURATION.validate_python(value)
+    except ValidationError as error:
+        return str(error.errors()[0]["msg"])
+    return None
 
 
 def _below(path: str, key: str) -> str:

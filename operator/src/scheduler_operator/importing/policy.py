@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from scheduler_operator.importing.completing import complete
 from scheduler_operator.importing.draft import Args, Entry, Process, ProfileDraft
 from scheduler_operator.importing.extenders import read_extender
 from scheduler_operator.importing.modernise import keep_old_weights, modernise
 from scheduler_operator.importing.parts import Part
 from scheduler_operator.importing.policy_names import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
-from scheduler_operator.importing.removed_plugins import REMOVED, STRATEGIES
+from scheduler_operator.importing.removed_plugins import STRATEGIES
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Version
+from scheduler_runtime.catalog import REMOVED, Version
 
 _API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1", "")
 _GONE = "has no counterpart today: give the pods of the service an affinity for one another"
@@ -38,6 +39,7 @@ def read_policy(source: Part) -> Process:
         path = source.at("hardPodAffinitySymmetricWeight")
         draft.args["InterPodAffinity"] = Args({"hardPodAffinityWeight": weight}, path)
     modernise(draft, source.notes, scores_least_allocated=True)
+    complete(draft, source.notes)
     if "priorities" not in source:
         keep_old_weights(draft, source.notes, source.at("priorities"))
     _collapse(draft)

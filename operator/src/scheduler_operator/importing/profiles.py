@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scheduler_operator.importing.draft import POINTS, Args, Entry, PluginChanges, ProfileDraft
 from scheduler_operator.importing.parts import Part
-from scheduler_operator.importing.removed_plugins import REMOVED
 from scheduler_runtime import catalog
 
 
@@ -41,7 +40,7 @@ def read_plugin_config(entries: list[Part], draft: ProfileDraft) -> None:
     for entry in entries:
         name = entry.text("name") or ""
         fields = entry.whole("args")
-        if catalog.is_upstreams(name) or name in REMOVED:
+        if catalog.is_upstreams(name) or name in catalog.REMOVED:
             fields = {key: value for key, value in fields.items() if key not in ("apiVersion", "kind")}
         if not name:
             entry.refuse("name", "is required")
