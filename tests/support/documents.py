@@ -42,7 +42,7 @@ def documents(target: Target) -> SearchStrategy[dict[str, Json]]:
         podMaxBackoffSeconds=st.integers(10, 2**40),
         delayCacheUntilActive=st.booleans(),
         profiles=_profiles(target),
-        extenders=st.lists(_extender(), max_size=2),
+        extenders=st.lists(_extender(), max_size=2, unique_by=_managed),
     )
 
 
@@ -211,6 +211,11 @@ def _spread() -> SearchStrategy[dict[str, Json]]:
     )
     given = constraints.map(lambda found: {"defaultingType": "List", "defaultConstraints": found})
     return given | st.sampled_from([{}, {"defaultingType": "System"}, {"defaultingType": ""}])
+
+
+def _managed(extender: dict[str, Any]) -> Any:
+    """The resource that an extender looks after, which no other one may."""
+    return next((resource["name"] for resource in extender.get("managedResources", ())), id(extender))
 
 
 def _extender() -> SearchStrategy[dict[str, Json]]:

@@ -8,7 +8,9 @@ FILES: list[str | bytes] = [
     "",
     " ",
     "# nothing",
+    "%YAML 1.0\n---\n" + HEADER,
     "%YAML 1.1\n---\n" + HEADER,
+    "# a comment\n%YAML 1.2\n---\n" + HEADER,
     "---",
     "null",
     "5",
@@ -55,6 +57,11 @@ FILES: list[str | bytes] = [
             ', "leaderElection": {"resourceName": "\\ud800"}',
             ', "leaderElection": {"resourceName": "a\tb"}',
             ', "clientConnection": {"qps": 5e-1}',
+            ', "clientConnection": {"qps": 1E400}',
+            ', "clientConnection": {"qps": 1' + "0" * 400 + "}",
+            ', "clientConnection": {"qps": -1e39}',
+            ', "leaderElection": {"resourceName": "\x7f"}',
+            ', "profiles": [{"pluginConfig": [{"name": "NodeName", "args": {"a": 1E400}}]}]',
             ', "profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"kind": "", "kind": ""}}]}]',
             ', "profiles": [{"pluginConfig": [{"name": "NodeName", "args": {"a": 1, "a": 1}}]}]',
             "} x",
@@ -67,5 +74,11 @@ FILES: list[str | bytes] = [
     HEADER + "profiles: " + "[" * 200 + "]" * 200,
     HEADER + CONFIG % ("{name: NodeName, args: {a: " + "[" * 101 + "]" * 101 + "}}"),
     "---\n---\n" + HEADER,
+    "---\n# a comment\n---\n" + HEADER,
+    "# a comment\n--- # another\n\n---\n" + HEADER,
+    b'{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": "\xff"}',
+    b'{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", \xff}',
+    b'{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", '
+    b'"leaderElection": {"resourceName": "\xff"}}',
 ]
 """Whole files."""

@@ -255,6 +255,10 @@ VALUES = [
         f"profiles: [{{pluginConfig: [{{name: PodTopologySpread, args: {args}}}]}}]"
         for args in (
             "{defaultingType: ''}",
+            "{defaultingType: false}",
+            "{defaultingType: 0}",
+            "{defaultingType: []}",
+            "{defaultingType: {}}",
             "{defaultingType: list}",
             "{defaultingType: System, defaultConstraints: []}",
             "{defaultingType: List, defaultConstraints: [null]}",
@@ -312,6 +316,13 @@ VALUES = [
     EXTENDER % "weight: 9223372036854775808",
     EXTENDER % "prioritizeVerb: p, weight: 1",
     EXTENDER % "tlsConfig: {}",
+    *(
+        EXTENDER % f"tlsConfig: {{certData: {data}}}"
+        for data in ("[]", "[97, 98]", "[97.0]", "[null]", "[256]", "[-1]", "[true]", "['97']", "{}")
+    ),
+    EXTENDER % "tlsConfig: {caData: [97, 98]}",
+    'leaderElection: {resourceName: "a\\x7f"}',
+    'leaderElection: {resourceName: "a\x7f"}',
     EXTENDER % "tlsConfig: {insecure: true, caData: YQ==}",
     EXTENDER % "tlsConfig: {insecure: true, caFile: /nonexistent/ca}",
     EXTENDER % "tlsConfig: {insecure: true, certData: YQ==}",

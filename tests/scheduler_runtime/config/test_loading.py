@@ -163,6 +163,17 @@ STRATEGY = "profiles[0].pluginConfig[0].args.scoringStrategy"
             "{resources: [{name: cpu, weight: 2}]}}]}]",
             "profiles[0].pluginConfig[0].args.resources[0].weight: 2 must be 1: balance knows no weights",
         ),
+        *(
+            (
+                f"profiles: [{{pluginConfig: [{{name: PodTopologySpread, args: {{defaultingType: {value}}}}}]}}]",
+                f"profiles[0].pluginConfig[0].args.defaultingType: {said} is not one of 'System' or 'List'",
+            )
+            for value, said in (("false", "false"), ("0", "0"), ("[]", "[]"), ("{}", "{}"))
+        ),
+        (
+            "extenders: [{urlPrefix: 'http://a', tlsConfig: {certData: [256]}}]",
+            "extenders[0].tlsConfig.certData: [256] is not text; put it in quotes",
+        ),
         (
             "profiles: [{pluginConfig: [{name: EBSLimits}]}]",
             "profiles[0].pluginConfig[0].name: "
@@ -242,3 +253,10 @@ profiles:
 def test_reading_documents_takes_no_numpy(package: str) -> None:
     script = f"import sys, scheduler_runtime.{package}; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("written", "held"), [("[]", ""), ("[97, 98]", "YWI="), ("[null]", "AA=="), ("YWI=", "YWI=")])
+def test_bytes_can_be_numbers_as_go_reads_them(written: str, held: str) -> None:
+    (extender,) = loaded(f"extenders: [{{urlPrefix: 'http://a', tlsConfig: {{certData: {written}}}}}]").extenders
+    assert extender.tls_config is not None
+    assert extender.tls_config.cert_data == held

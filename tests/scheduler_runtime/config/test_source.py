@@ -120,6 +120,8 @@ def test_a_plain_word_is_what_kubernetes_takes_it_for(word: str, value: Any) -> 
         ("a: \x00", "is not YAML: line 1: the character U+0000 is not allowed"),
         ("{a: 1}", "begins with '{' and is therefore read as JSON, which it is not: line 1: "),
         ('{"a": 1, "a": 2}', "the key a is there twice"),
+        ("# c\n%YAML 1.2\n---\na: 1", "is not YAML: line 2: says it is not YAML 1.1, which Kubernetes reads"),
+        ('{"a": 1E400}', "begins with '{' and is therefore read as JSON, which it is not: 1E400 is larger than any"),
         ('{"a": NaN}', "begins with '{' and is therefore read as JSON, which it is not: NaN is not a number"),
     ],
 )  # fmt: skip

@@ -260,7 +260,9 @@ class PodTopologySpreadArgs(_Deferred):
     """Arguments of PodTopologySpread."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: Annotated[Literal["System", "List"], BeforeValidator(lambda kind: kind or "System")] = "System"
+    defaulting_type: Annotated[
+        Literal["System", "List"], BeforeValidator(lambda kind: "System" if kind == "" else kind)
+    ] = "System"
 
     @model_validator(mode="after")
     def _consistent(self) -> PodTopologySpreadArgs:

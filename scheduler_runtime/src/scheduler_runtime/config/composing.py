@@ -54,6 +54,8 @@ class Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 self.anchors.clear()
                 start: Any = event.start_mark
+                if event.version not in (None, (1, 1)):
+                    raise yaml.YAMLError(f"line {start.line + 1}: says it is not YAML 1.1, which Kubernetes reads")
                 node = self.node(next(self.events))
                 yield start.line, node.value, node.place
 

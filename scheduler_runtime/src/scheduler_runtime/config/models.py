@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from ..catalog.checks import At, refuse
 from ..catalog.durations import Duration, DurationField
 from ..catalog.names import is_extended_resource
-from .tls import tls_problems
+from .tls import as_base64, tls_problems
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -22,6 +23,7 @@ PositiveInt32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Percentage = Annotated[int, Field(ge=0, le=100)]
+Base64 = Annotated[str, BeforeValidator(as_base64)]
 
 
 def _or(default: str) -> AfterValidator:
@@ -34,8 +36,10 @@ def _or(default: str) -> AfterValidator:
 def _float32(number: float) -> float:
     """Refuse what Go's float32 cannot hold."""
     try:
-        struct.pack("<f", number)
+        held = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
+        held = math.inf
+    if math.isinf(held):
         refuse([((), f"{number} is too large for a rate")])
     return number
 
@@ -199,9 +203,9 @@ class ExtenderTLSConfig(_Part):
     cert_file: str = ""
     key_file: str = ""
     ca_file: Annotated[str, Field(alias="caFile")] = ""
-    cert_data: str = ""
-    key_data: str = ""
-    ca_data: Annotated[str, Field(alias="caData")] = ""
+    cert_data: Base64 = ""
+    key_data: Base64 = ""
+    ca_data: Annotated[Base64, Field(alias="caData")] = ""
 
     @model_validator(mode="after")
     def _usable(self) -> ExtenderTLSConfig:

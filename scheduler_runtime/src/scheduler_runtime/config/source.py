@@ -8,6 +8,7 @@ The work is bounded: large files, deep nesting and aliases that expand without e
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,7 +137,7 @@ def _read_json(text: str, name: str) -> tuple[Source, ...] | Problems:
         return found
 
     try:
-        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=_float)
     except (ValueError, RecursionError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
         return _refused(f"begins with '{{' and is therefore read as JSON, which it is not: {where}")
@@ -147,6 +148,13 @@ def _read_json(text: str, name: str) -> tuple[Source, ...] | Problems:
 
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not a number that a document can hold")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is larger than any number")
+    return number
 
 
 def _whole(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..catalog.checks import At
 
@@ -19,6 +20,13 @@ def tls_problems(insecure: bool, authority: str, data: Mapping[str, str]) -> Ite
         yield ("insecure",), "must be false when a CA is given: it would not be asked"
     elif decoded["caData"] and b"-----BEGIN CERTIFICATE-----" not in decoded["caData"]:
         yield ("caData",), "holds no certificate in PEM form, base64 encoded"
+
+
+def as_base64(given: Any) -> Any:
+    """Bytes written as a list of numbers, which Go reads too, as text; anything else unchanged."""
+    if isinstance(given, list) and all(type(each) in (int, type(None)) and 0 <= (each or 0) < 256 for each in given):
+        return base64.b64encode(bytes(each or 0 for each in given)).decode()
+    return given
 
 
 def _decoded(text: str) -> bytes | None:
