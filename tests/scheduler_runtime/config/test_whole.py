@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
+from tests.support.documents import documents, mutated
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 V1_36 = Target.parse("1.36")
@@ -19,10 +21,15 @@ def loaded(value: dict[str, Any]) -> config.Document:
     return found
 
 
+def problems(value: dict[str, Any], target: Target) -> tuple[config.Problem, ...]:
+    found = config.judge(value, target)
+    return found.problems if isinstance(found, config.Problems) else ()
+
+
 def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
     filters = {"filter": {"enabled": [{"name": "NodeNam"}]}, "placementScore": {}}
     value = {**HEADER, "parallelism": 0, "profiles": [{"schedulerName": 5}, {"schedulerName": "b", "plugins": filters}]}
-    assert [str(problem) for problem in config.problems(value, Target.parse("1.35"))] == [
+    assert [str(problem) for problem in problems(value, Target.parse("1.35"))] == [
         "parallelism: 0 is too small; it must be at least 1",
         "profiles[0].schedulerName: 5 is not text; put it in quotes",
         "profiles[1].plugins.filter.enabled[0].name: there is no plugin 'NodeNam'; did you mean NodeName?",
@@ -31,15 +38,73 @@ def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
     ]
 
 
+def test_every_mistake_is_told_wherever_another_one_is() -> None:
+    fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Best"}}}
+    pods = {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 900}}
+    profile: dict[str, Any] = {"plugins": {"filter": {"enabled": [{"name": "Nope"}]}}, "pluginConfig": [fit, pods]}
+    value = {**HEADER, "leaderElection": {"leaseDuration": "1s"}, "podInitialBackoffSeconds": 50, "profiles": [profile]}
+    expected = [
+        "leaderElection.leaseDuration",
+        "podMaxBackoffSeconds",
+        "profiles[0].plugins.filter.enabled[0].name",
+        "profiles[0].pluginConfig[0].args.scoringStrategy.type",
+        "profiles[0].pluginConfig[1].args.hardPodAffinityWeight",
+    ]
+    assert [problem.path for problem in problems(value, V1_36)] == expected
+    profile |= {"foo": 1, "percentageOfNodesToScore": 101}
+    profile["plugins"]["scores"] = {}
+    wrong = ["percentageOfNodesToScore", "plugins.scores", "foo"]
+    told = {problem.path for problem in problems(value, V1_36)}
+    assert told == {*expected, *(f"profiles[0].{path}" for path in wrong)}
+
+
+@pytest.mark.parametrize("profiles", [5, [5], [None, {}], [{"plugins": 5}], [{"plugins": {"bind": {"disabled": 5}}}]])
+def test_what_cannot_be_read_says_nothing_of_the_plugins(profiles: Any) -> None:
+    value = {**HEADER, "parallelism": 0, "profiles": profiles}
+    found = problems(value, V1_36)
+    assert found[0].path == "parallelism"
+    assert all("plugin " not in problem.message for problem in found)
+
+
+def test_profiles_are_compared_whatever_else_is_wrong() -> None:
+    sorting = {"queueSort": {"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]}}
+    value = {"parallelism": 0, "profiles": [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorting}]}
+    assert [problem.path for problem in problems({**HEADER, **value}, V1_36)] == [
+        "parallelism",
+        "profiles[1].plugins.queueSort",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(mutated(documents(V1_36)))
+def test_judging_at_once_agrees_with_reading_and_expanding(value: dict[str, Any]) -> None:
+    read = config.document(value)
+    expanded = read if isinstance(read, config.Problems) else config.effective_profiles(read, V1_36)
+    whole = config.judge(value, V1_36)
+    if isinstance(expanded, config.Problems):
+        assert isinstance(whole, config.Problems)
+        assert set(expanded) <= set(whole)
+    else:
+        assert isinstance(whole, config.Accepted)
+        assert (whole.document, whole.profiles) == (read, expanded)
+
+
+@pytest.mark.parametrize("rate", [1e39, -1e39, 10**400])
+def test_a_rate_that_go_cannot_hold_is_refused(rate: float) -> None:
+    (problem,) = problems({**HEADER, "clientConnection": {"qps": rate}}, V1_36)
+    assert str(problem).startswith("clientConnection.qps: ")
+    assert problem.message.endswith("is too large for a rate")
+
+
 def test_nothing_is_wrong_with_the_default_document() -> None:
-    assert config.problems(HEADER, V1_36) == ()
+    assert problems(HEADER, V1_36) == ()
 
 
 def test_a_profile_needs_what_extenders_say_of_resources() -> None:
     managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
     off = {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}
     value = {**HEADER, "extenders": [{"managedResources": managed}], "profiles": [{"plugins": off}]}
-    (problem,) = config.problems(value, V1_36)
+    (problem,) = problems(value, V1_36)
     assert problem.path == "profiles[0].pluginConfig"
 
 
@@ -75,7 +140,7 @@ def test_a_plugin_that_upstream_builds_without_arguments_is_refused(
 ) -> None:
     off = {"disabled": [{"name": "DefaultPreemption"}]}
     plugins = {"multiPoint": off, point: {"enabled": [{"name": "DefaultPreemption"}]}}
-    found = config.problems({**HEADER, "profiles": [{"plugins": plugins}]}, Target.parse(version, gates))
+    found = problems({**HEADER, "profiles": [{"plugins": plugins}]}, Target.parse(version, gates))
     assert [problem.path for problem in found] == [f"profiles[0].plugins.{point}"] * refused
 
 
@@ -90,7 +155,7 @@ def test_a_plugin_that_upstream_builds_without_arguments_is_refused(
 )
 def test_arguments_that_a_gate_brings(gates: dict[str, bool], shape: list[Any], refused: bool) -> None:
     entry = {"name": "VolumeBinding", "args": {"shape": shape}}
-    found = config.problems({**HEADER, "profiles": [{"pluginConfig": [entry]}]}, Target.parse("1.36", gates))
+    found = problems({**HEADER, "profiles": [{"pluginConfig": [entry]}]}, Target.parse("1.36", gates))
     assert [problem.path for problem in found] == ["profiles[0].pluginConfig[0].args.shape"] * refused
 
 
@@ -119,5 +184,5 @@ def test_when_something_appeared(name: str, version: str | None) -> None:
     ],
 )
 def test_certificates_of_extenders_that_nobody_could_use(tls: dict[str, Any], path: str) -> None:
-    (problem,) = config.problems({**HEADER, "extenders": [{"tlsConfig": tls}]}, V1_36)
+    (problem,) = problems({**HEADER, "extenders": [{"tlsConfig": tls}]}, V1_36)
     assert problem.path == f"extenders[0].tlsConfig.{path}"

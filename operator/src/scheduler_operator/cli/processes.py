@@ -133,12 +133,10 @@ def _of_documents(given: Sorted, target: Target, namespace: str) -> "Iterator[Ou
 
 
 def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> Process | Problems:
-    document = config.document(source.value)
-    if isinstance(document, Problems):
-        return document
-    profiles = config.effective_profiles(document, target, others)
-    if isinstance(profiles, Problems):
-        return profiles
+    accepted = config.judge(source.value, target, others)
+    if isinstance(accepted, Problems):
+        return accepted
+    document, profiles = accepted.document, accepted.profiles
     findings, _ = config.allowed(config.lint(document, target, others), source.allowed)
     findings = (*idle_allowances(source), *findings)
     return Process(

@@ -25,12 +25,13 @@ from .models import (
 )
 from .problems import Problem, Problems, explain
 from .source import Source, read
-from .whole import effective_profiles, problems
+from .whole import Accepted, effective_profiles, judge
 
 __all__ = [
     "API_VERSION",
     "CODES",
     "DEFAULT_SCHEDULER_NAME",
+    "Accepted",
     "ClientConnection",
     "Code",
     "DisabledPlugin",
@@ -56,10 +57,10 @@ __all__ = [
     "effective",
     "effective_profiles",
     "explain",
+    "judge",
     "lacking",
     "lint",
     "load",
-    "problems",
     "read",
     "since",
     "unknown",

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
-
 from ..catalog import Declaration, Target
 from .expansion import EffectiveProfile, effective
-from .loading import document
 from .models import Document, Profile
-from .nulls import without_nulls
 from .problems import Problem, Problems
+from .remainder import read_on, readable_profiles
 
-__all__ = ["effective_profiles", "ignored_resources", "problems"]
+__all__ = ["Accepted", "effective_profiles", "ignored_resources", "judge"]
 
 _FIT = "NodeResourcesFit"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A document that the scheduler it was meant for takes, and what its profiles mean there."""
+
+    document: Document
+    profiles: tuple[EffectiveProfile, ...]
 
 
 def effective_profiles(
@@ -47,25 +51,21 @@ def effective_profiles(
     return Problems(tuple(problems)) if problems else tuple(found)
 
 
-def problems(
+def judge(
     value: Any,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
-) -> tuple[Problem, ...]:
-    """Everything that is wrong with an already parsed ``value``, of which as much as possible is looked at."""
-    read = document(value)
-    if isinstance(read, Document):
-        found = effective_profiles(read, target, others)
-        return found.problems if isinstance(found, Problems) else ()
-    said = list(read)
-    profiles = value.get("profiles") if isinstance(value, Mapping) else None
-    for index, each in enumerate(profiles if isinstance(profiles, list) else ()):
-        with contextlib.suppress(ValidationError):  # then it is among the document's problems
-            profile = Profile.model_validate_json(json.dumps(without_nulls(each or {}, Profile)))
-            expanded = effective(profile, target, others)
-            if isinstance(expanded, Problems):
-                said.extend(problem.below(f"profiles[{index}]") for problem in expanded)
-    return tuple(said)
+) -> Accepted | Problems:
+    """What an already parsed ``value`` is to the ``target``, or everything that is wrong with it."""
+    said, rest, read = read_on(value)
+    if read is None:
+        expanded = [(index, effective(profile, target, others)) for index, profile in readable_profiles(rest)]
+        each = ((index, own) for index, own in expanded if isinstance(own, Problems))
+        return Problems((*said, *(problem.below(f"profiles[{index}]") for index, own in each for problem in own)))
+    found = effective_profiles(read, target, others)
+    if isinstance(found, Problems):
+        return Problems((*said, *found))
+    return Problems(said) if said else Accepted(read, found)
 
 
 def ignored_resources(whole: Document) -> tuple[str, ...]:
