@@ -24,6 +24,17 @@ def openshift(profile: str) -> list[dict[str, Any]]:
     return [{"apiVersion": "config.openshift.io/v1", "kind": "Scheduler", "spec": {"profile": profile}}]
 
 
+def asking(extender: dict[str, Any]) -> list[dict[str, Any]]:
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return [{**header, "extenders": [{"filterVerb": "filter", **extender}]}]
+
+
+def older(version: str, **plugins: Any) -> list[dict[str, Any]]:
+    header = {"apiVersion": f"kubescheduler.config.k8s.io/{version}", "kind": "KubeSchedulerConfiguration"}
+    return [{**header, "profiles": [{"schedulerName": "older", "plugins": plugins}]}]
+
+
+PREPARED = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}, {"name": "NodePorts"}]}
 INPUTS = [
     *(list(yaml.safe_load_all(given)) for given, _, _ in EXAMPLES),
     *(policy(predicates=[{"name": name}]) for name in PREDICATES),
@@ -31,6 +42,8 @@ INPUTS = [
     policy(predicates=[], priorities=[]),
     policy(),
     *(openshift(name) for name in ("LowNodeUtilization", "HighNodeUtilization", "NoScoring")),
+    asking({"urlPrefix": "https://one.example.com", "tlsConfig": {"serverName": "two.example.com"}}),
+    *(older(version, preFilter=PREPARED, filter=PREPARED) for version in ("v1beta1", "v1beta2", "v1beta3")),
 ]
 
 
