@@ -30,6 +30,12 @@ def test_what_is_not_carried_over_is_told_at_its_place() -> None:
     assert any(line.startswith("<stdin>:8: healthzBindAddress: ") for line in ran.stderr.splitlines())
 
 
+def test_what_a_comment_allows_stays_allowed() -> None:
+    ran = berth("import", "-", stdin=f"{DOCUMENT}clientConnection: {{qps: 1, burst: 1}}  # berth: allow TinyQPS\n")
+    assert "TinyQPS" not in berth("lint", "-", stdin=ran.stdout).stdout
+    assert "TinyQPS" in berth("lint", "-", stdin=ran.stdout.replace("allow-findings", "other")).stdout
+
+
 def test_json_holds_the_objects_and_the_remarks() -> None:
     ran = berth("import", "-o", "json", "-", stdin=OLD)
     found = json.loads(ran.stdout)

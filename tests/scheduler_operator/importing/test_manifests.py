@@ -341,5 +341,5 @@ def test_a_flag_with_a_wrong_value_is_refused(flag: str) -> None:
 
 
 def test_names_of_several_schedulers_do_not_clash() -> None:
-    found = outcome_of_all(document(), document(), name="mine")
+    found = outcome_of_all(document(), document(parallelism=4), name="mine")
     assert list(profiles(found)) == ["mine", "default-scheduler"]

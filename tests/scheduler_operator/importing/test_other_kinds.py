@@ -153,4 +153,4 @@ def test_a_scheduler_name_that_no_object_can_have_is_mapped_and_told(written: st
 
 def test_two_names_that_would_become_one_stay_two() -> None:
     told = document(profiles=[{"schedulerName": "a-b"}, {"schedulerName": "a.b"}])
-    assert list(profiles(outcome(told))) == ["a-b", "a-b-scheduler"]
+    assert list(profiles(outcome(told))) == ["a-b", "a-b-2"]

@@ -22,14 +22,17 @@ def read_aks(source: Part) -> Process | None:
         return None
     inner = _inner(spec, raw)
     source.report_unread(_left_out)
-    return None if inner is None else read_document(inner)
+    if inner is None or (process := read_document(inner)) is None:
+        return None
+    process.allowed |= inner.allowed
+    return process
 
 
 def _inner(spec: Part, raw: str | None) -> Part | None:
     if raw is not None:
-        return read_text(raw, spec.at("rawConfig"), spec.notes)
+        return read_text(raw, spec.at("rawConfig"), spec.notes, spec.allowed)
     document = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "profiles": spec.take("profiles")}
-    return Part(document, spec.notes, spec.path)
+    return Part(document, spec.notes, spec.path, spec.allowed)
 
 
 def _left_out(_path: str, key: str) -> str:

@@ -21,7 +21,7 @@ def configuration(source: Part, key: str | None = None) -> Part | None:
     if key not in texts:
         data.notes.refuse(data.path, f"has no key {key!r}; it has {', '.join(texts) or 'none'}")
         return None
-    found = read_text(data.text(key) or "", data.at(key), data.notes)
+    found = read_text(data.text(key) or "", data.at(key), data.notes, source.allowed)
     source.report_unread(lambda _path, name: f"left out: {name} is not part of a scheduler's configuration")
     return found
 

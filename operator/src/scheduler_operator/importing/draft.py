@@ -132,6 +132,8 @@ class Process:
     """Fields of the rendered document that only an override can set, by JSON pointer."""
     needs_kube_scheduler: bool = False
     """Whether only kube-scheduler itself can do what is asked."""
+    allowed: frozenset[str] = frozenset()
+    """The codes of findings that comments in the input accept."""
     image: Image | None = None
     unelected: Unelected | None = None
     """None when its processes elect a leader, as they do unless they are told otherwise."""

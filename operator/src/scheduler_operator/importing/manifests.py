@@ -56,6 +56,7 @@ def read_manifest(source: Part, context: Context, read_configuration: ReadConfig
         _read_placing(spec, process)
         _read_container(container, process)
         _read_replicas(source, process)
+        process.allowed |= source.allowed
     source.report_unread(lambda _path, key: _EXPLAINED.get(key, _OWN_PODS))
     return process
 

@@ -47,5 +47,6 @@ def _fitting(name: str, taken: Collection[str]) -> str:
     if fits(name) and name not in taken:
         return name
     stem = (_NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "scheduler")[: NAME_LENGTH - 10].strip("-")
-    candidates = [stem, f"{stem}-scheduler", *(f"{stem}-{number}" for number in range(2, len(taken) + 4))]
+    stems = [stem] if fits(stem) else [f"{stem}-scheduler"]
+    candidates = [*stems, *(f"{stems[0]}-{number}" for number in range(2, len(taken) + 4))]
     return next(candidate for candidate in candidates if fits(candidate) and candidate not in taken)

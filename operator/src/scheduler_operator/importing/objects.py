@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from scheduler_operator.findings import ANNOTATION
 from scheduler_operator.importing.draft import POINTS, Process, ProfileDraft
 from scheduler_operator.importing.images import choose_image
 from scheduler_operator.importing.naming import DEFAULT, label, named
@@ -86,13 +87,17 @@ def objects(process: Process, wished: str, notes: Notes, taken: set[str]) -> lis
     found: list[Object] = []
     for name, draft, plugins in zip(names, process.profiles, foreign, strict=True):
         found += [_plugin_config(name, draft, plugin, declared[plugin]) for plugin in plugins]
-        found.append(_object("SchedulerProfile", name, _spec(name, names[0], draft, process, plugins)))
+        spec = _spec(name, names[0], draft, process, plugins)
+        found.append(_object("SchedulerProfile", name, spec, process.allowed))
     _check(found, notes)
     return found
 
 
-def _object(kind: str, name: str, spec: Object) -> Object:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+def _object(kind: str, name: str, spec: Object, allowed: Collection[str] = ()) -> Object:
+    metadata: Object = {"name": name}
+    if allowed:
+        metadata["annotations"] = {ANNOTATION: ", ".join(sorted(allowed))}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _choose_engine(process: Process, foreign: list[list[str]], notes: Notes) -> None:

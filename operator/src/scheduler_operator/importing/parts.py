@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,10 +25,12 @@ Explain = Callable[[str, str], str]
 class Part:
     """A mapping somewhere in the input. A field that is null counts as left out, as Kubernetes has it."""
 
-    def __init__(self, value: Mapping[str, Any], notes: Notes, path: str = "") -> None:
+    def __init__(self, value: Mapping[str, Any], notes: Notes, path: str = "", allowed: Collection[str] = ()) -> None:
         self.value = {str(key): inner for key, inner in value.items() if inner is not None}
         self.notes = notes
         self.path = path
+        self.allowed = frozenset(allowed)
+        """The codes of findings that comments in the text of it accept."""
         self._taken: set[str] = set()
         self._known: set[str] = set()
         self._opened: dict[str, list[Part]] = {}
@@ -92,7 +94,7 @@ class Part:
         if key not in self._opened:
             value = self.take(key)
             found = self._checked(key, value, isinstance(value, dict), "a mapping of fields") or {}
-            self._opened[key] = [Part(found, self.notes, self.at(key))]
+            self._opened[key] = [Part(found, self.notes, self.at(key), self.allowed)]
         return self._opened[key][0]
 
     def entries(self, key: str) -> list[Part]:
@@ -102,7 +104,9 @@ class Part:
             fine = isinstance(value, list) and all(isinstance(each, dict) for each in value)
             found = self._checked(key, value, fine, "a list of mappings") or []
             path = self.at(key)
-            self._opened[key] = [Part(each, self.notes, f"{path}[{index}]") for index, each in enumerate(found)]
+            self._opened[key] = [
+                Part(each, self.notes, f"{path}[{index}]", self.allowed) for index, each in enumerate(found)
+            ]
         return self._opened[key]
 
     def remark(self, key: str, message: str) -> None:

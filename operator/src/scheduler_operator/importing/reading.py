@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -37,27 +37,53 @@ def imported(document: Mapping[str, Any], name: str = "", files: Mapping[str, st
 
 
 def import_all(
-    inputs: Sequence[Mapping[str, Any]], name: str = "", files: Mapping[str, str] = _NO_FILES
+    inputs: Sequence[Mapping[str, Any]],
+    name: str = "",
+    files: Mapping[str, str] = _NO_FILES,
+    allowed: Sequence[Collection[str]] = (),
 ) -> Imported | Problems:
     """What several documents ask for together: a manifest and the ConfigMap that it mounts are one.
 
-    With more than one document, paths begin with its number, as in ``[1].spec``.
+    With more than one document, paths begin with its number, as in ``[1].spec``. ``allowed`` are the codes of
+    findings that the comments of each document accept: whoever parsed it knows, the document no longer does.
     """
     notes = Notes()
     if name and not fits(name):
         notes.refuse("", f"{name!r} cannot be the name of a profile; write a DNS label of at most 52 characters")
-    parts = [
-        part for index, each in enumerate(inputs) for part in _parts(each, notes, f"[{index}]" * (len(inputs) > 1))
+    given = [
+        Part(each, notes, f"[{index}]" * (len(inputs) > 1), allowed[index] if allowed else ())
+        for index, each in enumerate(inputs)
     ]
+    parts = _once([part for each in given for part in _parts(each)])
     found = _objects(parts, _context(parts, files), name, notes)
     if not found and not notes.problems:
         notes.refuse("", f"there is nothing to import; give {_KINDS}")
+    _tell_idle_wish(name, found, notes)
     return notes.refused or Imported(tuple(found), tuple(notes.remarks))
 
 
-def _parts(document: Mapping[str, Any], notes: Notes, path: str) -> Iterator[Part]:
+def _tell_idle_wish(name: str, found: Sequence[Mapping[str, Any]], notes: Notes) -> None:
+    names = [each["metadata"]["name"] for each in found if each["kind"] == "SchedulerProfile"]
+    if name and names and name not in names:
+        message = f"the name {name} that was wished is not used, because the input names its schedulers: "
+        notes.remark("", f"{message}{', '.join(names)}; change schedulerName in the input, and in its pods")
+
+
+def _once(parts: list[Part]) -> list[Part]:
+    """The parts without those that say what another has said already, which would be a scheduler of the same name."""
+    kept: list[Part] = []
+    for part in parts:
+        same = next((each for each in kept if each.value == part.value), None)
+        if same is None:
+            kept.append(part)
+        else:
+            same.allowed |= part.allowed
+            part.notes.remark(part.path, "left out, because the same was given before")
+    return kept
+
+
+def _parts(part: Part) -> Iterator[Part]:
     """The document, or what it lists."""
-    part = Part(document, notes, path)
     if str(part.value.get("kind", "")).endswith("List") and "items" in part:
         yield from part.entries("items")
     else:
@@ -91,8 +117,8 @@ def _objects(parts: Sequence[Part], context: Context, name: str, notes: Notes) -
 
 def _process(part: Part, context: Context, is_alone: bool) -> Process | None:
     """The process that a part describes; None, with the reason told, when it describes none."""
-    if reader := _plain_reader(part):
-        return reader(part)
+    if _plain_reader(part):
+        return read_configuration(part)
     kind, api_version = part.value.get("kind"), str(part.value.get("apiVersion", ""))
     if kind in WORKLOADS and (is_alone or runs_a_scheduler(part)):
         return read_manifest(part, context, read_configuration)
@@ -113,12 +139,15 @@ def _not_importable(kind: object, api_version: str) -> str:
 
 
 def read_configuration(part: Part) -> Process | None:
-    """The process that a configuration inside something else describes."""
+    """The process that a configuration describes; None, with the reason told, when it is none."""
     reader = _plain_reader(part)
     if reader is None:
         part.refuse("", f"is no KubeSchedulerConfiguration and no Policy, but {part.value.get('kind')!r}")
         return None
-    return reader(part)
+    process = reader(part)
+    if process is not None:
+        process.allowed |= part.allowed
+    return process
 
 
 def _plain_reader(part: Part) -> Reader | None:
