@@ -91,6 +91,13 @@ def test_what_the_author_named_or_turned_off_everywhere_stays_off() -> None:
     assert found["preFilter"].keys() == {"VolumeRestrictions"}
 
 
+@pytest.mark.parametrize("changes", [{"disabled": listed("*")}, {"enabled": [{"name": "NodeAffinity", "weight": 7}]}])
+def test_multi_point_counts_since_v1beta3_only(changes: dict[str, Any]) -> None:
+    told = one_profile("v1beta2", plugins={"multiPoint": changes})
+    assert effective(told) == effective(one_profile("v1beta2"))
+    assert "changed nothing" in remarks(told)["profiles[0].plugins.multiPoint"]
+
+
 def test_a_document_of_today_is_not_completed() -> None:
     told = one_profile("v1", plugins={"preFilter": {"disabled": listed("*")}})
     assert effective(told)["preFilter"] == {}

@@ -29,6 +29,11 @@ class ApiVersion:
     """Whether kube-scheduler refuses fields that the version does not have."""
 
     @property
+    def reads_multi_point(self) -> bool:
+        """Whether multiPoint counts: v1beta2 has the field and ignores it. The weights grew together with it."""
+        return not self.has_old_weights
+
+    @property
     def is_old(self) -> bool:
         """Whether another version took its place."""
         return bool(self.changes)

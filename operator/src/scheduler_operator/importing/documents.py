@@ -155,6 +155,10 @@ def _check_names(profiles: list[ProfileDraft], source: Part) -> None:
 
 
 def _translate(draft: ProfileDraft, version: ApiVersion, source: Part) -> None:
+    if draft.plugins.get("multiPoint") and not version.reads_multi_point:
+        del draft.plugins["multiPoint"]
+        message = f"left out, because it changed nothing: kube-scheduler reads it since v1beta3, not in {version.name}"
+        source.notes.remark(draft.below("plugins.multiPoint"), message)
     modernise(draft, source.notes, scores_least_allocated=version.scores_least_allocated)
     if version.is_old:
         complete(draft, source.notes)
