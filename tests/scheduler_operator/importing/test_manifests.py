@@ -117,6 +117,24 @@ def test_gates_of_which_none_is_left_are_no_field() -> None:
     assert "featureGates" not in spec(pod("--feature-gates=VolumeScheduling=false", "--v=4"))["scheduler"]
 
 
+def test_a_gate_that_is_locked_where_there_is_one_is_left_out_because_others_refuse_it() -> None:
+    told = pod("--feature-gates=SchedulerQueueingHints=true,AllAlpha=true")
+    assert spec(told)["scheduler"] == {"featureGates": {"AllAlpha": True}}
+    assert remarks(told)["spec.containers[0].command[1]"] == (
+        "the feature gate SchedulerQueueingHints is left out: on Kubernetes 1.35 and 1.36 it is true in any case, and "
+        "kube-scheduler of 1.37 refuses to start with it"
+    )
+
+
+def test_a_gate_that_only_some_versions_take_is_kept_with_what_to_do_for_the_others() -> None:
+    told = pod("--feature-gates=DRAPrioritizedList=false")
+    assert spec(told)["scheduler"] == {"featureGates": {"DRAPrioritizedList": False}}
+    assert remarks(told)["spec.containers[0].command[1]"] == (
+        "the feature gate DRAPrioritizedList is kept, and right on Kubernetes 1.35 and 1.36; on 1.37 a profile with "
+        "DRAPrioritizedList=false is refused: delete it from spec.scheduler.featureGates there"
+    )
+
+
 def test_a_provider_becomes_plugins() -> None:
     found = spec(pod("--algorithm-provider=ClusterAutoscalerProvider"))
     assert found["pluginConfig"][0]["args"] == {"scoringStrategy": {"type": "MostAllocated"}}

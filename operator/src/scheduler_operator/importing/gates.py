@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from scheduler_operator.importing.outcome import Notes
@@ -40,9 +40,25 @@ def _is_taken(name: str, on: bool, path: str, notes: Notes) -> bool:
     if not taking:
         wanted = f"{name}={str(on).lower()}"
         notes.remark(path, f"the feature gate {name} is left out: no kube-scheduler since {TARGETS[0]} takes {wanted}")
-    elif len(taking) < len(TARGETS):
-        notes.remark(path, f"the feature gate {name} is for {', '.join(map(str, taking))} only")
-    return bool(taking)
+        return False
+    if name in _GROUPS or len(taking) == len(TARGETS):
+        return True
+    taken_by, refused_by = _listed(taking), _listed([target for target in TARGETS if target not in taking])
+    if all(gates(target.minor)[name].locked for target in taking):
+        message = (
+            f"the feature gate {name} is left out: on Kubernetes {taken_by} it is {str(on).lower()} in any case, and "
+        )
+        notes.remark(path, f"{message}kube-scheduler of {refused_by} refuses to start with it")
+        return False
+    message = f"the feature gate {name} is kept, and right on Kubernetes {taken_by}; on {refused_by} a profile with "
+    notes.remark(
+        path, f"{message}{name}={str(on).lower()} is refused: delete it from spec.scheduler.featureGates there"
+    )
+    return True
+
+
+def _listed(targets: Sequence[Target]) -> str:
+    return " and ".join(target.minor for target in targets)
 
 
 def _takes(target: Target, name: str, on: bool) -> bool:
