@@ -61,7 +61,9 @@ class Extender(Model):
     weight: Int64 | None = Field(None, ge=0, description="What its scores are multiplied by; needs prioritizeVerb.")
     bind_verb: Verb | None = Field(None, description="The verb that binds. At most one extender may have one.")
     enable_https: bool | None = Field(
-        None, alias="enableHTTPS", description="Use HTTPS, also when urlPrefix does not say so. Default: false."
+        None,
+        alias="enableHTTPS",
+        description="Trust any certificate when tlsConfig has no CA; urlPrefix decides on TLS. Default: false.",
     )
     tls_config: ExtenderTLS | None = Field(None, description="Certificates and trust, for an https address.")
     http_timeout: GoDuration | None = Field(None, description="How long one call may take. Default: 5s.")
