@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
 import yaml
 
+from scheduler_operator.cli.commands.expanding import FOOTNOTE
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Version
 from tests.scheduler_operator.cli.berth import DOCUMENT, PROFILE, berth
 
 
@@ -52,3 +56,29 @@ def test_the_defaults_are_those_of_the_version_and_its_gates() -> None:
     assert "GangScheduling" not in plugins("preEnqueue", "--kubernetes", "1.37")
     gated = plugins("preEnqueue", "--kubernetes", "1.37", "--feature-gates", "GenericWorkload=true")
     assert gated["GangScheduling"] == "default of 1.37 with GenericWorkload"
+
+
+MISSING = [name for name, _ in catalog.defaults(Version.parse("1.36")).multi_point if catalog.find(name) is None]
+
+
+def test_what_the_engine_does_not_have_is_marked_and_does_not_run() -> None:
+    shown = berth("expand", "-", stdin=PROFILE).stdout
+    marked = [line for line in shown.splitlines() if line.endswith("; not in Berth's scheduler yet")]
+    assert {name for name in MISSING if any(f" ({name}) " in line for line in marked)} == set(MISSING)
+    (found,) = json.loads(berth("expand", "-o", "json", "-", stdin=PROFILE).stdout)
+    running = {each["name"] for entries in found["plugins"].values() for each in entries}
+    absent = {each["name"] for entries in found["notInThisEngine"].values() for each in entries}
+    assert running <= set(catalog.in_tree())
+    assert absent == set(MISSING)
+    assert (FOOTNOTE in shown) is bool(MISSING)
+
+
+@pytest.mark.parametrize("engine", ["KubeScheduler", "Python"])
+def test_a_document_runs_where_the_option_says(engine: str) -> None:
+    ran = berth("expand", "-", "--engine", engine, stdin=DOCUMENT)
+    assert (FOOTNOTE in ran.stdout) is (engine == "Python" and bool(MISSING))
+
+
+def test_a_profile_says_itself_where_it_runs() -> None:
+    upstream = PROFILE.replace("spec:", "spec:\n  engine: KubeScheduler", 1)
+    assert FOOTNOTE not in berth("expand", "-", "--engine", "Python", stdin=upstream).stdout

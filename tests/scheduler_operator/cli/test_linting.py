@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler_runtime import catalog
 from tests.scheduler_operator.cli.berth import BARE, DOCUMENT, FORGETFUL, PROFILE, berth
 
 CUSTOM = """---
@@ -178,3 +179,10 @@ def test_programs_get_findings_and_refusals_in_one_list(tmp_path: Path) -> None:
 def test_colour_is_for_terminals() -> None:
     assert "\033[33mwarning\033[0m" in berth("lint", "-", stdin=FORGETFUL, colour=True).stdout
     assert "\033" not in berth("lint", "-", stdin=FORGETFUL).stdout
+
+
+def test_a_document_is_judged_for_the_engine_that_the_option_names() -> None:
+    given = DOCUMENT.replace("score:", "filter: {enabled: [{name: DynamicResources}]}\n    score:")
+    missing = catalog.find("DynamicResources") is None
+    assert ("NotInThisEngine" in berth("lint", "--engine", "Python", "-", stdin=given).stdout) is missing
+    assert "NotInThisEngine" not in berth("lint", "-", stdin=given).stdout

@@ -109,6 +109,15 @@ def target_options(command: Command) -> Command:
     return version(gates(command))
 
 
+def engine(command: Command) -> Command:
+    """What is to run documents, which do not say it themselves."""
+    return click.option(
+        "--engine", type=click.Choice(["KubeScheduler", "Python"]), default="KubeScheduler", metavar="ENGINE",
+        help="What is to run KubeSchedulerConfigurations: KubeScheduler (default), or Python, Berth's own scheduler. "
+        "A profile says it itself.",
+    )(command)  # fmt: skip
+
+
 def target(kubernetes: str, feature_gates: Mapping[str, bool]) -> "Target":
     """The kube-scheduler that the options name, whose gates it has to know."""
     from scheduler_runtime import catalog

@@ -10,7 +10,7 @@ from scheduler_operator.cli.reading import read, refusal
 from scheduler_operator.cli.sorting import Sorted, sort
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problems, Source
+from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problems, Source
 from scheduler_runtime.config.provenance import Origin, origins
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Process:
     findings: tuple[tuple[Source, Finding], ...]
     """What the linter says, and in which of the documents that were read."""
     others: Mapping[str, Declaration] = field(default_factory=dict)
+    engine: Engine = "KubeScheduler"
+    """What runs it."""
     remarks: tuple[str, ...] = ()
 
     @property
@@ -59,7 +61,8 @@ class Process:
     def explained(self) -> "Iterator[Explained]":
         """Each of the profiles with why its plugins run."""
         for written, part in zip(self.document.profiles, self.parts, strict=True):
-            yield Explained(self, part, origins(written, part.effective, self.target))
+            found = origins(written, part.effective, self.target, self.engine, self.others)
+            yield Explained(self, part, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,11 @@ def read_sorted(files: Iterable[str], console: Console) -> Sorted:
     return found
 
 
-def all_processes(given: Sorted, target: Target, namespace: str = NAMESPACE) -> tuple[Process, ...]:
+def all_processes(
+    given: Sorted, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler"
+) -> tuple[Process, ...]:
     """Every process that profiles and documents ask for: at least one, and nothing refused."""
-    found = processes(given, target, namespace)
+    found = processes(given, target, namespace, engine)
     or_refuse(found.refusals)
     if not found.found:
         names = ", ".join(dict.fromkeys(source.name for source in given.plugin_configs))
@@ -102,11 +107,14 @@ def all_processes(given: Sorted, target: Target, namespace: str = NAMESPACE) -> 
     return found.found
 
 
-def processes(given: Sorted, target: Target, namespace: str = NAMESPACE) -> Processes:
-    """The processes that profiles and documents ask for, each for its own version or for ``target``."""
+def processes(given: Sorted, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler") -> Processes:
+    """The processes that profiles and documents ask for, each for its own version or for ``target``.
+
+    ``engine`` is what runs the documents; a profile says it itself.
+    """
     refusals = list(given.refusals)
     found: list[Process] = []
-    for outcome in (*_of_profiles(given, target, namespace), *_of_documents(given, target, namespace)):
+    for outcome in (*_of_profiles(given, target, namespace), *_of_documents(given, target, namespace, engine)):
         if isinstance(outcome, Process):
             found.append(outcome)
         else:
@@ -121,23 +129,23 @@ def _of_profiles(given: Sorted, target: Target, namespace: str) -> "Iterator[Out
         yield from profiles.processes(given, target, namespace)
 
 
-def _of_documents(given: Sorted, target: Target, namespace: str) -> "Iterator[Outcome]":
+def _of_documents(given: Sorted, target: Target, namespace: str, engine: Engine) -> "Iterator[Outcome]":
     others: Mapping[str, Declaration] = {}
     if given.documents and given.plugin_configs:
         from scheduler_operator.cli import profiles
 
         others = profiles.declared_plugins(given, namespace)
     for source in given.documents:
-        outcome = _read(source, target, others)
+        outcome = _read(source, target, others, engine)
         yield [refusal(source, problem) for problem in outcome] if isinstance(outcome, Problems) else outcome
 
 
-def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> Process | Problems:
+def _read(source: Source, target: Target, others: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
     accepted = config.judge(source.value, target, others)
     if isinstance(accepted, Problems):
         return accepted
     document, profiles = accepted.document, accepted.profiles
-    findings, _ = config.allowed(config.lint(document, target, others), source.allowed)
+    findings, _ = config.allowed(config.lint(document, target, others, engine), source.allowed)
     findings = (*idle_allowances(source), *findings)
     return Process(
         target=target,
@@ -146,6 +154,7 @@ def _read(source: Source, target: Target, others: Mapping[str, Declaration]) -> 
         parts=tuple(Part(source, f"profiles[{index}]", profile) for index, profile in enumerate(profiles)),
         findings=tuple((source, finding) for finding in findings),
         others=others,
+        engine=engine,
     )
 
 

@@ -69,6 +69,7 @@ def _rendered(outcome: Rendered, sources: Mapping[str, Source], judge: Judge) ->
             if finding.code not in sources[name].allowed
         ),
         others=judge.others,
+        engine="Python" if outcome.engine == "Python" else "KubeScheduler",
         remarks=(f"{owner.name}: {remark}",) if remark else (),
     )
 

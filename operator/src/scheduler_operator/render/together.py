@@ -225,9 +225,7 @@ class _Attempt:
         )
 
     def absent(self, effective: EffectiveProfile) -> frozenset[str]:
-        if self.engine != "Python":
-            return frozenset()
-        return frozenset(name for name in effective.names if catalog.find(name) is None)
+        return frozenset(config.lacking("Python" if self.engine == "Python" else "KubeScheduler", effective.names))
 
     def heading(self) -> str:
         names = " and ".join(each.name for each in self.drafts)

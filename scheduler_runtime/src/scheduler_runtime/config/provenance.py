@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from .. import catalog
 from ..catalog import Target
+from .engines import Engine, lacking
 from .expansion import EffectiveProfile, EnabledPlugin, effective
 from .models import Profile
 from .problems import Problems
@@ -28,9 +29,15 @@ class Origin:
     runs: bool = True
     gate: str = ""
     """The feature gate without which it would be no default."""
+    missing: bool = False
+    """Whether it is enabled, and the engine does not have it yet."""
 
     def sentence(self, target: Target, prefix: str = "") -> str:
         """Why, in a few words, for a profile that stands at ``prefix`` in what its author wrote."""
+        why = self._why(target, prefix)
+        return f"{why}; not in Berth's scheduler yet" if self.missing else why
+
+    def _why(self, target: Target, prefix: str) -> str:
         if not self.path:
             gate = f" with {self.gate}" if self.gate else ""
             return f"default of {target.version.major}.{target.version.minor}{gate}"
@@ -43,16 +50,24 @@ class Origin:
         return f"{place} replaces the default{f', which has weight {self.default_weight}' if reset else ''}"
 
 
-def origins(profile: Profile, found: EffectiveProfile, target: Target) -> Mapping[str, tuple[Origin, ...]]:
+def origins(
+    profile: Profile,
+    found: EffectiveProfile,
+    target: Target,
+    engine: Engine = "KubeScheduler",
+    declared: Container[str] = (),
+) -> Mapping[str, tuple[Origin, ...]]:
     """Why each plugin of ``found``, what ``profile`` means for ``target``, is there, and why each default is not.
 
-    Those that run come first, in the order in which they run.
+    Those that are enabled come first, in the order in which they run. ``declared`` are the plugins that do not come
+    with the ``engine``.
     """
     defaults, gates = _defaults(target), _gates(target)
+    missing = lacking(engine, found.names, declared)
     return MappingProxyType(
         {
             point: (
-                *(_present(profile, point, plugin, defaults.get(point, {}), gates) for plugin in plugins),
+                *(_present(profile, point, plugin, defaults.get(point, {}), gates, missing) for plugin in plugins),
                 *_absent(profile, point, plugins, defaults.get(point, {})),
             )
             for point, plugins in found.points.items()
@@ -76,12 +91,24 @@ def _gates(target: Target) -> dict[str, str]:
 
 
 def _present(
-    profile: Profile, point: str, plugin: EnabledPlugin, defaults: Mapping[str, int], gates: Mapping[str, str]
+    profile: Profile,
+    point: str,
+    plugin: EnabledPlugin,
+    defaults: Mapping[str, int],
+    gates: Mapping[str, str],
+    missing: Container[str],
 ) -> Origin:
-    """A plugin that runs. An entry at its point is stronger than one at multiPoint, and both than a default."""
+    """A plugin that is enabled. An entry at its point is stronger than one at multiPoint, and both than a default."""
     path = _enabling(profile, point, plugin.name) or _enabling(profile, "multiPoint", plugin.name)
     weight = plugin.weight if point in _WEIGHED else 0
-    return Origin(plugin.name, weight, path, defaults.get(plugin.name), gate=gates.get(plugin.name, ""))
+    return Origin(
+        plugin.name,
+        weight,
+        path,
+        defaults.get(plugin.name),
+        gate=gates.get(plugin.name, ""),
+        missing=plugin.name in missing,
+    )
 
 
 def _absent(

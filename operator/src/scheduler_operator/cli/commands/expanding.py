@@ -1,6 +1,6 @@
 """``berth expand``: the plugins that run at each extension point, and why."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,22 +11,31 @@ from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.processes import Explained
+    from scheduler_runtime.config import Engine
     from scheduler_runtime.config.provenance import Origin
 
+FOOTNOTE = "What is not in Berth's scheduler yet runs with engine: KubeScheduler."
 HEADING = ("POINT", "PLUGIN", "WEIGHT", "WHY")
 
 
 @click.command("expand", short_help="Show which plugins run, and why each is there.")
 @parameters.files()
 @parameters.target_options
+@parameters.engine
 @parameters.output("table", "yaml", "json")
 @click.pass_obj
 def command(
-    console: Console, files: tuple[str, ...], kubernetes: str, feature_gates: Mapping[str, bool], form: str
+    console: Console,
+    files: tuple[str, ...],
+    kubernetes: str,
+    feature_gates: Mapping[str, bool],
+    engine: "Engine",
+    form: str,
 ) -> Answer:
     """Show the effective plugins of each profile, in order, with their weights and with why each is there.
 
-    A default that was taken away stands in brackets, with what took it. FILE holds SchedulerProfiles (and the
+    What does not run stands in brackets: a default with what took it away, and what Berth's own scheduler does not
+    have yet, when that is the engine. FILE holds SchedulerProfiles (and the
     PluginConfigs they refer to) or KubeSchedulerConfigurations.
 
     \b
@@ -36,9 +45,9 @@ def command(
       berth expand profile.yaml -o json | jq '.[].plugins.score'
     """
     from scheduler_operator.cli import forms
-    from scheduler_operator.cli.processes import all_processes, read_sorted
+    from scheduler_operator.cli.processes import NAMESPACE, all_processes, read_sorted
 
-    found = all_processes(read_sorted(files, console), parameters.target(kubernetes, feature_gates))
+    found = all_processes(read_sorted(files, console), parameters.target(kubernetes, feature_gates), NAMESPACE, engine)
     remarks = tuple(remark for process in found for remark in process.remarks)
     explained = [each for process in found for each in process.explained()]
     if form == "table":
@@ -50,34 +59,37 @@ def _text(found: "Explained") -> str:
     from scheduler_operator.cli.tables import grouped, table
 
     title = f"{found.part.effective.scheduler_name} ({found.part.source.name}), {found.process.target}"
-    return f"{title}\n\n{table(HEADING, grouped(_rows(found)))}"
+    missing = any(origin.missing for origins in found.origins.values() for origin in origins)
+    footnote = f"\n{FOOTNOTE}\n" if missing else ""
+    return f"{title}\n\n{table(HEADING, grouped(_rows(found)))}{footnote}"
 
 
 def _rows(found: "Explained") -> Iterator[tuple[str, ...]]:
     for point, origins in found.origins.items():
         for origin in origins:
-            shown = origin.plugin if origin.runs else f"({origin.plugin})"
+            shown = origin.plugin if origin.runs and not origin.missing else f"({origin.plugin})"
             yield point, shown, str(origin.weight or ""), found.why(origin)
 
 
 def _value(found: "Explained") -> dict[str, Any]:
-    running = {
-        point: _entries(found, (each for each in origins if each.runs)) for point, origins in found.origins.items()
-    }
-    taken = {
-        point: _entries(found, (each for each in origins if not each.runs)) for point, origins in found.origins.items()
-    }
+    taken = _entries(found, lambda origin: not origin.runs)
+    missing = _entries(found, lambda origin: origin.missing)
     return {
         "profile": found.part.effective.scheduler_name,
         "file": found.part.source.name,
         "kubernetes": f"{found.process.target.version.major}.{found.process.target.version.minor}",
-        "plugins": running,
+        "plugins": _entries(found, lambda origin: origin.runs and not origin.missing),
         "takenAway": {point: entries for point, entries in taken.items() if entries},
+        "notInThisEngine": {point: entries for point, entries in missing.items() if entries},
     }
 
 
-def _entries(found: "Explained", origins: Iterable["Origin"]) -> list[dict[str, Any]]:
-    return [
-        {"name": origin.plugin, **({"weight": origin.weight} if origin.weight else {}), "why": found.why(origin)}
-        for origin in origins
-    ]
+def _entries(found: "Explained", wanted: Callable[["Origin"], bool]) -> dict[str, list[dict[str, Any]]]:
+    """The ``wanted`` plugins of every point."""
+    return {
+        point: [
+            {"name": origin.plugin, **({"weight": origin.weight} if origin.weight else {}), "why": found.why(origin)}
+            for origin in filter(wanted, origins)
+        ]
+        for point, origins in found.origins.items()
+    }

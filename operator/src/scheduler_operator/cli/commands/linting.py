@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from scheduler_operator.cli.processes import Processes
     from scheduler_operator.cli.remarks import Remark
     from scheduler_runtime.catalog import Target
+    from scheduler_runtime.config import Engine
 
 
 @click.command("lint", short_help="Find what is valid and yet not meant.")
 @parameters.files()
 @parameters.target_options
+@parameters.engine
 @click.option(
     "--severity", type=click.Choice(["error", "warning", "note"]), default="warning", metavar="LEVEL",
     help="End with 1 from here on: error, warning (default) or note.",
@@ -29,6 +31,7 @@ def command(
     files: tuple[str, ...],
     kubernetes: str,
     feature_gates: Mapping[str, bool],
+    engine: "Engine",
     severity: str,
     form: str,
 ) -> Answer:
@@ -50,7 +53,7 @@ def command(
     """
     from scheduler_operator.cli.remarks import of_process, of_refusals
 
-    found = _processes(files, console, parameters.target(kubernetes, feature_gates))
+    found = _processes(files, console, parameters.target(kubernetes, feature_gates), engine)
     findings = [remark for process in found.found for remark in of_process(process)]
     refused = of_refusals(found.refusals)
     notes = tuple(remark for process in found.found for remark in process.remarks)
@@ -61,8 +64,8 @@ def command(
     return Answer(_written([*refused, *findings], form), notes, status)
 
 
-def _processes(files: Sequence[str], console: Console, target: "Target") -> "Processes":
-    from scheduler_operator.cli.processes import Processes, processes
+def _processes(files: Sequence[str], console: Console, target: "Target", engine: "Engine") -> "Processes":
+    from scheduler_operator.cli.processes import NAMESPACE, Processes, processes
     from scheduler_operator.cli.reading import below, read
     from scheduler_operator.cli.sorting import sort
 
@@ -70,7 +73,8 @@ def _processes(files: Sequence[str], console: Console, target: "Target") -> "Pro
     if not names:
         raise RefusedError(Refusal(", ".join(files), "no file in it speaks of profiles or KubeSchedulerConfigurations"))
     reading = read(names, console)
-    found = processes(sort(reading.sources, ignored=frozenset(names) - frozenset(files)), target)
+    given = sort(reading.sources, ignored=frozenset(names) - frozenset(files))
+    found = processes(given, target, NAMESPACE, engine)
     return Processes(found.found, (*reading.refusals, *found.refusals))
 
 
