@@ -166,16 +166,20 @@ def test_linting_loads_nothing_that_it_does_not_need(stdin: str, more: set[str])
     assert loaded.isdisjoint({"kubernetes", "kopf", "aiohttp", "numpy", "rich", "msgspec", "asyncio", "ssl"} | more)
 
 
-def cpu_seconds(*arguments: str, stdin: str) -> float:
+def cpu_seconds(*command: str, stdin: str = "") -> float:
+    """What a process costs, whatever else this machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process(*arguments, input=stdin.encode())
+    subprocess.run([sys.executable, "-c", *command], input=stdin.encode(), capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.mark.parametrize("stdin", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
-def test_linting_a_file_takes_less_than_half_a_second(stdin: str) -> None:
-    assert min(cpu_seconds("lint", "-", stdin=stdin) for _ in range(2)) < 0.5
+def test_linting_a_file_costs_no_more_than_a_few_times_the_libraries_it_needs(stdin: str) -> None:
+    """On an idle machine that is less than half a second; a busy one stretches both alike."""
+    libraries = min(cpu_seconds("import click, pydantic, yaml; pydantic.BaseModel") for _ in range(3))
+    linting = min(cpu_seconds(CALL.format(name="berth"), "lint", "-", stdin=stdin) for _ in range(3))
+    assert linting < 4 * libraries
 
 
 def test_many_profiles_take_no_longer_each_than_few(tmp_path: Path) -> None:
