@@ -87,9 +87,18 @@ def test_a_filter_that_is_gone_is_told_with_its_consequence(name: str) -> None:
 def test_filters_that_one_entry_takes_away_are_told_together() -> None:
     keep = "{name: NodeResourcesFit}, {name: PrioritySort}, {name: DefaultBinder}, {name: SchedulingGates}"
     found = lint(plugins(f"multiPoint: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}"))
+    (removed,) = (each for each in found if each.code == "FilterRemoved")
+    assert removed.message.startswith("11 of 12 default filters do not run")
+    assert all(name in removed.message for name in LOST if name != "NodeResourcesFit")
+
+
+def test_a_few_filters_that_one_entry_takes_away_are_told_each_for_itself() -> None:
+    keep = ", ".join(f"{{name: {name}}}" for name in LOST if name not in ("NodePorts", "VolumeZone"))
+    off = "preFilter: {disabled: [{name: NodePorts}, {name: VolumeZone}]}"
+    found = lint(plugins(f"filter: {{disabled: [{{name: '*'}}], enabled: [{keep}]}}, {off}"))
     removed = [each for each in found if each.code == "FilterRemoved"]
-    assert len(removed) == 1
-    assert removed[0].message.count("without") == len(LOST) - 1
+    assert [each.message.split()[1] for each in removed] == ["NodePorts", "VolumeZone"]
+    assert {each.path for each in removed} == {"profiles[0].plugins.filter.disabled[0]"}
 
 
 @pytest.mark.parametrize("text", ["filter: {disabled: [{name: '*'}]}, preFilter: {disabled: [{name: '*'}]}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from ...catalog.args import (
 from ...catalog.names import is_extended_resource, is_scalar_resource
 from ..findings import Severity
 from .checks import Code, Told, check
+from .mending import Mend, either, enabling
 from .names import lives_in
 from .subjects import Meaning, Written
 
@@ -41,7 +43,7 @@ def disabled_but_configured(meaning: Meaning) -> Iterator[Told]:
             yield Told(
                 f"pluginConfig[{index}]",
                 f"{entry.name} is enabled at no extension point, so these arguments are never read",
-                f"plugins: {{multiPoint: {{enabled: [{{name: {entry.name}}}]}}}}, or remove this entry",
+                _either(enabling(meaning.written, entry.name, points), "remove this entry"),
             )
 
 
@@ -61,7 +63,19 @@ def unknown_plugin_configured(written: Written) -> Iterator[Told]:
             near = catalog.nearest(entry.name)
             meant = f"; did you mean {' or '.join(near)}?" if near else ""
             message = f"there is no plugin {entry.name!r}, so these arguments are never read{meant}"
-            yield Told(f"pluginConfig[{index}].name", message, f"name: {near[0]}" if near else "remove this entry")
+            name = next((name for name in near if _can_be_called(written, index, name)), "")
+            yield Told(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
+
+
+def _can_be_called(written: Written, index: int, name: str) -> bool:
+    """Whether the entry of pluginConfig at ``index`` can be meant for the plugin called ``name``."""
+    entries = list(written.profile.plugin_config)
+    if any(entry.name == name for entry in entries) or not written.points(name):
+        return False
+    entries[index] = entries[index].model_copy(update={"name": name})
+    profile = written.profile.model_copy(update={"plugin_config": tuple(entries)})
+    takes = name in catalog.IN_TREE_ARGS or name not in written.defaults.extends or not entries[index].args
+    return takes and Written(profile, written.whole).meaning() is not None
 
 
 @check(
@@ -122,8 +136,13 @@ def args_ignored(meaning: Meaning) -> Iterator[Told]:
         runs = reader.plugin in meaning.effective.names
         if runs and not meaning.has(reader.plugin, reader.point) and _has(args, reader.field):
             message = f"{reader.plugin} reads this at {reader.point}, where it does not run"
-            fix = f"plugins: {{{reader.point}: {{enabled: [{{name: {reader.plugin}}}]}}}}"
-            yield Told(f"{path}.{reader.field}", message, fix)
+            fix = enabling(meaning.written, reader.plugin, (reader.point,))
+            yield Told(f"{path}.{reader.field}", message, _either(fix, "remove this line"))
+
+
+def _either(mend: Mend | None, removal: str) -> str:
+    """Both ways to mend arguments that nobody reads."""
+    return ", or ".join(filter(None, (either(mend), removal)))
 
 
 @check(args_ignored.code)
@@ -132,8 +151,8 @@ def ratio_ignored(meaning: Meaning) -> Iterator[Told]:
     strategy = args.get("scoringStrategy")
     kind = strategy.get("type") if isinstance(strategy, dict) else None
     if kind != "RequestedToCapacityRatio" and _has(args, "scoringStrategy.requestedToCapacityRatio"):
-        message = f"a strategy of type {kind} has no use for a shape"
-        fix = "type: RequestedToCapacityRatio"
+        message = f"a strategy of type {kind or 'LeastAllocated'} has no use for a shape"
+        fix = "scoringStrategy: {type: RequestedToCapacityRatio}, or remove this line"
         yield Told(f"{path}.scoringStrategy.requestedToCapacityRatio", message, fix)
 
 
@@ -210,7 +229,10 @@ def unknown_resource(meaning: Meaning) -> Iterator[Told]:
         for index, resource in enumerate(resources):
             if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
                 message = f"no node offers {resource.name!r}, so it counts for nothing"
-                yield Told(f"{path}[{index}].name", message, "name: cpu, or the resource with its domain")
+                free = _NATIVE - {each.name for each in resources}
+                near = difflib.get_close_matches(resource.name.lower(), sorted(free), n=1)
+                fix = f"name: {near[0]}" if near else "remove this entry"
+                yield Told(f"{path}[{index}].name", message, fix)
 
 
 def _scored(meaning: Meaning) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
@@ -241,7 +263,7 @@ def ignored_resource_counts(meaning: Meaning) -> Iterator[Told]:
     for index, name in enumerate(args.ignored_resources):
         if not is_extended_resource(name):
             message = f"{name} is no extended resource, so pods need room for it all the same"
-            yield Told(f"{path}.ignoredResources[{index}]", message, f"remove {name}")
+            yield Told(f"{path}.ignoredResources[{index}]", message, "remove this entry")
 
 
 @check(
@@ -260,7 +282,7 @@ def preference_ignored(meaning: Meaning) -> Iterator[Told]:
     for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
         path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}]"
         if not term.preference.match_expressions and not term.preference.match_fields:
-            yield Told(f"{path}.preference", "a term without conditions prefers no node", "remove this term")
+            yield Told(f"{path}.preference", "a term without conditions prefers no node", "remove this entry")
         elif term.weight == 0:
             yield Told(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
 

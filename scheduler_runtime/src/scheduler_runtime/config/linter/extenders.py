@@ -48,7 +48,7 @@ def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
         trusts = tls is not None and bool(tls.ca_data or tls.ca_file)
         if tls is not None and tls.insecure:
             message = f"insecure: whoever answers at {extender.url_prefix} is believed"
-            yield Told(f"{path}.tlsConfig.insecure", message, "tlsConfig: {caData: …}")
+            yield Told(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
         elif extender.enable_https and not trusts:
             message = (
                 f"without a CA kube-scheduler verifies nothing; whoever answers at {extender.url_prefix} is believed"
@@ -72,8 +72,9 @@ def extender_half_key_pair(whole: Whole) -> Iterator[Told]:
         certificate, key = bool(tls.cert_data or tls.cert_file), bool(tls.key_data or tls.key_file)
         if certificate is not key:
             here, missing = ("a certificate", "key") if certificate else ("a key", "certificate")
+            source = "Data" if tls.cert_data or tls.key_data else "File"
             message = f"{here} without its {missing} is passed over; the scheduler does not say who it is"
-            yield Told(f"{path}.tlsConfig", message, "tlsConfig: {certFile: …, keyFile: …}")
+            yield Told(f"{path}.tlsConfig", message, f"tlsConfig: {{{'key' if certificate else 'cert'}{source}: …}}")
 
 
 @check(
@@ -105,7 +106,13 @@ def extender_bad_url(whole: Whole) -> Iterator[Told]:
     for path, extender in _extenders(whole):
         if _address(extender) is None and _verbs(extender):
             message = f"{extender.url_prefix!r} is not an address that can be called"
-            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: https://{extender.url_prefix or 'example.com'}")
+            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: {_meant(extender.url_prefix)}")
+
+
+def _meant(written: str) -> str:
+    """The address that was perhaps meant."""
+    host = written.rpartition("://")[2].strip()
+    return f"https://{host}" if _URL.fullmatch(f"https://{host}") else "https://extender.example.com"
 
 
 @check(
@@ -119,7 +126,9 @@ def extender_bad_url(whole: Whole) -> Iterator[Told]:
 def extender_without_verb(whole: Whole) -> Iterator[Told]:
     for path, extender in _extenders(whole):
         if not _verbs(extender):
-            yield Told(path, f"{extender.url_prefix} has no verb and is never asked", "filterVerb: filter")
+            can_be = extender.managed_resources and _address(extender)
+            fix = "filterVerb: filter" if can_be else "remove this entry"
+            yield Told(path, f"{extender.url_prefix} has no verb and is never asked", fix)
 
 
 @check(
@@ -178,7 +187,7 @@ def _stops_everything(extender: Extender) -> bool:
 
 def _schedules_itself(whole: Whole, extender: Extender) -> bool:
     """Whether a Service of the cluster is asked by the scheduler that places pods which ask for none."""
-    address = _address(extender)
+    address = _URL.fullmatch(_meant(extender.url_prefix))
     labels = address["host"].rstrip(".").split(".") if address is not None else []
     serves_all = DEFAULT_SCHEDULER_NAME in (profile.scheduler_name for profile in whole.document.profiles)
     return serves_all and "svc" in labels[1:]

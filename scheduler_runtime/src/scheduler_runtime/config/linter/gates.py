@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...catalog import Target
+from ...catalog.gates import needs
 from ..findings import Severity
 from .checks import Code, Told, check
 from .subjects import Written
@@ -24,4 +26,10 @@ def gate_off(written: Written) -> Iterator[Told]:
             if written.is_idle(plugin.name):
                 gate = written.gate(plugin.name)
                 message = f"{plugin.name} does nothing in {target} while the feature gate {gate} is off"
-                yield Told(path, message, f"--feature-gates={gate}=true")
+                yield Told(path, message, f"--feature-gates={_turned_on(target, gate)}, or remove this entry")
+
+
+def _turned_on(target: Target, gate: str) -> str:
+    """What turns ``gate`` on, and whatever it needs to be on."""
+    needed = [each for each in needs(target.minor).get(gate, ()) if not target.enabled(each)]
+    return ",".join(f"{each}=true" for each in (*needed, gate))

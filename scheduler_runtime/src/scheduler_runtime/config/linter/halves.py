@@ -3,107 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from ...catalog.args import VolumeBindingArgs
 from ..findings import Severity
 from .checks import Check, Code, Told, check
-from .subjects import Meaning
-
-_NO_POD = "every pod ends with an error and none is scheduled"
-
-
-@dataclass(frozen=True, slots=True)
-class Half:
-    """A plugin that runs at ``on`` but not at ``off``, and what comes of it."""
-
-    plugin: str
-    on: str
-    off: str
-    consequence: str
-
-
-def _all(plugins: str, on: str, off: str, consequence: str) -> tuple[Half, ...]:
-    return tuple(Half(plugin, on, off, consequence) for plugin in plugins.split())
-
-
-_STATEFUL_FILTERS = (
-    "NodePorts NodeResourcesFit VolumeRestrictions VolumeBinding PodTopologySpread InterPodAffinity "
-    "DynamicResources NodeDeclaredFeatures"
+from .mending import disabling, either, enabling
+from .pairs import (
+    FILTER_WITHOUT_PRE_BIND,
+    FILTER_WITHOUT_PRE_FILTER,
+    PRE_BIND_WITHOUT_RESERVE,
+    RESERVE_WITHOUT_FILTER,
+    SCORE_WITHOUT_PRE_SCORE,
+    Half,
+    first_halves,
+    follows,
+    halves,
+    with_needing,
 )
-_UNBOUND = "volumes that wait for their first pod are never bound, and the pod hangs on its node"
-_UNALLOCATED = "resource claims are never allocated, and pods that have some cannot start"
+from .subjects import Meaning, Written
 
 _COSTLY = ("PodTopologySpread", "InterPodAffinity")
-
-FILTER_WITHOUT_PRE_FILTER = _all(_STATEFUL_FILTERS, "filter", "preFilter", _NO_POD)
-_NO_CHOICE = "every pod that has more than one node to choose from ends with an error"
-SCORE_WITHOUT_PRE_SCORE = (
-    *_all("TaintToleration PodTopologySpread InterPodAffinity", "score", "preScore", _NO_CHOICE),
-    Half("DynamicResources", "score", "preFilter", _NO_CHOICE),
-    Half("VolumeBinding", "preScore", "preFilter", _NO_CHOICE),
-)
-RESERVE_WITHOUT_FILTER = (
-    Half("VolumeBinding", "reserve", "preFilter", _NO_POD),
-    Half("DynamicResources", "reserve", "preFilter", _NO_POD),
-    Half("VolumeBinding", "reserve", "filter", f"it has no node's volumes to reserve: {_UNBOUND}"),
-    Half("DynamicResources", "reserve", "filter", "pods with a claim that is not allocated yet end with an error"),
-)
-PRE_BIND_WITHOUT_RESERVE = (
-    Half("VolumeBinding", "preBind", "reserve", "it takes every pod's volumes for unbound, so no pod is ever bound"),
-    Half("DynamicResources", "preBind", "reserve", "pods with a claim that is not allocated yet end with an error"),
-)
-FILTER_WITHOUT_PRE_BIND = (
-    Half("VolumeBinding", "filter", "preBind", f"what it chose is never written: {_UNBOUND}"),
-    Half("DynamicResources", "filter", "preBind", f"what it chose is never written: {_UNALLOCATED}"),
-)
-_KNOWN = (
-    *FILTER_WITHOUT_PRE_FILTER,
-    *RESERVE_WITHOUT_FILTER,
-    *PRE_BIND_WITHOUT_RESERVE,
-    *FILTER_WITHOUT_PRE_BIND,
-    *SCORE_WITHOUT_PRE_SCORE,
-)
-
-
-def _applies(half: Half, meaning: Meaning) -> bool:
-    return (
-        meaning.has(half.plugin, half.on)
-        and not meaning.has(half.plugin, half.off)
-        and meaning.needs(half.plugin, half.off)
-        and not meaning.written.is_idle(half.plugin)
-        and not (half.on == "preScore" and _scores_no_volumes(meaning))
-    )
-
-
-def _scores_no_volumes(meaning: Meaning) -> bool:
-    """Whether VolumeBinding scores by nothing, so that its preScore does not even look."""
-    args = meaning.args("VolumeBinding")
-    return not isinstance(args, VolumeBindingArgs) or not args.shape
-
-
-def _first(meaning: Meaning) -> set[Half]:
-    """Of the halves that apply, the first of each plugin, preScore apart: what comes after it follows from it."""
-    found: dict[tuple[str, bool], Half] = {}
-    for half in _KNOWN:
-        if _applies(half, meaning):
-            found.setdefault((half.plugin, half.off == "preScore"), half)
-    return set(found.values())
 
 
 def _look(column: tuple[Half, ...]) -> Callable[[Meaning], Iterator[Told]]:
     def look(meaning: Meaning) -> Iterator[Told]:
-        first = _first(meaning)
+        first = first_halves(meaning)
         for half in column:
             if half in first:
                 yield Told(
                     meaning.written.removal(half.plugin, half.off),
                     f"{half.plugin} runs at {half.on} but not at {half.off}: {half.consequence}",
-                    f"{half.on}: {{disabled: [{{name: {half.plugin}}}]}} as well, "
-                    f"or {half.off}: {{enabled: [{{name: {half.plugin}}}]}}",
+                    _made_whole(meaning, half),
                 )
 
     return look
+
+
+def _made_whole(meaning: Meaning, half: Half) -> str:
+    """How to run all that ``half`` and what follows from it miss, and how to run nothing that misses it."""
+    written, plugin = meaning.written, half.plugin
+    missing = [each.off for each in halves(meaning) if each.plugin == plugin and follows(each, half)]
+    needing = with_needing(plugin, missing, written.points(plugin))
+    wanted = [point for point in needing if point in missing or meaning.has(plugin, point)]
+    return either(enabling(written, plugin, wanted), disabling(written, plugin, missing))
+
+
+def _both_or_neither(written: Written, plugin: str, on: str, off: str) -> str:
+    """How to run ``plugin`` at ``off`` too, and how to run it at neither point."""
+    return either(enabling(written, plugin, (off,)), disabling(written, plugin, (on,)))
 
 
 filter_without_pre_filter: Check[Meaning] = check(
@@ -161,13 +107,13 @@ filter_without_pre_bind: Check[Meaning] = check(
     )
 )
 def pre_filter_without_filter(meaning: Meaning) -> Iterator[Told]:
-    worse = {half.plugin for half in _first(meaning)}
+    worse = {half.plugin for half in first_halves(meaning)}
     for name in meaning.at("preFilter"):
         if "filter" in meaning.written.points(name) and not meaning.has(name, "filter") and name not in worse:
             yield Told(
                 meaning.written.removal(name, "filter"),
                 f"{name} runs at preFilter but not at filter, so it does not keep pods off nodes",
-                f"preFilter: {{disabled: [{{name: {name}}}]}} as well, or filter: {{enabled: [{{name: {name}}}]}}",
+                _both_or_neither(meaning.written, name, "preFilter", "filter"),
             )
 
 
@@ -187,7 +133,7 @@ def pre_score_without_score(meaning: Meaning) -> Iterator[Told]:
             yield Told(
                 meaning.written.removal(name, "score"),
                 f"{name} runs at preScore but not at score, so it counts the pods of every node for nothing",
-                f"preScore: {{disabled: [{{name: {name}}}]}} as well",
+                either(disabling(meaning.written, name, ("preScore",))),
             )
 
 
@@ -208,5 +154,5 @@ def half_gang(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("GangScheduling", missing),
             f"GangScheduling runs at {running[0]} but not at {missing}: {effect}",
-            "multiPoint: {enabled: [{name: GangScheduling}]}",
+            _both_or_neither(meaning.written, "GangScheduling", running[0], missing),
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..findings import Severity
 from .checks import Code, Told, check
+from .mending import Mend, disabling, either, enabling, enabling_all, without
 from .subjects import Meaning, Whole, Written
 
 
@@ -25,8 +26,14 @@ def two_queue_sorts(written: Written) -> Iterator[Told]:
         yield Told(
             "plugins.queueSort",
             f"{' and '.join(sorting)} both sort the queue; exactly one plugin can",
-            f"queueSort: {{disabled: [{{name: {sorting[0]}}}]}}",
+            either(_keeping_one(written, sorting)),
         )
+
+
+def _keeping_one(written: Written, sorting: Sequence[str]) -> Mend:
+    """What leaves one of two plugins that sort: the one that is not there by default."""
+    kept = next((name for name in reversed(sorting) if name not in written.default_plugins), sorting[-1])
+    return without(written, [name for name in sorting if name != kept], ("queueSort",))
 
 
 @check(
@@ -41,7 +48,7 @@ def two_queue_sorts(written: Written) -> Iterator[Told]:
 def no_bind(written: Written) -> Iterator[Told]:
     if not written.runs("bind"):
         message = "no plugin binds, so no pod could ever get its node"
-        yield Told("plugins.bind", message, "bind: {enabled: [{name: DefaultBinder}]}")
+        yield Told("plugins.bind", message, either(enabling(written, "DefaultBinder", ("bind",))))
 
 
 @check(
@@ -60,7 +67,15 @@ def queue_sort_mismatch(whole: Whole) -> Iterator[Told]:
         if own != first:
             what = f"{_listed(own)} sorts here, {_listed(first)} in profiles[0]"
             message = what if own[0] != first[0] else f"{_listed(own)} sorts with other arguments than in profiles[0]"
-            yield Told(f"profiles[{index}].plugins.queueSort", message, "the same queueSort in both profiles")
+            yield Told(f"profiles[{index}].plugins.queueSort", message, _sorting_alike(written, own[0], first[0]))
+
+
+def _sorting_alike(written: Written, own: Sequence[str], first: Sequence[str]) -> str:
+    """What makes a profile sort as the first one does."""
+    if own == first:
+        return f"the same arguments of {' and '.join(first)} in both profiles"
+    freed = without(written, [name for name in own if name not in first], ("queueSort",))
+    return either(freed + enabling_all(freed.applied(written), first, ("queueSort",)))
 
 
 Sorting = tuple[tuple[str, ...], list[Mapping[str, Any]]]
@@ -91,5 +106,5 @@ def binder_never_reached(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.place(name, "bind"),
             f"{name} comes after DefaultBinder, which binds every pod and leaves none over",
-            "bind: {disabled: [{name: DefaultBinder}]}",
+            either(disabling(meaning.written, "DefaultBinder", ("bind",))),
         )

@@ -36,7 +36,8 @@ def deprecated_label(meaning: Meaning) -> Iterator[Told]:
         if plugin in meaning.effective.names:
             path, args = meaning.entry(plugin)
             for place, label in _labels(args, path):
-                yield Told(place, f"the label {label} is deprecated", f"{LABELS[label]}")
+                field = place.rpartition(".")[2]
+                yield Told(place, f"the label {label} is deprecated", f"{field}: {LABELS[label]}")
 
 
 def _labels(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -83,4 +84,4 @@ def spread_field_ignored(meaning: Meaning) -> Iterator[Told]:
         domains = constraint.min_domains
         if domains is not None and (domains < 1 or constraint.when_unsatisfiable != "DoNotSchedule"):
             message = f"{domains} has no meaning with {constraint.when_unsatisfiable}"
-            yield Told(f"{path}.minDomains", message, "leave minDomains out")
+            yield Told(f"{path}.minDomains", message, "remove this line")

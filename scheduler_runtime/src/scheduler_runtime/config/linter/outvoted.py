@@ -14,6 +14,7 @@ from ...catalog.args import (
 )
 from ..findings import Severity
 from .checks import Code, Told, check
+from .mending import Line, Mend, either, without
 from .strategy import Load, Node, Scorers, Weights, outvoted
 from .subjects import Meaning
 
@@ -46,7 +47,7 @@ def strategy_outvoted(meaning: Meaning) -> Iterator[Told]:
         f"{_sizes(scorers, fuller.load)} in use{replica} totals {_sum(fuller, weights)}; the one with "
         f"{_sizes(scorers, emptier.load)} in use totals {_sum(emptier, weights)} and gets a pod that asks for "
         f"{_sizes(scorers, pod)}",
-        _remedy(scorers, weights),
+        _remedy(meaning, scorers, weights),
     )
 
 
@@ -123,10 +124,17 @@ def _size(resource: str, percent: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def _remedy(scorers: Scorers, weights: Weights) -> str:
-    """The smallest weight that wins, or what has to go."""
+def _enough(scorers: Scorers, weights: Weights) -> int:
+    """The smallest weight of NodeResourcesFit that wins; 0 when none does."""
     for weight in range(weights.fit + 1, _HEAVIEST + 1):
         if not any(outvoted(scorers, Weights(weight, weights.balance, weights.spread))):
-            return f"score: {{enabled: [{{name: {_FIT}, weight: {weight}}}]}}"
+            return weight
+    return 0
+
+
+def _remedy(meaning: Meaning, scorers: Scorers, weights: Weights) -> str:
+    """The smallest weight that wins, or what has to go."""
+    if weight := _enough(scorers, weights):
+        return str(Mend(added=(Line("score", "enabled", _FIT, weight),)))
     others = ((_BALANCE, weights.balance), (_SPREAD, weights.spread))
-    return f"score: {{disabled: [{', '.join(f'{{name: {name}}}' for name, weight in others if weight)}]}}"
+    return either(without(meaning.written, [name for name, weight in others if weight], ("score",)))

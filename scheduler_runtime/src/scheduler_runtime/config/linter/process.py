@@ -36,8 +36,13 @@ def shared_lease_name(whole: Whole) -> Iterator[Told]:
             "leaderElection.resourceName",
             f"{names[0]} and the cluster's kube-scheduler would both want the Lease kube-system/kube-scheduler; "
             "whichever comes second waits for ever",
-            f"leaderElection: {{resourceName: {names[0]}}}",
+            f"leaderElection: {{resourceName: {_lease_of(names[0])}}}",
         )
+
+
+def _lease_of(scheduler: str) -> str:
+    """A Lease for a second scheduler, told from that of the first even if it is called so."""
+    return "second-scheduler" if scheduler == "kube-scheduler" else scheduler
 
 
 @check(
@@ -56,8 +61,15 @@ def renew_deadline_too_short(whole: Whole) -> Iterator[Told]:
             "leaderElection.renewDeadline",
             f"{lease.renew_deadline} is not longer than {_JITTER} × retryPeriod, {lease.retry_period}; "
             "the document is accepted, and the elector then refuses to run",
-            f"leaderElection: {{retryPeriod: {deadline / 5:g}s}}",
+            f"leaderElection: {_times(deadline)}",
         )
+
+
+def _times(deadline: float) -> str:
+    """A retry period for ``deadline``, a fifth of it as by default; all the defaults where that is no usual time."""
+    if not 1 <= deadline <= 3600:
+        return "{leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}"
+    return f"{{retryPeriod: {int(deadline * 200)}ms}}" if deadline % 5 else f"{{retryPeriod: {int(deadline / 5)}s}}"
 
 
 @check(

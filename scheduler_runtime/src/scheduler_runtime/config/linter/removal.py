@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ...catalog.args import PodTopologySpreadArgs
 from ..findings import Severity
 from .checks import Code, Told, check
+from .mending import either, enabling, enabling_all
 from .subjects import Meaning
 
 LOST: Mapping[str, str] = MappingProxyType(
@@ -27,6 +28,8 @@ LOST: Mapping[str, str] = MappingProxyType(
     }
 )
 """What happens without the filter of a default plugin."""
+_LEAST = ("NodeResourcesFit", "TaintToleration", "NodeAffinity", "NodeUnschedulable")
+_MANY = len(LOST) // 2
 
 
 @check(
@@ -41,12 +44,24 @@ def filter_removed(meaning: Meaning) -> Iterator[Told]:
     if not meaning.at("filter") or _replaced(meaning, "filter"):
         return
     gone: dict[str, list[str]] = {}
-    for name, consequence in LOST.items():
+    for name in LOST:
         if not meaning.enables(name, "filter") and not meaning.enables(name, "preFilter"):
-            path = meaning.written.removal(name, "filter")
-            gone.setdefault(path, []).append(f"without {name} {consequence}")
-    for path, sentences in gone.items():
-        yield Told(path, "; ".join(sentences), "filter: {enabled: [{name: …}]} for each that is needed")
+            gone.setdefault(meaning.written.removal(name, "filter"), []).append(name)
+    for path, plugins in gone.items():
+        yield from _without_most(meaning, path, plugins) if len(plugins) > _MANY else _without(meaning, path, plugins)
+
+
+def _without(meaning: Meaning, path: str, plugins: Sequence[str]) -> Iterator[Told]:
+    for name in plugins:
+        fix = enabling(meaning.written, name, ("filter",))
+        yield Told(path, f"without {name} {LOST[name]}", either(fix))
+
+
+def _without_most(meaning: Meaning, path: str, plugins: Sequence[str]) -> Iterator[Told]:
+    """One finding where an asterisk took so much that a sentence about each would bury the reader."""
+    message = f"{len(plugins)} of {len(LOST)} default filters do not run, and what they promise is not kept: "
+    listed = f"{', '.join(plugins[:-1])} and {plugins[-1]}"
+    yield Told(path, message + listed, either(enabling_all(meaning.written, plugins, ("filter",))))
 
 
 @check(
@@ -62,7 +77,7 @@ def no_filter_left(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("NodeResourcesFit", "filter"),
             "nothing filters: pods go to nodes that are full, tainted, cordoned or not theirs",
-            "filter: {enabled: [{name: NodeResourcesFit}, {name: TaintToleration}, {name: NodeAffinity}]}",
+            either(enabling_all(meaning.written, _LEAST, ("filter",))),
         )
 
 
@@ -79,7 +94,7 @@ def no_score_left(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("NodeResourcesFit", "score"),
             "nothing scores: the search ends at the first node that fits",
-            "score: {enabled: [{name: NodeResourcesFit, weight: 1}]}",
+            either(enabling(meaning.written, "NodeResourcesFit", ("score",))),
         )
 
 
@@ -96,7 +111,7 @@ def preemption_removed(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("DefaultPreemption", "postFilter"),
             "DefaultPreemption does not run at postFilter: priorities order the queue and nothing more",
-            "postFilter: {enabled: [{name: DefaultPreemption}]}",
+            either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue", "postFilter"))),
         )
 
 
@@ -113,7 +128,7 @@ def preemption_not_awaited(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("DefaultPreemption", "preEnqueue"),
             "without DefaultPreemption at preEnqueue a pod is tried again while its victims are still being deleted",
-            "preEnqueue: {enabled: [{name: DefaultPreemption}]}",
+            either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue",))),
         )
 
 
@@ -131,7 +146,7 @@ def claims_not_released(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("DynamicResources", "postFilter"),
             "without DynamicResources at postFilter a claim stays allocated on a node that the pod does not fit",
-            "postFilter: {enabled: [{name: DynamicResources}]}",
+            either(enabling(meaning.written, "DynamicResources", ("postFilter",))),
         )
 
 
@@ -148,7 +163,7 @@ def gates_ignored(meaning: Meaning) -> Iterator[Told]:
         yield Told(
             meaning.written.removal("SchedulingGates", "preEnqueue"),
             "without SchedulingGates pods with schedulingGates are scheduled, and every bind is refused",
-            "preEnqueue: {enabled: [{name: SchedulingGates}]}",
+            either(enabling(meaning.written, "SchedulingGates", ("preEnqueue",))),
         )
 
 
@@ -166,7 +181,7 @@ def default_spread_disabled(meaning: Meaning) -> Iterator[Told]:
     if meaning.takes_away("PodTopologySpread", "score"):
         message = "PodTopologySpread does not score, so replicas of a Service may all share one node"
         path = meaning.written.removal("PodTopologySpread", "score")
-        yield Told(path, message, "score: {enabled: [{name: PodTopologySpread, weight: 2}]}")
+        yield Told(path, message, either(enabling(meaning.written, "PodTopologySpread", ("score",))))
         return
     args = meaning.args("PodTopologySpread")
     if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:

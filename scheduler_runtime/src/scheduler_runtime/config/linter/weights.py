@@ -8,7 +8,8 @@ from ...catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from ..findings import Severity
 from ..merging import WEIGHED
 from .checks import Code, Told, check
-from .subjects import Meaning, Whole, Written
+from .mending import disabling, either
+from .subjects import Meaning, Whole, Written, names
 
 
 @check(
@@ -45,14 +46,20 @@ def weight_reset(written: Written) -> Iterator[Told]:
 def weight_zero(written: Written) -> Iterator[Told]:
     for point in (*WEIGHED, "multiPoint"):
         for path, plugin in written.enabled(point):
-            scores = {point, *written.points(plugin.name)} & set(WEIGHED)
+            scores = [each for each in WEIGHED if _is_weighed_by(point, written, plugin.name, each)]
             as_ever = point == "multiPoint" and written.default_plugins.get(plugin.name) == 0
             if plugin.weight == 0 and scores and not as_ever:
                 yield Told(
                     f"{path}.weight",
                     f"0 does not silence {plugin.name}: it counts 1, as if no weight were written",
-                    f"plugins: {{score: {{disabled: [{{name: {plugin.name}}}]}}}}",
+                    either(disabling(written, plugin.name, scores)) or f"{{name: {plugin.name}}}",
                 )
+
+
+def _is_weighed_by(place: str, written: Written, plugin: str, point: str) -> bool:
+    """Whether it is the entry at ``place`` that says what ``plugin`` counts at ``point``."""
+    entered = plugin in names(written.profile.plugins.at(point).enabled)
+    return plugin in written.runs(point) and place == (point if entered else "multiPoint")
 
 
 @check(
@@ -143,7 +150,7 @@ def counted_twice(meaning: Meaning) -> Iterator[Told]:
     for index, name in enumerate(named):
         if name in named[:index]:
             path = f"{meaning.entry('NodeResourcesFit')[0]}.scoringStrategy.resources[{index}]"
-            yield Told(path, f"{name} is in resources[{named.index(name)}] already; both count", "remove one of them")
+            yield Told(path, f"{name} is in resources[{named.index(name)}] already; both count", "remove this entry")
 
 
 @check(
