@@ -44,6 +44,16 @@ def test_an_ordinary_profile_is_told_nothing() -> None:
     assert told(authored()) == []
 
 
+@pytest.mark.parametrize("connection", [{"qps": 60}, {"qps": -1, "burst": 0}], ids=["berths-own", "no-limit"])
+def test_a_burst_that_nobody_wrote_or_that_says_nothing_is_no_finding(connection: dict[str, Any]) -> None:
+    assert told(authored(scheduler={"clientConnection": connection})) == []
+
+
+def test_a_burst_of_zero_that_the_author_wrote_is_told() -> None:
+    found = told(authored(scheduler={"clientConnection": {"qps": 60, "burst": 0}}))
+    assert [(each.code, each.path) for each in found] == [("ZeroMeansDefault", "spec.scheduler.clientConnection.burst")]
+
+
 def test_nodes_are_told_that_spread_constraints_do_not_know_of_them() -> None:
     found = told(authored(engine="KubeScheduler", nodes=BATCH))
     assert [(each.code, each.path) for each in found] == [("NodesIgnoredBySpread", "spec.nodes")]

@@ -9,7 +9,8 @@ from scheduler_operator.render.origins import Fields, Items, Origin, grown
 from scheduler_runtime.config import API_VERSION
 
 _OWN = "berth's own"
-_DEFAULT = "berth's default"
+BERTHS_DEFAULT = "berth's default"
+"""The label of what a profile says nothing of, so that Berth does."""
 _PROCESS_FIELDS = ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds")
 
 
@@ -59,7 +60,7 @@ def _with_defaults(
     path = f"spec.scheduler.{field}"
     document: dict[str, Any] = {}
     tree = Fields(_origin(owner, path))
-    _put(document, tree, defaults, Origin(_DEFAULT, path, owner.name, is_whole=True))
+    _put(document, tree, defaults, Origin(BERTHS_DEFAULT, path, owner.name, is_whole=True))
     for name, value in scheduler.get(field, {}).items():
         _put(document, tree, {name: value}, _origin(owner, f"{path}.{name}"))
     return document, tree

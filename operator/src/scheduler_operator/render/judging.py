@@ -6,6 +6,7 @@ from typing import Literal
 from scheduler_operator.authored import Authored
 from scheduler_operator.findings import ANNOTATION, codes_in, unknown_codes
 from scheduler_operator.models.status import Reason
+from scheduler_operator.render.assembling import BERTHS_DEFAULT
 from scheduler_operator.render.origins import Origins
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, Finding, Problem, Severity
@@ -36,7 +37,8 @@ def sorted_out(
     found = {name: [*unknown_codes(each.annotations.get(ANNOTATION, ""))] for name, each in profiles.items()}
     for finding in findings:
         origin = origins.of(finding.path)
-        found[origin.profile].append(finding.at(origin.path))
+        if origin.label != BERTHS_DEFAULT:  # no author wrote that, and none can be told to mend it
+            found[origin.profile].append(finding.at(origin.path))
     return {name: tuple(f for f in each if f.code not in allowed_codes(profiles[name])) for name, each in found.items()}
 
 
