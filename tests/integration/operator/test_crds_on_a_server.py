@@ -150,6 +150,10 @@ def attempt(server: Cluster, written: Object) -> str:
         pytest.param(profile("joiner", joins="other"), id="joins"),
         pytest.param(profile("joiner", joins="other", engine="KubeScheduler", nodes={}), id="joins-with-more"),
         pytest.param(profile("x", extenders=[{"urlPrefix": "http://a", "bindVerb": "bind"}]), id="one-extender-binds"),
+        pytest.param(
+            profile("x", extenders=[{"urlPrefix": "https://a", "tlsConfig": {"serverName": "b"}}]),
+            id="tls-without-enable-https",
+        ),
         pytest.param(plugin_config("packed", "NodeResourcesFit", anything=1), id="plugin-config"),
         pytest.param(declaring(declares=DECLARES, source=SOURCE), id="plugin-config-with-everything"),
         pytest.param(declaring(declares={"hooks": ["filter"]}), id="plugin-config-with-one-hook"),
