@@ -269,7 +269,7 @@ def test_a_flag_of_the_leader_election_counts_more_than_the_configuration(
     """kube-scheduler 1.35 and 1.37 write such a configuration out as it is expected here."""
     found = outcome_of_all(pod("--config=/c.yaml", *flags), UNELECTED)
     assert profiles(found)["mine"]["scheduler"] == scheduler
-    assert sentence in {remark.path: remark.message for remark in found.remarks}[path]
+    assert any(remark.path == path and sentence in remark.message for remark in found.remarks)
 
 
 def test_a_deployment_without_leader_election_keeps_its_number_of_replicas() -> None:
@@ -278,11 +278,24 @@ def test_a_deployment_without_leader_election_keeps_its_number_of_replicas() -> 
     assert said.startswith("--leader-elect=false left out: Berth's schedulers elect a leader always")
 
 
-@pytest.mark.parametrize(
-    "field", ["hostNetwork", "serviceAccountName", "volumes", "securityContext", "dnsPolicy", "initContainers"]
-)
-def test_what_berth_decides_itself_is_told(field: str) -> None:
-    assert remarks(pod(**{field: [{"some": "thing"}]}))[f"spec.{field}"].startswith("left out: ")
+def test_what_berth_decides_itself_is_told_in_one_remark() -> None:
+    told = deployment(hostNetwork=True, volumes=[{"name": "a"}], securityContext={"runAsUser": 1}, dnsPolicy="Default")
+    (remark,) = (each for each in outcome(told, "mine").remarks if each.places)
+    below = ["hostNetwork", "volumes", "securityContext", "dnsPolicy", "containers[0].name"]
+    assert remark.places == ("spec.template.metadata", *(f"spec.template.spec.{each}" for each in below))
+    assert remark.message.startswith(f"{', '.join(remark.places)}: left out, because Berth makes the pods")
+
+
+@pytest.mark.parametrize("field", ["imagePullSecrets", "initContainers"])
+def test_what_somebody_may_miss_is_told_by_itself(field: str) -> None:
+    assert remarks(pod(**{field: [{"some": "thing"}]}))[f"spec.{field}"].startswith("left out: Berth's pods")
+
+
+def test_a_container_beside_the_scheduler_is_told_once() -> None:
+    told = pod()
+    told["spec"]["containers"].append({"name": "beside", "image": "busybox", "args": ["sleep"]})
+    assert "run what it needs besides" in remarks(told)["spec.containers[1]"]
+    assert not any("containers[1]" in remark.message for remark in outcome(told).remarks)
 
 
 def test_a_file_that_a_flag_names_is_looked_for_among_the_files() -> None:

@@ -20,7 +20,7 @@ def dropped(told: dict[str, Any]) -> list[str]:
     if not isinstance(found, Imported):
         return []
     said = {str(value) for _, value in leaves(list(found.objects))} | {f"{key}" for key in _keys(list(found.objects))}
-    remarked = {remark.path for remark in found.remarks} - {""}
+    remarked = {place for remark in found.remarks for place in (remark.path, *remark.places)} - {""}
     return [
         path
         for path, value in leaves(told)

@@ -16,24 +16,22 @@ ReadConfiguration = Callable[[Part], Process | None]
 WORKLOADS = ("Pod", "PodTemplate", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController")
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
 
-_OWN_PODS = "left out: Berth makes the pods of its schedulers itself; what can be chosen is under spec.scheduler"
+_OWN = (
+    "left out, because Berth makes the pods of its schedulers itself, with names, labels, probes, volumes, permissions "
+    "and security of its own; what can be chosen is under spec.scheduler, such as podLabels for your tools to select by"
+)
+_ALONE = "left out: Berth's pods run the scheduler alone; run what it needs besides in a pod of its own"
+_VARIABLES = "left out: a profile has no field for environment variables; what depends on them goes into arguments"
 _EXPLAINED: Mapping[str, str] = MappingProxyType(
     {
-        "metadata": "left out: the objects that Berth makes have names, labels and annotations of their own; what "
-        "your tools select pods by goes to spec.scheduler.podLabels",
-        "status": "left out: it is what was observed, not what is wished",
-        "volumes": "left out: Berth mounts what its schedulers need",
-        "volumeMounts": "left out: Berth mounts what its schedulers need",
-        "livenessProbe": "left out: Berth probes its schedulers in its own way",
-        "readinessProbe": "left out: Berth probes its schedulers in its own way",
-        "startupProbe": "left out: Berth probes its schedulers in its own way",
-        "securityContext": "left out: Berth's schedulers run without any privilege",
-        "serviceAccountName": "left out: Berth makes a ServiceAccount with the permissions that the plugins need",
-        "serviceAccount": "left out: Berth makes a ServiceAccount with the permissions that the plugins need",
-        "selector": "left out: Berth labels and selects the pods of its schedulers itself",
-        "hostNetwork": "left out: Berth's schedulers need no network of the host",
+        "imagePullSecrets": "left out: Berth's pods name no pull secrets, so that the nodes themselves must be allowed "
+        "to pull the image",
+        "initContainers": _ALONE,
+        "env": _VARIABLES,
+        "envFrom": _VARIABLES,
     }
 )
+"""What somebody chose on purpose, and may miss."""
 
 
 def runs_a_scheduler(source: Part) -> bool:
@@ -57,8 +55,22 @@ def read_manifest(source: Part, context: Context, read_configuration: ReadConfig
         _read_container(container, process)
         _read_replicas(source, process)
         process.allowed |= source.allowed
-    source.report_unread(lambda _path, key: _EXPLAINED.get(key, _OWN_PODS))
+    _tell_own(source, [each for each in spec.entries("containers") if each is not container])
     return process
+
+
+def _tell_own(source: Part, others: list[Part]) -> None:
+    """What Berth decides itself is told in one remark, because nearly every manifest has most of it."""
+    for other in others:
+        source.notes.remark(other.path, _ALONE)
+    beside = tuple(f"{other.path}." for other in others)
+    unread = [(part.at(key), key) for part, key in source.unread() if not part.at(key).startswith(beside)]
+    for path, key in unread:
+        if key in _EXPLAINED:
+            source.notes.remark(path, _EXPLAINED[key])
+    if places := tuple(path for path, key in unread if key not in _EXPLAINED):
+        names = ", ".join(path.removeprefix(source.path).removeprefix(".") for path in places)
+        source.notes.remark(source.path, f"{names}: {_OWN}", places)
 
 
 def _pod_spec(source: Part) -> Part:

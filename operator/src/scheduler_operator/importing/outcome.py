@@ -16,6 +16,8 @@ class Remark:
     """Where in the input; empty for the whole of it."""
     message: str
     """One sentence: what it was, what became of it, what to do."""
+    places: tuple[str, ...] = ()
+    """Where in the input, when it is said of several places at once; ``path`` is above them all then."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -36,9 +38,9 @@ class Notes:
     remarks: list[Remark] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def remark(self, path: str, message: str) -> None:
+    def remark(self, path: str, message: str, places: tuple[str, ...] = ()) -> None:
         """Tell it, once."""
-        remark = Remark(path, message)
+        remark = Remark(path, message, places)
         if remark not in self.remarks:
             self.remarks.append(remark)
 

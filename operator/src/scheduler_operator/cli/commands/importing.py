@@ -77,5 +77,6 @@ def _written(outcome: "Imported", form: str) -> str:
     return forms.document({"objects": list(outcome.objects), "remarks": remarks}, form)
 
 
-def _remark(remark: "Remark") -> dict[str, str]:
-    return {"path": remark.path, "message": remark.message}
+def _remark(remark: "Remark") -> dict[str, Any]:
+    told: dict[str, Any] = {"path": remark.path, "message": remark.message}
+    return {**told, "places": list(remark.places)} if remark.places else told
