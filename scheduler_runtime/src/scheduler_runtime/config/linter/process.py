@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 from ...catalog.durations import Duration
@@ -10,6 +12,8 @@ from ..models import DEFAULT_SCHEDULER_NAME
 from .checks import Code, Told, check
 from .subjects import Whole
 
+_PLAIN = re.compile(r"(?!(?:yes|no|on|off|true|false|null)$)[a-z][a-z0-9-]+")
+"""Text that YAML reads as text, without quotes."""
 _JITTER = 1.2
 _DEFAULT_QPS = 50
 _FEW_PERCENT = 10
@@ -42,7 +46,8 @@ def shared_lease_name(whole: Whole) -> Iterator[Told]:
 
 def _lease_of(scheduler: str) -> str:
     """A Lease for a second scheduler, told from that of the first even if it is called so."""
-    return "second-scheduler" if scheduler == "kube-scheduler" else scheduler
+    name = "second-scheduler" if scheduler == "kube-scheduler" else scheduler
+    return name if _PLAIN.fullmatch(name) else json.dumps(name)
 
 
 @check(

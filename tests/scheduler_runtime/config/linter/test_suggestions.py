@@ -1,0 +1,104 @@
+"""Whoever does what a finding says is rid of it, whatever the cause was, and has no error more than before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Declaration, Target
+from tests.support.documents import documents
+from tests.support.findings_page import HEADER, OWN, PAGE, Entry, entries
+from tests.support.suggestions import done
+
+ENTRIES = entries(PAGE.read_text())
+TARGETS = [Target.parse(version) for version in catalog.KNOWN]
+GANGS = Target.parse("1.36", {"GenericWorkload": True, "GangScheduling": True})
+NONE: Mapping[str, Declaration] = {}
+ANY = settings(max_examples=25, deadline=None)
+
+
+def read(written: Any) -> config.Document:
+    document = config.document(written)
+    assert isinstance(document, config.Document), document
+    return document
+
+
+def errors(found: Sequence[config.Finding]) -> Counter[tuple[str, str]]:
+    return Counter((each.code, each.message) for each in found if each.severity is config.Severity.ERROR)
+
+
+def follow_all(written: dict[str, Any], target: Target, others: Mapping[str, Declaration] = OWN) -> None:
+    """Do all that is suggested, one at a time, and look again."""
+    found = config.lint(read(written), target, others)
+    for finding in found:
+        assert finding.suggestion, finding
+        for mended in done(written, finding):
+            gates = {**target.feature_gates, **mended.gates}
+            now = Target(target.version, gates)
+            assert not catalog.gate_problems(now), finding
+            left = config.lint(read(mended.document), now, others)
+            assert is_gone(finding, found, left), (finding, mended.document)
+            if not config.CODES[finding.code].refused:  # what else is wrong could not be seen before
+                assert not errors(left) - errors(found), (finding, mended.document)
+
+
+def is_gone(finding: config.Finding, before: Sequence[config.Finding], after: Sequence[config.Finding]) -> bool:
+    """Whether there is one place less that has the code, or the code has only another reason elsewhere."""
+    codes = [each.code for each in after]
+    fewer = codes.count(finding.code) < [each.code for each in before].count(finding.code)
+    return fewer or (finding.code, finding.path) not in {(each.code, each.path) for each in after}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.code)
+def test_the_examples_of_the_page_are_mended_by_what_is_suggested(entry: Entry) -> None:
+    follow_all(yaml.safe_load(HEADER + entry.example), entry.target)
+
+
+def profiles(target: Target) -> SearchStrategy[dict[str, Any]]:
+    """Profiles in which plugins are off for every reason there is: by name, by asterisk, here and everywhere."""
+    data = catalog.defaults(target.version)
+    having = {point: [name for name, points in data.extends.items() if point in points] for point in data.points}
+    having["multiPoint"] = [name for name, points in data.extends.items() if points]
+    entries = {point: plugin_set(names) for point, names in having.items() if names}
+    keep = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}]
+    return st.fixed_dictionaries({}, optional=entries).map(lambda found: kept(found, keep))
+
+
+def kept(found: dict[str, Any], keep: list[dict[str, str]]) -> dict[str, Any]:
+    """The plugins with what every profile needs: a sorter and a binder."""
+    for point, line in zip(("queueSort", "bind"), keep, strict=True):
+        found[point] = {"disabled": [{"name": "*"}], "enabled": [line]}
+    return found
+
+
+def plugin_set(names: list[str]) -> SearchStrategy[dict[str, Any]]:
+    some = st.lists(st.sampled_from(names), max_size=4, unique=True)
+    off = st.just(["*"]) | some | some.map(lambda found: ["*", *found])
+    lines = st.fixed_dictionaries({"disabled": off, "enabled": some})
+    return lines.map(lambda found: {field: [{"name": name} for name in listed] for field, listed in found.items()})
+
+
+@ANY
+@given(st.sampled_from([*TARGETS, GANGS]).flatmap(lambda target: st.tuples(st.just(target), profiles(target))))
+def test_whyever_a_plugin_does_not_run_the_suggestion_helps(given: tuple[Target, dict[str, Any]]) -> None:
+    target, plugins = given
+    header = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
+    written = {**header, "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}]}
+    if isinstance(config.document(written), config.Document):
+        follow_all(written, target, NONE)
+
+
+@ANY
+@given(st.sampled_from(TARGETS).flatmap(lambda target: st.tuples(st.just(target), documents(target))))
+def test_whatever_the_document_the_suggestions_help(given: tuple[Target, dict[str, Any]]) -> None:
+    target, written = given
+    if isinstance(config.document(written), config.Document):
+        follow_all(written, target, NONE)
