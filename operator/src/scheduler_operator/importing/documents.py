@@ -80,7 +80,7 @@ def _leave_out_unknown(source: Part, version: ApiVersion) -> None:
         if version.is_strict or difflib.get_close_matches(key.lower(), [_NAME], cutoff=0.8):
             part.refuse_unknown(key)
         else:
-            part.remark(key, f"left out: {KIND} {version.name} has no field {key}")
+            part.remark(key, f"left out: {version.name} has no such field")
 
 
 def _version(source: Part) -> ApiVersion | None:
