@@ -37,7 +37,8 @@ def sorted_out(
     found = {name: [*unknown_codes(each.annotations.get(ANNOTATION, ""))] for name, each in profiles.items()}
     for finding in findings:
         origin = origins.of(finding.path)
-        if origin.label != BERTHS_DEFAULT:  # no author wrote that, and none can be told to mend it
+        nobody_wrote_it = finding.code == "ZeroMeansDefault" and origin.label == BERTHS_DEFAULT
+        if not nobody_wrote_it:
             found[origin.profile].append(finding.at(origin.path))
     return {name: tuple(f for f in each if f.code not in allowed_codes(profiles[name])) for name, each in found.items()}
 
