@@ -72,6 +72,15 @@ def test_two_that_declare_one_plugin_differently_are_both_named() -> None:
     assert checked(declaring("same"), declaring()) is None
 
 
+@pytest.mark.parametrize("multi_point", [[], [{"name": "PriceCap"}]])
+def test_nothing_that_follows_from_a_disagreement_is_told_beside_it(multi_point: list[dict[str, str]]) -> None:
+    plugins = {**ENABLED, "multiPoint": {"enabled": multi_point}}
+    written = profile(plugins=plugins, pluginConfig=[{"name": "PriceCap", "args": {"anything": 1}}])
+    found = outcome(written, declaring(), declaring("other", {"hooks": ["filter"]}))
+    assert isinstance(found, Problems)
+    assert [each.path for each in found.problems] == ["PluginConfig prices: spec.declares"]
+
+
 @pytest.mark.parametrize(
     ("spec", "path"),
     [

@@ -43,6 +43,21 @@ def test_overrides_are_applied_one_after_the_other_and_last() -> None:
         pytest.param(
             {"op": "remove", "path": "/nothing"}, "spec.overrides[0]: cannot remove /nothing", id="nothing-there"
         ),
+        pytest.param(
+            {"op": "copy", "from": "/nothing", "path": "/parallelism"},
+            "spec.overrides[0]: cannot copy /nothing to /parallelism: there is no /nothing in the rendered document",
+            id="nothing-to-copy",
+        ),
+        pytest.param(
+            {"op": "add", "path": "/nothing/in/it", "value": 1},
+            "spec.overrides[0]: cannot add /nothing/in/it: there is no /nothing/in in the rendered document",
+            id="nothing-to-add-to",
+        ),
+        pytest.param(
+            {"op": "replace", "path": "", "value": {}},
+            "spec.overrides[0].path: '' is the whole document; write a place in it, such as /profiles/0/",
+            id="the-whole-document",
+        ),
         pytest.param({"op": "add", "path": "/parallelism"}, "spec.overrides[0]: add needs a value", id="no-value"),
         pytest.param(
             {"op": "test", "path": "/kind", "value": "Other"},
@@ -76,13 +91,15 @@ def test_a_mistake_in_an_override_is_told_at_the_override(override: dict[str, An
         {"op": "replace", "path": "/leaderElection/resourceName", "value": "kube-scheduler"},
         {"op": "replace", "path": "/leaderElection/leaderElect", "value": False},
         {"op": "remove", "path": "/leaderElection"},
+        {"op": "remove", "path": "/profiles"},
         {"op": "replace", "path": "/profiles/0/schedulerName", "value": "other"},
         {"op": "add", "path": "/profiles/-", "value": {"schedulerName": "other"}},
         {"op": "replace", "path": "/apiVersion", "value": "kubescheduler.config.k8s.io/v1beta3"},
     ],
 )
 def test_what_berth_relies_on_is_not_the_profiles_to_change(override: dict[str, Any]) -> None:
-    assert problems(override)[0].startswith("spec.overrides[0]: changes ")
+    (found,) = {each.partition(": changes ")[0] for each in problems(override)}
+    assert found == "spec.overrides[0]"
 
 
 def test_what_an_override_left_alone_is_still_told_where_it_was_written() -> None:

@@ -28,9 +28,9 @@ def processes(given: Sorted, target: Target, namespace: str) -> Iterator[Outcome
         elif not neighbours.needs_misshapen(source):
             yield _process(source, neighbours, target, namespace)
     for source in given.plugin_configs:
-        beside = plugin_configs(neighbours.beside(source))
-        if problems := check(authored(source), beside, namespace, target):
-            yield [refusal(source, problem) for problem in problems.problems]
+        beside = neighbours.beside(source)
+        if problems := check(authored(source), plugin_configs(beside), namespace, target):
+            yield [_placed(problem, source, {}, beside) for problem in problems.problems]
 
 
 def declared_plugins(given: Sorted, namespace: str) -> Mapping[str, Declaration]:

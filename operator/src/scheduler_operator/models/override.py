@@ -1,12 +1,25 @@
 """``spec.overrides``: RFC 6902 operations on the rendered document, for what no field says."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from scheduler_operator.models.fields import Model, cel, rules
+from scheduler_runtime.catalog.checks import refuse
 
-Pointer = Annotated[str, Field(max_length=1024, pattern=r"^(/([^/~]|~[01])*)+$")]
+POINTER = r"^(/([^/~]|~[01])*)+$"
+
+
+def _as_pointer(written: Any) -> Any:
+    """``written``, unless it is text that is no pointer: a sentence says more than the pattern does."""
+    if isinstance(written, str) and not re.fullmatch(POINTER, written):
+        said = "the whole document" if not written else "no JSON pointer"
+        refuse([((), f"{written!r} is {said}; write a place in it, such as /profiles/0/percentageOfNodesToScore")])
+    return written
+
+
+Pointer = Annotated[str, BeforeValidator(_as_pointer), Field(max_length=1024, pattern=POINTER)]
 AnyValue = Annotated[Any, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 
 

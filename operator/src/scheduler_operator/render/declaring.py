@@ -34,6 +34,21 @@ class Declared:
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """Why a plugin, although declared, cannot be used."""
 
+    def with_stand_ins(self, enabled: Mapping[str, Iterable[str]]) -> dict[str, Declaration]:
+        """The plugins, and in the place of those that cannot be used some that would do wherever they are enabled.
+
+        ``enabled`` is at which points each plugin is. What is wrong with a declaration is told once, and not again
+        for every place that relies on it.
+        """
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        stand_ins = {
+            plugin: Declaration(
+                plugin, (), group_points=tuple(enabled.get(plugin, ())), args=_args_model(plugin, anything)
+            )
+            for plugin in self.problems
+        }
+        return {**self.plugins, **stand_ins}
+
 
 class SchemaArgs(PluginArgs):
     """Arguments that a schema describes."""
@@ -61,7 +76,9 @@ def declared(plugin_configs: PluginConfigs, plugins: Iterable[str], namespace: s
         if isinstance(spec, Problem):
             problems.setdefault(plugin, spec)
         elif plugin in found and _said(found[plugin][1]) != _said(spec):
-            problems[plugin] = Problem("", disagreement(plugin, found[plugin][0], name))
+            problems[plugin] = Problem(
+                f"PluginConfig {name}: spec.declares", disagreement(plugin, found[plugin][0], name)
+            )
         else:
             found.setdefault(plugin, (name, spec))
     return Declared(

@@ -3,21 +3,20 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from scheduler_operator import nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH
-from scheduler_operator.models.plugins import PluginArgs
+from scheduler_operator.models.plugins import PluginArgs, PluginSet
 from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE
 from scheduler_operator.render.origins import Fields, Items, Origin, grafted, grown
 from scheduler_operator.render.outcome import PluginConfigs, Problems
+from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
 from scheduler_runtime.config import Problem, explain
-
-AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,8 @@ class Draft:
 
     profile: Authored
     spec: ProfileSpec
+    reading: Reading[ProfileSpec]
+    """What could be read, and what could not."""
     part: dict[str, Any]
     tree: Fields
     extenders: list[dict[str, Any]]
@@ -42,15 +43,20 @@ class Draft:
         return self.spec.scheduler or Scheduler()
 
     @property
+    def enabled(self) -> dict[str, list[str]]:
+        """At which extension points each plugin is enabled by its name; multiPoint is none."""
+        found: dict[str, list[str]] = {}
+        plugins = self.spec.plugins
+        for name, field in type(plugins).model_fields.items() if plugins else ():
+            for plugin in (getattr(plugins, name) or PluginSet()).enabled or ():
+                points = found.setdefault(plugin.name, [])
+                points.extend([field.alias or name] if name != "multi_point" else [])
+        return found
+
+    @property
     def plugins(self) -> list[str]:
         """Every plugin that the profile enables or gives arguments to."""
-        sets = (
-            (getattr(self.spec.plugins, name) for name in type(self.spec.plugins).model_fields)
-            if self.spec.plugins
-            else ()
-        )
-        enabled = [plugin.name for each in sets if each for plugin in each.enabled or ()]
-        return [*enabled, *(entry.name for entry in self.spec.plugin_config or ())]
+        return [*self.enabled, *(entry.name for entry in self.spec.plugin_config or ())]
 
 
 def read(model: type[AnyModel], written: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
@@ -64,19 +70,24 @@ def read(model: type[AnyModel], written: Mapping[str, Any], prefix: str = "spec"
 def draft(profile: Authored, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
     """Read ``profile``; ``joined`` says whether its document holds others, so that comments have to tell which."""
     misnamed = tuple(_misnamed(profile))
-    spec = read(ProfileSpec, profile.spec)
-    if isinstance(spec, Problems):
-        return Problems(spec.reason, (*misnamed, *spec.problems))
+    reading = read_leniently(ProfileSpec, profile.spec, "spec")
+    if (spec := reading.value) is None:
+        return Problems("Invalid", (*misnamed, *reading.problems))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
     dumped = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"})
     return Draft(
         profile,
         spec,
+        reading,
         part,
         tree,
         extenders=dumped.get("extenders", []),
-        mistakes=(*misnamed, *_mistakes(profile.name, spec, plugin_configs)),
-        missing=tuple(_missing(spec, plugin_configs)),
+        mistakes=(
+            *misnamed,
+            *reading.problems,
+            *reading.as_written(_mistakes(profile.name, spec, plugin_configs)),
+        ),
+        missing=tuple(reading.as_written(_missing(spec, plugin_configs))),
     )
 
 

@@ -103,7 +103,7 @@ class Origins:
 
     def of(self, path: str) -> Origin:
         """Where its author has to look for what is at ``path``, or is missing there."""
-        steps = _steps(path)
+        steps = steps_of(path)
         for taken, origin in self.removed:
             if steps[: len(taken)] == taken:
                 return origin
@@ -121,7 +121,8 @@ class Origins:
         return origin.profile, Problem(origin.path, problem.message)
 
 
-def _steps(path: str) -> tuple[Step, ...]:
+def steps_of(path: str) -> tuple[Step, ...]:
+    """The steps of a path as problems have it: ``profiles[0].plugins`` leads to the plugins of the first profile."""
     return tuple(int(found[1]) if found[1] else found[0] for found in _STEP.finditer(path))
 
 

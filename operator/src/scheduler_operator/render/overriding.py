@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jsonpatch
-from jsonpointer import JsonPointerException
+from jsonpointer import JsonPointer, JsonPointerException
 
 from scheduler_operator.models.override import Override
 from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Step, Tree, grown, pointer_steps
@@ -43,7 +43,9 @@ def overridden(document: dict[str, Any], tree: Fields, overrides: Sequence[Overr
         if isinstance(changed, str):
             problems.append(Problem(path, changed))
             continue
-        problems.extend(Problem(path, message) for message in _trespasses(document, changed))
+        if trespasses := [Problem(path, message) for message in _trespasses(document, changed)]:
+            problems.extend(trespasses)
+            continue
         origin = Origin(path, path, profile)
         removed.extend(_taken(override, document, origin))
         tree, document = _moved_along(tree, override, origin), changed
@@ -54,13 +56,31 @@ def _applied(document: dict[str, Any], override: Override) -> dict[str, Any] | s
     """The document after one operation, or why it cannot be done."""
     if override.lacks_value:
         return f"{override.op} needs a value"
+    if (missing := _missing(document, override)) is not None:
+        return f"cannot {override.op} {_what(override)}: there is no {missing} in the rendered document"
     try:
         changed = jsonpatch.JsonPatch([override.operation()]).apply(document)
     except jsonpatch.JsonPatchTestFailed:
         return f"the document has not {override.value!r} at {override.path}: nothing was rendered"
     except (jsonpatch.JsonPatchException, JsonPointerException) as error:
-        return f"cannot {override.op} {override.path} in the rendered document: {error}"
+        return f"cannot {override.op} {_what(override)} in the rendered document: {error}"
     return dict(changed)
+
+
+def _what(override: Override) -> str:
+    return f"{override.source} to {override.path}" if override.source else override.path
+
+
+def _missing(document: Mapping[str, Any], override: Override) -> str | None:
+    """The place that has to be there and is not: what is taken, or what something is put into."""
+    taken = override.source if override.op in ("move", "copy") else override.path
+    needed = [] if override.op == "add" else [taken or ""]
+    if override.op in ("add", "move", "copy"):
+        needed.append(override.path.rpartition("/")[0])
+    return next((pointer for pointer in needed if JsonPointer(pointer).resolve(document, _NOTHING) is _NOTHING), None)
+
+
+_NOTHING = object()
 
 
 def _taken(override: Override, document: dict[str, Any], origin: Origin) -> Iterator[tuple[tuple[Step, ...], Origin]]:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from scheduler_operator import nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.findings import in_words_of_nodes
@@ -26,10 +24,11 @@ from scheduler_operator.render.emitting import emitted, plain
 from scheduler_operator.render.joining import conflicts
 from scheduler_operator.render.origins import Fields, Origin, Origins
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.reading import read_leniently
 from scheduler_operator.render.targeting import target_of, target_problems
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
 
 _TELLING: tuple[Reason, ...] = ("PluginUnknown", "PluginConfigMissing", "JoinConflict", "JoinTargetMissing", "Invalid")
 """Of several reasons the one to show: the first of these."""
@@ -79,7 +78,7 @@ def attempt(profiles: Sequence[Authored], given: Given) -> Rendered | dict[str, 
                 trouble.add(profile.name, refused.problems, refused.reason)
             case Draft() as drafted:
                 drafts.append(drafted)
-    if len(drafts) < len(profiles):
+    if not drafts or drafts[0].profile is not profiles[0]:
         return trouble.by_profile()
     return _Attempt(drafts, given, trouble).outcome()
 
@@ -101,7 +100,7 @@ class _Attempt:
         self.note_mistakes()
         raw, origins = self.overridden()
         document = self.read(raw, origins)
-        expanded = self.expanded(document, origins) if document else {}
+        expanded = self.expanded(raw, origins)
         for each in self.drafts:
             self.note_arguments(each)
         if document is None or self.trouble.found:
@@ -117,11 +116,11 @@ class _Attempt:
 
     def note_mistakes(self) -> None:
         """What is wrong with each draft, and with the process that the first asks for."""
-        self.trouble.add(self.owner.name, target_problems(self.owner.scheduler, self.target))
+        self.tell(self.owner.name, target_problems(self.owner.scheduler, self.target))
         for each in self.drafts:
             self.trouble.add(each.name, each.mistakes)
             self.trouble.add(each.name, each.missing, "PluginConfigMissing")
-            self.trouble.add(each.name, _engine_mistakes(each, self.engine))
+            self.tell(each.name, _engine_mistakes(each, self.engine))
             for plugin in dict.fromkeys(each.plugins):
                 if (problem := self.declared.problems.get(plugin)) is not None:
                     self.trouble.add(each.name, [problem])
@@ -132,10 +131,10 @@ class _Attempt:
             origin: Origin = each.tree["pluginConfig"][index].origin
             if not self.is_known(entry["name"]):
                 problem = Problem(f"{origin.path}.name", config.unknown(entry["name"]))
-                self.trouble.add(each.name, [problem], "PluginUnknown")
-            elif message := expanding.idle(entry["name"], entry["args"], self.declared.plugins):
+                self.tell(each.name, [problem], "PluginUnknown")
+            elif message := expanding.idle(entry["name"], entry["args"], self.declared.with_stand_ins({})):
                 args: Fields = each.tree["pluginConfig"][index]["args"]
-                self.trouble.add(each.name, [Problem(args.origin.path, message)])
+                self.tell(each.name, [Problem(args.origin.path, message)])
 
     def overridden(self) -> tuple[dict[str, Any], Origins]:
         raw, tree = assembled(self.drafts, self.given.namespace)
@@ -144,32 +143,39 @@ class _Attempt:
         from scheduler_operator.render.overriding import overridden  # jsonpatch is slow to import and seldom needed
 
         changed = overridden(raw, tree, self.owner.spec.overrides, self.owner.name)
-        self.trouble.add(self.owner.name, changed.problems)
+        self.tell(self.owner.name, changed.problems)
         return changed.document, changed.origins
 
     def read(self, raw: Mapping[str, Any], origins: Origins) -> Document | None:
-        try:
-            return Document.model_validate_json(json.dumps(raw))
-        except ValidationError as error:
-            for problem in config.explain(error, Document):
-                self.note(problem, origins)
-        return None
+        read = read_leniently(Document, raw, validate=lambda value: Document.model_validate_json(json.dumps(value)))
+        for problem in read.problems:
+            self.note(problem, origins)
+        return None if read.problems else read.value
 
     def note(self, problem: Problem, origins: Origins, reason: Reason = "Invalid") -> None:
-        profile, written = origins.as_written(problem)
-        self.trouble.add(profile, [written], reason)
+        profile, found = origins.as_written(problem)
+        self.tell(profile, [found], reason)
 
-    def expanded(self, document: Document, origins: Origins) -> dict[str, EffectiveProfile]:
+    def tell(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
+        """Note the ``problems`` of what could be read of a profile."""
+        draft = next(each for each in self.drafts if each.name == profile)
+        self.trouble.add(profile, draft.reading.as_written(problems), reason)
+
+    def expanded(self, raw: Mapping[str, Any], origins: Origins) -> dict[str, EffectiveProfile]:
+        """What each profile means that can be read, whether or not the rest of the document can be."""
         found: dict[str, EffectiveProfile] = {}
-        for index, each in enumerate(self.drafts):
-            effective = config.effective(document.profiles[index], self.target, self.declared.plugins)
+        for index, (each, part) in enumerate(zip(self.drafts, raw["profiles"], strict=True)):
+            read = read_leniently(Profile, part, validate=lambda value: Profile.model_validate_json(json.dumps(value)))
+            if read.value is None:
+                continue  # then it is among what is wrong with the document
+            effective = config.effective(read.value, self.target, self.declared.with_stand_ins(each.enabled))
             if isinstance(effective, config.Problems):
                 reason: Reason = "Invalid" if all(map(self.is_known, each.plugins)) else "PluginUnknown"
-                for problem in effective:
+                for problem in read.as_written(effective):
                     self.note(problem.below(f"profiles[{index}]"), origins, reason)
             else:
                 found[each.name] = effective
-                self.trouble.add(each.name, _idle_nodes(each, effective))
+                self.tell(each.name, _idle_nodes(each, effective))
         return found
 
     def is_known(self, plugin: str) -> bool:
