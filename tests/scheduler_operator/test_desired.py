@@ -249,7 +249,7 @@ def test_upstreams_scheduler_has_the_clusters_own_roles_for_one_and_its_own_leas
 
 
 def test_upstreams_scheduler_has_beyond_these_what_its_plugins_declare() -> None:
-    objects = named(plugins=PRICED)
+    objects = named(plugins=PRICED, scheduler={"image": "registry.example.com/kube-scheduler:v1"})
     assert objects["ClusterRole", "berth-bin-packing"]["rules"] == [CONFIG_MAPS]
     assert ("ClusterRoleBinding", "berth-bin-packing") in objects
 

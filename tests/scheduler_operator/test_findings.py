@@ -9,7 +9,7 @@ from scheduler_operator.findings import ANNOTATION, CODES, codes_in, unknown_cod
 from scheduler_operator.render import Problems, Rendered, render
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Finding
-from tests.scheduler_operator.builders import NAMESPACE, V1_36
+from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring
 
 TARGET = Target(V1_36)
 
@@ -111,3 +111,24 @@ def test_codes_are_separated_by_commas(annotation: str, codes: tuple[str, ...]) 
 
 def test_every_code_may_be_allowed() -> None:
     assert list(unknown_codes(",".join(CODES))) == []
+
+
+PRICES = declaring("prices", "PriceCap", {"hooks": ["filter"]})
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        pytest.param(
+            {}, "spec.plugins.filter.enabled[0]: PriceCap is not in upstream's kube-scheduler", id="upstreams"
+        ),
+        pytest.param({"image": "registry.example.com/kube-scheduler:v1"}, None, id="ones-own"),
+    ],
+)
+def test_a_declared_plugin_is_refused_without_an_image_that_has_it(scheduler: Any, expected: str | None) -> None:
+    written = authored(
+        engine="KubeScheduler", scheduler=scheduler, plugins={"filter": {"enabled": [{"name": "PriceCap"}]}}
+    )
+    outcome = render([written], {"prices": PRICES}, NAMESPACE, TARGET)
+    assert isinstance(outcome, Rendered) is (expected is None)
+    assert expected is None or str(outcome).startswith(expected)

@@ -47,6 +47,8 @@ class Entry:
     @property
     def engine(self) -> config.Engine:
         """What runs its documents."""
+        if "Engine: KubeScheduler, without an image." in self.why:
+            return "UpstreamImage"
         return "Python" if "Engine: Python." in self.why else "KubeScheduler"
 
     @property

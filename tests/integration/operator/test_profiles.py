@@ -338,7 +338,8 @@ ENABLED = {"filter": {"enabled": [{"name": "PriceCap"}]}}
 
 
 def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_allows_it(installed: Installed) -> None:
-    installed.apply(DECLARING, profile("declared", engine="KubeScheduler", plugins=ENABLED))
+    image = "registry.example.com/kube-scheduler:v1"
+    installed.apply(DECLARING, profile("declared", engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED))
 
     stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 10)
 

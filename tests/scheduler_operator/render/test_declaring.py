@@ -38,7 +38,8 @@ def checked(plugin_config: Authored, *others: Authored) -> Problems | None:
 
 
 def test_a_declared_plugin_runs_at_its_points_with_its_rights() -> None:
-    found = outcome(profile(engine="KubeScheduler", plugins=ENABLED), declaring())
+    image = "registry.example.com/kube-scheduler:v1"
+    found = outcome(profile(engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED), declaring())
     assert isinstance(found, Rendered), str(found)
     assert ("PriceCap", 2) in [(plugin.name, plugin.weight) for plugin in found.effective.points["score"]]
     assert found.declared == (Rule(("",), ("configmaps",), ("get",), ("node-prices",)),)

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from scheduler_operator import nodes
 from scheduler_operator.authored import Authored
@@ -185,8 +185,7 @@ class _Attempt:
 
     def findings(self, document: Document, origins: Origins) -> dict[str, tuple[Finding, ...]]:
         """What nobody allowed; the errors among it are trouble."""
-        engine: Literal["Python", "KubeScheduler"] = "Python" if self.engine == "Python" else "KubeScheduler"
-        of_document = self.given.lint(document, self.target, self.declared.plugins, engine)
+        of_document = self.given.lint(document, self.target, self.declared.plugins, self.runs())
         found = in_words_of_nodes(of_document, [nodes.expressions(each.spec.nodes) for each in self.drafts])
         profiles = {each.name: each.profile for each in self.drafts}
         findings = judging.sorted_out(found, origins, profiles)
@@ -194,6 +193,12 @@ class _Attempt:
             if (error := judging.as_problem(each)) is not None:
                 self.trouble.add(name, [error[1]], error[0])
         return findings
+
+    def runs(self) -> config.Engine:
+        """What the document is for, as the linter has it."""
+        if self.engine == "KubeScheduler" and not self.owner.scheduler.image:
+            return "UpstreamImage"
+        return "Python" if self.engine == "Python" else "KubeScheduler"
 
     def rendered(
         self,
@@ -231,7 +236,7 @@ class _Attempt:
         )
 
     def absent(self, effective: EffectiveProfile) -> frozenset[str]:
-        return frozenset(config.lacking("Python" if self.engine == "Python" else "KubeScheduler", effective.names))
+        return frozenset(config.lacking(self.runs(), effective.names))
 
     def heading(self) -> str:
         names = " and ".join(each.name for each in self.drafts)

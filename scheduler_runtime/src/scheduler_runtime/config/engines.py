@@ -7,14 +7,16 @@ from typing import Literal
 
 from .. import catalog
 
-Engine = Literal["Python", "KubeScheduler"]
+Engine = Literal["Python", "KubeScheduler", "UpstreamImage"]
+"""``UpstreamImage`` is a kube-scheduler as upstream ships it; ``KubeScheduler`` may be one with more plugins."""
 
 
 def lacking(engine: Engine, plugins: Iterable[str], declared: Container[str] = ()) -> tuple[str, ...]:
     """Those of ``plugins`` that ``engine`` does not have, once each and in their order.
 
-    A kube-scheduler lacks none. ``declared`` are the plugins that do not come with the engine: they are brought to it.
+    A kube-scheduler lacks none of Kubernetes. ``declared`` are the plugins that do not come with the engine: whether
+    somebody brings them to it is not asked here.
     """
-    if engine == "KubeScheduler":
+    if engine != "Python":
         return ()
     return tuple(name for name in dict.fromkeys(plugins) if catalog.find(name) is None and name not in declared)

@@ -87,3 +87,10 @@ def test_a_plugin_without_pre_score_in_this_engine_does_not_miss_it() -> None:
 def test_declared_plugins_are_brought_to_the_engine() -> None:
     assert config.lacking("Python", ["Cheapest", "NodeName", "Cheapest", "Unheard"], OWN) == ("Unheard",)
     assert config.lacking("KubeScheduler", ["Unheard"]) == ()
+
+
+@pytest.mark.parametrize(("engine", "expected"), [("UpstreamImage", ["NotInThisImage"]), ("KubeScheduler", [])])
+def test_a_declared_plugin_needs_an_image_that_has_it(engine: config.Engine, expected: list[str]) -> None:
+    text = plugins("score: {enabled: [{name: Cheapest, weight: 2}, {name: ImageLocality}]}")
+    found = [each.code for each in lint(text, others=OWN, engine=engine) if each.severity is config.Severity.ERROR]
+    assert found == expected

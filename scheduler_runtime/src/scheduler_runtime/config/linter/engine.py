@@ -27,6 +27,27 @@ def not_in_this_engine(meaning: Meaning) -> Iterator[Told]:
             yield Told(named[name], message, "engine: KubeScheduler, which has it; or remove this entry")
 
 
+@check(
+    Code(
+        "NotInThisImage",
+        Severity.ERROR,
+        "A plugin is enabled that only a PluginConfig declares, but the profile names no image that has it: upstream's "
+        "kube-scheduler ends as soon as it starts.",
+        "Name an image with the plugin in spec.scheduler.image, or leave the plugin out.",
+        refused=True,
+    )
+)
+def not_in_this_image(written: Written) -> Iterator[Told]:
+    if written.whole.engine != "UpstreamImage":
+        return
+    for name, path in _named(written).items():
+        if name in written.whole.others and path.startswith("plugins."):
+            message = (
+                f"{name} is not in upstream's kube-scheduler, which runs as long as scheduler.image names no other"
+            )
+            yield Told(path, message, "scheduler: {image: …}, an image of kube-scheduler that has it")
+
+
 def _named(written: Written) -> dict[str, str]:
     """The plugins that the profile itself names as running, each with the path of the first entry."""
     found: dict[str, str] = {}

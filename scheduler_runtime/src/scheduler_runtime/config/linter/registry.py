@@ -44,6 +44,7 @@ OF_DOCUMENT: tuple[Check[Whole], ...] = (
     extenders.extender_schedules_itself,
 )
 OF_PROFILE: tuple[Check[Written], ...] = (
+    engine.not_in_this_image,
     weights.weight_reset,
     weights.weight_zero,
     weights.weight_ignored,
