@@ -1,5 +1,6 @@
 """What a profile's author reads."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from scheduler_operator.status import (
     plugin_config_status,
     rejected,
 )
+from scheduler_operator.waiting import Hindrance
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
@@ -28,6 +30,10 @@ UNKNOWN = Problems("PluginUnknown", (Problem("spec.plugins.score.enabled[0].name
 
 def conditions(status: Status) -> dict[str, tuple[str, str]]:
     return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+def messages(status: Status) -> dict[str, str]:
+    return {each["type"]: each["message"] for each in status["conditions"]}
 
 
 def processes(**changes: Any) -> Processes:
@@ -80,8 +86,9 @@ def test_readiness_follows_the_processes(state: Processes, expected: dict[str, t
 def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: Processes | None) -> None:
     newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    for condition in accepted(newer, rendered(newer), Running(state))["conditions"]:
-        assert condition["message"].endswith(remark)
+    ready, *others = accepted(newer, rendered(newer), Running(state))["conditions"]
+    assert ready["message"].endswith(remark)
+    assert remark not in str(others)
     assert "newer" not in str(accepted(known, rendered(known), Running(state))["conditions"])
 
 
@@ -90,7 +97,36 @@ def test_why_pods_are_refused_is_told() -> None:
     status = accepted(
         written, rendered(written), Running(processes(existing=0, ready=0, failure="violates PodSecurity"))
     )
-    assert "violates PodSecurity" in status["conditions"][0]["message"]
+    assert messages(status) == {
+        "Ready": "0 of 2 scheduler processes are ready",
+        "Reconciling": "violates PodSecurity",
+    }
+
+
+IMAGE = Hindrance("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
+
+
+@pytest.mark.parametrize(
+    ("ready", "hindrance", "expected"),
+    [
+        pytest.param(0, IMAGE, {"Ready": ("False", "NoMemberAvailable"), "Stalled": ("True", "NoMemberAvailable")}),
+        pytest.param(2, IMAGE, {"Ready": ("False", "RollingOut"), "Stalled": ("True", "RollingOut")}),
+        pytest.param(
+            0,
+            replace(IMAGE, is_lasting=False),
+            {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")},
+        ),
+    ],
+    ids=["no-image", "no-image-while-the-old-ones-run", "something-that-passes"],
+)
+def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: Hindrance, expected: Any) -> None:
+    written = profile()
+    state = processes(existing=3, current=1, ready=ready)
+    status = accepted(written, rendered(written), Running(state, hindrance=hindrance))
+    assert conditions(status) == expected
+    assert messages(status).popitem()[1] == (
+        "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
+    )
 
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
@@ -127,8 +163,40 @@ def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
     status = rejected(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
     assert conditions(status) == {"Ready": ("False", "PluginUnknown"), "Stalled": ("True", "PluginUnknown")}
     assert (status["configHash"], status["readyReplicas"]) == ("abc", 2)
-    assert "there is no plugin 'X'" in status["conditions"][0]["message"]
-    assert "last good configuration" in status["conditions"][0]["message"]
+    place = "spec.plugins.score.enabled[0].name"
+    assert messages(status) == {
+        "Ready": f"1 problem at {place}; until then the last good configuration stays in force",
+        "Stalled": f"{place}: there is no plugin 'X'",
+    }
+
+
+def test_of_several_mistakes_each_is_on_a_line_and_none_is_told_twice() -> None:
+    found = Problems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
+    assert messages(rejected(profile(), found)) == {
+        "Ready": "5 problems at spec.a, spec.b, spec.c and 2 more places",
+        "Stalled": "5 problems:" + "".join(f"\n      - spec.{letter}: is odd" for letter in "abcde"),
+    }
+
+
+def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
+    assert rejected(profile(), UNKNOWN)["warningCount"] == left_out(profile(), UNKNOWN)["warningCount"] == 0
+    warned = {"configHash": "abc", "warnings": [{"code": "Odd"}], "warningCount": 1, "conditions": []}
+    status = rejected(profile(status=warned), UNKNOWN)
+    assert (status["warnings"], status["warningCount"]) == ([{"code": "Odd"}], 1)
+
+
+@pytest.mark.parametrize(
+    ("running", "expected"),
+    [
+        (Running(), True),
+        (Running(processes()), True),
+        (Running(processes(wanted=0, existing=0, current=0, ready=0)), True),
+        (Running(processes(ready=1)), False),
+    ],
+    ids=["somebody-elses", "ready", "none-wanted", "not-ready"],
+)
+def test_processes_that_are_not_ready_are_looked_at_again(running: Running, expected: bool) -> None:
+    assert running.is_settled is expected
 
 
 def test_the_first_mistake_does_not_speak_of_a_good_configuration() -> None:
@@ -165,7 +233,7 @@ def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
 
 def test_a_very_long_message_is_cut() -> None:
     status = rejected(profile(), Problems("Invalid", (Problem("spec", "x" * 10_000),)))
-    assert len(status["conditions"][0]["message"]) == LONGEST_MESSAGE
+    assert len(messages(status)["Stalled"]) == LONGEST_MESSAGE
 
 
 def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:

@@ -14,7 +14,7 @@ from scheduler_operator.api import APPLY, JSON_PATCH, Api, ApiError
 from scheduler_operator.authored import Authored
 from scheduler_operator.drift import FIELD_MANAGER
 from scheduler_operator.kinds import Kind, kind_of
-from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for
+from scheduler_operator.labels import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for, pod_labels
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.names import PLUGIN_PERMISSIONS, generated_name, with_uids
 from scheduler_operator.status import Status, dated
@@ -134,12 +134,20 @@ class Cluster:
         await asyncio.gather(*(self._delete(gone) for key, gone in live.items() if key not in applied))
         return applied
 
-    async def report(self, authored: Authored, status: Status) -> None:
-        """Write ``status`` unless it is what stands there already."""
+    async def pods(self, profile: str) -> list[Object]:
+        """The pods of a profile's scheduler."""
+        selector = ",".join(f"{label}={value}" for label, value in pod_labels(profile).items())
+        return await self._list(kinds.POD, {"labelSelector": selector})
+
+    async def report(self, authored: Authored, status: Status) -> bool:
+        """Write ``status`` unless it is what stands there already; return whether it was written.
+
+        An object that was deleted meanwhile has nobody to tell.
+        """
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         status = dated(status, authored.status, now)
         if status == authored.status:
-            return
+            return False
         kind = kinds.PROFILE if authored.kind == kinds.PROFILE.name else kinds.PLUGIN_CONFIG
         manifest = {
             "apiVersion": API_VERSION,
@@ -148,7 +156,13 @@ class Cluster:
             "status": status,
         }
         path = f"{kind.path(self._namespace, authored.name)}/status"
-        await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+        try:
+            await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            return False
+        return True
 
     async def post(self, event: Object) -> None:
         """Create an Event."""

@@ -3,9 +3,10 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from scheduler_operator.api import ApiError
 from scheduler_operator.authored import Authored
@@ -21,8 +22,18 @@ QUIET_SECONDS = 60.0
 LONGEST_NOTE = 1024
 
 
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """What an Event tells."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    action: str
+    note: str
+
+
 class Recorder:
-    """Tells about repairs, at most once a minute about the same object and the same manager."""
+    """Tells about repairs, at most once a minute about the same object and the same manager, and about what stalls."""
 
     def __init__(self, cluster: Cluster, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
@@ -38,28 +49,66 @@ class Recorder:
         if key in self._told:
             return
         self._told[key] = now
-        try:
-            await self._cluster.post(self._event(profile, repair))
-        except ApiError as error:
-            logger.warning("cannot post the event %r: %s", note(repair), error)
+        await self._post(self._event(profile, Happening("Warning", "DriftRepaired", "Apply", note(repair))))
 
-    def _event(self, profile: Authored, repair: Repair) -> dict[str, Any]:
+    async def turned(self, authored: Authored, status: Mapping[str, Any]) -> None:
+        """Post an Event when ``status``, the new one, says that something begins or ends to be stalled."""
+        if (happening := turn(authored.status, status)) is not None:
+            await self._post(self._event(authored, happening))
+
+    async def _post(self, event: dict[str, Any]) -> None:
+        try:
+            await self._cluster.post(event)
+        except ApiError as error:
+            logger.warning("cannot post the event %r: %s", event["note"], error)
+
+    def _event(self, authored: Authored, happening: Happening) -> dict[str, Any]:
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{profile.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
+            "metadata": {"name": f"{authored.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
             "eventTime": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
             "reportingController": "berth.dev/operator",
             "reportingInstance": self._identity,
-            "type": "Warning",
-            "reason": "DriftRepaired",
-            "action": "Apply",
-            "note": note(repair),
-            "regarding": {"apiVersion": API_VERSION, "kind": profile.kind, "name": profile.name, "uid": profile.uid},
+            "type": happening.type,
+            "reason": happening.reason,
+            "action": happening.action,
+            "note": happening.note,
+            "regarding": {
+                "apiVersion": API_VERSION,
+                "kind": authored.kind,
+                "name": authored.name,
+                "uid": authored.uid,
+            },
         }
+
+
+def turn(before: Mapping[str, Any], after: Mapping[str, Any]) -> Happening | None:
+    """What has changed for whoever looks after the object: it is stalled, or it is so no more.
+
+    Another message alone is no change: that of a crash loop is never the same for long.
+    """
+    stalled, was = _condition(after, "Stalled"), _condition(before, "Stalled")
+    if stalled is not None:
+        same = was is not None and all(was[field] == stalled[field] for field in ("reason", "observedGeneration"))
+        return None if same else Happening("Warning", stalled["reason"], "Reconcile", _short(stalled["message"]))
+    ready = _condition(after, "Ready")
+    if was is None or ready is None:
+        return None
+    return Happening("Normal", "Recovered", "Reconcile", _short(f"no longer stalled: {ready['message']}"))
+
+
+def _condition(status: Mapping[str, Any], of: str) -> Mapping[str, Any] | None:
+    return next((each for each in status.get("conditions", ()) if each["type"] == of), None)
 
 
 def note(repair: Repair) -> str:
     """The sentence that says what was repaired."""
     text = f"{repair.manager} changed {repair.kind} {repair.name}: {', '.join(repair.fields)}. It was changed back"
-    return text if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 1] + "…"
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    """``text`` on a line, and no longer than an Event holds."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_NOTE else line[: LONGEST_NOTE - 1] + "…"

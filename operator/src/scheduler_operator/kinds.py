@@ -37,6 +37,7 @@ class Kind:
 PROFILE = Kind(GROUP, VERSION, "schedulerprofiles", "SchedulerProfile", namespaced=False)
 PLUGIN_CONFIG = Kind(GROUP, VERSION, "pluginconfigs", "PluginConfig", namespaced=False)
 EVENT = Kind("events.k8s.io", "v1", "events", "Event")
+POD = Kind("", "v1", "pods", "Pod")
 
 CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap")
 SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")

@@ -7,7 +7,7 @@ that joins another has no objects of its own: whoever looks at it has the other 
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from scheduler_operator.names import generated_name
 from scheduler_operator.release import Release
 from scheduler_operator.render import PluginConfigs, Problems, Rendered
 from scheduler_operator.status import Processes, Running
+from scheduler_operator.waiting import hindrance
 from scheduler_operator.work import Work
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problem
@@ -59,6 +60,11 @@ class Operator:
         for name in names:
             self.work.add(Key(kind.name, name))
 
+    async def report(self, authored: Authored, found: status.Status) -> None:
+        """Tell the author of an object how it is, and in an Event when that has turned."""
+        if await self.cluster.report(authored, found):
+            await self.recorder.turned(authored, found)
+
     async def attempt(self, key: Key) -> bool:
         """Reconcile ``key`` and return whether it is settled; log what went wrong, once while it stays the same."""
         look = reconcile if key.kind == kinds.PROFILE.name else reconcile_plugin_config
@@ -88,7 +94,8 @@ async def reconcile(name: str, operator: Operator) -> bool:
 
     Returns whether that is settled. A profile that only its author can mend is an outcome, reported in its
     status, and so is what the API server refuses; but a refusal may end without an event of ours, so it is not
-    settled. Anything else that goes wrong is an ApiError, for the queue to try again.
+    settled, and nor are processes whose pods are not ready. Anything else that goes wrong is an ApiError, for the
+    queue to try again.
     """
     profile = await operator.cluster.profile(name)
     plugin_configs = await operator.cluster.plugin_configs()
@@ -104,12 +111,12 @@ async def reconcile(name: str, operator: Operator) -> bool:
         return await _join(profile, operator)
     if profile.spec.get("paused") is True:
         for each in (profile, *joiners):
-            await operator.cluster.report(each, status.paused(each, profile.name))
+            await operator.report(each, status.paused(each, profile.name))
         return True
     made = render.run_together(profile, joiners, plugin_configs, operator.release.namespace, operator.target)
     for each in joiners:
         if (why := made.left_out.get(each.name)) is not None:
-            await operator.cluster.report(each, status.left_out(each, why))
+            await operator.report(each, status.left_out(each, why))
     staying = [each for each in joiners if each.name not in made.left_out]
     match made.outcome:
         case Problems() as problems:
@@ -135,7 +142,10 @@ async def _join(profile: Authored, operator: Operator) -> bool:
     found = await operator.cluster.profile(wanted)
     problems = render.astray(profile, {wanted: found} if found else {})
     if problems is not None:
-        await operator.cluster.report(profile, status.left_out(profile, problems))
+        plugin_configs = await operator.cluster.plugin_configs()
+        own = render.alone(profile, plugin_configs, operator.release.namespace, operator.target)
+        problems = Problems(problems.reason, (*problems.problems, *own))
+        await operator.report(profile, status.left_out(profile, problems))
         return True
     operator.add(kinds.PROFILE, [wanted])
     return True
@@ -143,11 +153,11 @@ async def _join(profile: Authored, operator: Operator) -> bool:
 
 async def _reject(profile: Authored, joiners: Sequence[Authored], problems: Problems, operator: Operator) -> None:
     """Tell the author what to change, and those who joined the profile whom they wait for."""
-    await operator.cluster.report(profile, status.rejected(profile, problems))
+    await operator.report(profile, status.rejected(profile, problems))
     message = f"{profile.name}, in whose process this profile runs, cannot run: {problems}"
     theirs = Problems(problems.reason, (Problem("spec.joins", message),))
     for each in joiners:
-        await operator.cluster.report(each, status.rejected(each, theirs))
+        await operator.report(each, status.rejected(each, theirs))
 
 
 async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
@@ -162,7 +172,7 @@ async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
     for each in (each for each in plugin_configs.values() if each.spec.get("plugin") == plugin):
         problems = render.check(each, plugin_configs, operator.release.namespace, operator.target)
         users = [profile.name for profile in profiles if render.uses(profile, each)]
-        await operator.cluster.report(each, status.plugin_config_status(each, problems, users))
+        await operator.report(each, status.plugin_config_status(each, problems, users))
     operator.add(kinds.PROFILE, [each.name for each in profiles if render.uses(each, plugin_config)])
     return True
 
@@ -186,9 +196,10 @@ async def _apply(profile: Authored, joiners: Sequence[Authored], rendered: Rende
                 desired_objects(profile, rendered, operator.release),
                 partial(operator.recorder.repaired, profile),
             )
+            running = await _running(profile, applied, operator)
             for each in (profile, *joiners):
-                await operator.cluster.report(each, status.accepted(each, rendered, _running(profile, applied)))
-            return True
+                await operator.report(each, status.accepted(each, rendered, running))
+            return running.is_settled
     except NameTakenError as taken:
         problems = Problems("NameTaken", (Problem("", str(taken)),))
     except ApiError as error:
@@ -229,16 +240,18 @@ def _not_loadable(rendered: Rendered) -> Problems | None:
     return Problems("NotLoaded", (Problem("spec.plugins", message),))
 
 
-def _running(profile: Authored, applied: Mapping[Identity, Object]) -> Running:
+async def _running(profile: Authored, applied: Mapping[Identity, Object], operator: Operator) -> Running:
     deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
     lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
     holder = str(lease.get("spec", {}).get("holderIdentity") or "")
-    processes = Processes.from_deployment(deployment) if deployment else None
-    return Running(processes, holder.partition("_")[0])
+    running = Running(Processes.from_deployment(deployment) if deployment else None, holder.partition("_")[0])
+    if running.is_settled:
+        return running
+    return replace(running, hindrance=hindrance(await operator.cluster.pods(profile.name)))
 
 
 async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Operator) -> None:
     if error.status == HTTPStatus.CONFLICT:
         return  # somebody was faster; the next try is likely to succeed
     with contextlib.suppress(ApiError):  # the first error is the one to tell
-        await operator.cluster.report(profile, status.interrupted(profile, str(error)))
+        await operator.report(profile, status.interrupted(profile, str(error)))

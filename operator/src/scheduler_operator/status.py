@@ -13,7 +13,8 @@ from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
-from scheduler_operator.render import Member, Problems, Rendered
+from scheduler_operator.render import Member, Problems, Rendered, judging
+from scheduler_operator.waiting import Hindrance
 from scheduler_runtime.config import Finding
 
 Status = dict[str, Any]
@@ -22,7 +23,7 @@ Condition = dict[str, Any]
 LONGEST_MESSAGE = 4096
 MOST_WARNINGS = 64
 _IN_FORCE = (
-    *("plugins", "effectivePlugins", "configMap", "configHash", "members", "leader"),
+    *("plugins", "effectivePlugins", "warnings", "warningCount", "configMap", "configHash", "members", "leader"),
     *("replicas", "readyReplicas", "selector"),
 )
 
@@ -71,32 +72,40 @@ class Running:
     """None when somebody else runs the document."""
     leader: str = ""
     """The pod that holds the Lease."""
+    hindrance: Hindrance | None = None
+    """What keeps their pods from running."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be expected of them of which no event would tell: what pods wait for is not watched."""
+        return self.processes is None or self.processes.wanted == 0 or self.processes.is_settled
 
 
 def left_out(profile: Authored, problems: Problems) -> Status:
     """The profile cannot run in the process that it joins, which goes on without it."""
     if profile.status.get("configMap") == generated_name(profile.name):
         return rejected(profile, problems)  # the process that it had before it wanted to join is still its own
-    message = f"{problems} (until then nobody schedules its pods)"
-    return {**_conditions(profile, "False", problems.reason, message, also="Stalled")}
+    short = f"{problems.places()}; until then nobody schedules its pods"
+    return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
 def rejected(profile: Authored, problems: Problems) -> Status:
     """Only its author can mend the profile. What runs already keeps running as it was."""
-    message = str(problems)
+    short = problems.places()
     if profile.status.get("configHash"):
-        message += " (until then the last good configuration stays in force)"
-    return {
-        **_in_force(profile),
-        **_conditions(profile, "False", problems.reason, message, also="Stalled"),
-    }
+        short += "; until then the last good configuration stays in force"
+    return {"warningCount": 0, **_in_force(profile), **_stalled(profile, problems, short)}
+
+
+def _stalled(authored: Authored, problems: Problems, short: str) -> Status:
+    return _conditions(authored, "False", problems.reason, short, also="Stalled", whole=problems.listed())
 
 
 def interrupted(profile: Authored, error: str) -> Status:
     """Something that passes by itself kept the profile from being applied."""
     return {
         **_in_force(profile),
-        **_conditions(profile, "Unknown", "RollingOut", f"trying again: {error}", also="Reconciling"),
+        **_conditions(profile, "Unknown", "RollingOut", "trying again", also="Reconciling", whole=error),
     }
 
 
@@ -127,7 +136,7 @@ def accepted(profile: Authored, rendered: Rendered, running: Running) -> Status:
     if owner == profile.name:
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
         status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
-    return {**status, **_remarked(_running(profile, processes, owner), remark)}
+    return {**status, **_remarked(_running(profile, processes, running.hindrance, owner), remark)}
 
 
 def _warnings(findings: Sequence[Finding]) -> Status:
@@ -137,8 +146,7 @@ def _warnings(findings: Sequence[Finding]) -> Status:
 
 
 def _said(finding: Finding) -> str:
-    text = f"{finding.message}; {finding.suggestion}" if finding.suggestion else finding.message
-    return _cut(text)
+    return _cut(judging.with_suggestion(finding))
 
 
 def _cut(text: str) -> str:
@@ -146,12 +154,11 @@ def _cut(text: str) -> str:
 
 
 def _remarked(status: Status, remark: str) -> Status:
+    """The status with a ``remark`` in Ready, which is always there."""
     if not remark:
         return status
-    return {
-        **status,
-        "conditions": [{**each, "message": f"{each['message']}; {remark}"} for each in status["conditions"]],
-    }
+    ready, *others = status["conditions"]
+    return {**status, "conditions": [{**ready, "message": f"{ready['message']}; {remark}"}, *others]}
 
 
 def _in_force(profile: Authored) -> Status:
@@ -159,7 +166,7 @@ def _in_force(profile: Authored) -> Status:
     return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
 
 
-def _running(profile: Authored, processes: Processes, owner: str) -> Status:
+def _running(profile: Authored, processes: Processes, hindrance: Hindrance | None, owner: str) -> Status:
     whose = "" if owner == profile.name else f" of {owner}"
     ready = f"{processes.ready} of {processes.wanted} scheduler processes{whose} are ready"
     if processes.wanted == 0:
@@ -167,13 +174,18 @@ def _running(profile: Authored, processes: Processes, owner: str) -> Status:
         return _conditions(profile, "False", "NoMemberAvailable", message)
     if processes.is_settled:
         return _conditions(profile, "True", "Scheduling", ready)
-    if processes.stuck:
-        return _conditions(profile, "False", "NoMemberAvailable", f"{ready}: {processes.stuck}", also="Stalled")
-    if processes.failure:
-        message = f"{ready}: {processes.failure}"
-        return _conditions(profile, "False", "NoMemberAvailable", message, also="Reconciling")
-    message = f"{ready}, {processes.current} with the newest configuration"
-    return _conditions(profile, "False", "RollingOut", message, also="Reconciling")
+    is_lasting = bool(processes.stuck) or (hindrance is not None and hindrance.is_lasting)
+    causes = [str(hindrance) if hindrance else "", processes.failure, processes.stuck]
+    rollout = f"{processes.current} of {processes.wanted} have the newest configuration"
+    hindered = is_lasting or bool(processes.failure)
+    return _conditions(
+        profile,
+        "False",
+        "NoMemberAvailable" if hindered and not processes.ready else "RollingOut",
+        ready,
+        also="Stalled" if is_lasting else "Reconciling",
+        whole="; ".join(filter(None, causes)) or rollout,
+    )
 
 
 def effective_plugins(member: Member) -> Status:
@@ -191,7 +203,7 @@ def plugin_config_status(plugin_config: Authored, problems: Problems | None, use
     """What became of a PluginConfig."""
     users = {"usedBy": sorted(used_by)}
     if problems is not None:
-        return {**users, **_conditions(plugin_config, "False", problems.reason, str(problems), also="Stalled")}
+        return {**users, **_stalled(plugin_config, problems, problems.places())}
     return {**users, **_conditions(plugin_config, "True", "Valid", "the arguments are valid")}
 
 
@@ -201,15 +213,13 @@ def _conditions(
     reason: Reason | Literal["Valid"],
     message: str,
     also: Literal["Reconciling", "Stalled"] | None = None,
+    whole: str = "",
 ) -> Status:
-    common = {
-        "observedGeneration": authored.generation,
-        "reason": reason,
-        "message": _cut(message),
-    }
-    conditions = [{"type": "Ready", "status": ready, **common}]
+    """Ready with a short ``message``, and the condition that says the ``whole`` of why it is not."""
+    common = {"observedGeneration": authored.generation, "reason": reason}
+    conditions = [{"type": "Ready", "status": ready, **common, "message": _cut(message)}]
     if also is not None:
-        conditions.append({"type": also, "status": "True", **common})
+        conditions.append({"type": also, "status": "True", **common, "message": _cut(whole)})
     return {"observedGeneration": authored.generation, "conditions": conditions}
 
 

@@ -65,7 +65,7 @@ def test_an_error_is_a_refusal_that_says_what_to_write() -> None:
     lint = finds("profiles[0].plugins", severity=Severity.ERROR)
     outcome = render([profile()], {}, NAMESPACE, TARGET, lint)
     assert isinstance(outcome, Problems)
-    assert (outcome.reason, str(outcome)) == ("Invalid", "spec.plugins: is odd; write it otherwise (Odd)")
+    assert (outcome.reason, str(outcome)) == ("Invalid", "spec.plugins: is odd. Suggested: write it otherwise (Odd)")
 
 
 def test_an_error_of_one_profile_keeps_only_that_one_out() -> None:

@@ -10,7 +10,7 @@ from scheduler_operator.cli.neighbours import Neighbours, authored, plugin_confi
 from scheduler_operator.cli.processes import Part, Process, idle_allowances
 from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
-from scheduler_operator.render import Problems, Rendered, astray, check, joins, render
+from scheduler_operator.render import Problems, Rendered, alone, astray, check, joins, render
 from scheduler_operator.render.declaring import declared
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, Source
@@ -24,7 +24,7 @@ def processes(given: Sorted, target: Target, namespace: str) -> Iterator[Outcome
     neighbours = Neighbours(given)
     for source in given.profiles:
         if joins(authored(source)):
-            yield list(_astray(source, neighbours))
+            yield list(_astray(source, neighbours, target, namespace))
         elif not neighbours.needs_misshapen(source):
             yield _process(source, neighbours, target, namespace)
     for source in given.plugin_configs:
@@ -74,14 +74,19 @@ def _rendered(outcome: Rendered, sources: Mapping[str, Source], judge: Judge) ->
     )
 
 
-def _astray(source: Source, neighbours: Neighbours) -> Iterator[Refusal]:
-    """Why a profile cannot run in the process that it wants to."""
+def _astray(source: Source, neighbours: Neighbours, target: Target, namespace: str) -> Iterator[Refusal]:
+    """Why a profile cannot run in the process that it wants to, and what else is wrong with it."""
     wanted, joined = joins(authored(source)), neighbours.joined(source)
     if joined is None:
         message = f"there is no profile {wanted} in what was read; name its file too, or leave joins out"
         yield refusal(source, Problem("spec.joins", message))
     elif problems := astray(authored(source), {wanted: authored(joined)}):
         yield from (refusal(source, problem) for problem in problems.problems)
+    else:
+        return
+    beside = neighbours.beside(source)
+    for problem in alone(authored(source), plugin_configs(beside), namespace, target, Judge().lint):
+        yield _placed(problem, source, {}, beside)
 
 
 def _placed(problem: Problem, owner: Source, sources: Mapping[str, Source], beside: Mapping[str, Source]) -> Refusal:

@@ -159,6 +159,7 @@ def container(rendered: Rendered, release: Release) -> Object:
         "livenessProbe": _probe(rendered, "/livez", period_seconds=5, failureThreshold=8),
         "readinessProbe": _probe(rendered, "/readyz", period_seconds=2, failureThreshold=3),
         "resources": _resources(scheduler),
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # why it ended is told in the profile's status
         "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
     }

@@ -25,6 +25,7 @@ __all__ = [
     "Problems",
     "Process",
     "Rendered",
+    "alone",
     "astray",
     "check",
     "joiners",
@@ -57,6 +58,14 @@ def render(
         for problem in problems.problems
     ]
     return Problems(next(iter(outcome.values())).reason, tuple(found))
+
+
+def alone(
+    profile: Authored, plugin_configs: PluginConfigs, namespace: str, target: Target, lint: Lint = config.lint
+) -> tuple[Problem, ...]:
+    """What is wrong with a ``profile`` by itself, while it has no process to run in."""
+    outcome = render([profile], plugin_configs, namespace, target, lint)
+    return outcome.problems if isinstance(outcome, Problems) else ()
 
 
 @dataclass(frozen=True, slots=True)

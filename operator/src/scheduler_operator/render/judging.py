@@ -51,5 +51,9 @@ def as_problem(finding: Finding) -> tuple[Reason, Problem] | None:
 
 def sentence(finding: Finding) -> str:
     """The message, what to write instead, and the code by which the documentation has it."""
-    more = f"; {finding.suggestion}" if finding.suggestion else ""
-    return f"{finding.message}{more} ({finding.code})"
+    return f"{with_suggestion(finding)} ({finding.code})"
+
+
+def with_suggestion(finding: Finding) -> str:
+    """The message, and what to write instead, which can be told from it."""
+    return f"{finding.message}. Suggested: {finding.suggestion}" if finding.suggestion else finding.message

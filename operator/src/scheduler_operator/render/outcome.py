@@ -12,6 +12,8 @@ from scheduler_runtime.config import Document, EffectiveProfile, Finding, Proble
 
 PluginConfigs = Mapping[str, Authored]
 
+_MOST_PLACES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -76,3 +78,21 @@ class Problems:
 
     def __str__(self) -> str:
         return "; ".join(str(problem) for problem in self.problems)
+
+    def listed(self) -> str:
+        """All of it, each problem on a line of its own where there are several.
+
+        The lines are indented as deep as ``kubectl describe`` writes the messages of conditions.
+        """
+        if len(self.problems) == 1:
+            return str(self)
+        return f"{len(self.problems)} problems:" + "".join(f"\n      - {problem}" for problem in self.problems)
+
+    def places(self) -> str:
+        """How many there are and where, in a line."""
+        paths = list(dict.fromkeys(problem.path for problem in self.problems if problem.path))
+        more = [f"{len(paths) - _MOST_PLACES} more places"] if len(paths) > _MOST_PLACES else []
+        shown = [*paths[:_MOST_PLACES], *more]
+        where = " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        return f"{count} at {where}" if where else count

@@ -1,0 +1,42 @@
+"""Which turn of a status is worth an Event."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.events import LONGEST_NOTE, turn
+from scheduler_operator.status import Status
+
+
+def status(stalled: str = "", reason: str = "Invalid", generation: int = 1) -> Status:
+    more = {"reason": reason, "observedGeneration": generation}
+    conditions: list[dict[str, Any]] = [{"type": "Ready", "message": "2 of 2 are ready", **more}]
+    if stalled:
+        conditions.append({"type": "Stalled", "message": stalled, **more})
+    return {"conditions": conditions}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({}, status("is odd"), ("Warning", "Invalid", "is odd"), id="stalled-at-once"),
+        pytest.param(status(), status("2:\n  - a\n  - b"), ("Warning", "Invalid", "2: - a - b"), id="on-a-line"),
+        pytest.param(status("a"), status("b", reason="NameTaken"), ("Warning", "NameTaken", "b"), id="another-reason"),
+        pytest.param(status("a"), status("b", generation=2), ("Warning", "Invalid", "b"), id="changed-and-still-wrong"),
+        pytest.param(
+            status("a"), status(), ("Normal", "Recovered", "no longer stalled: 2 of 2 are ready"), id="recovered"
+        ),
+        pytest.param(status("after 10 s"), status("after 20 s"), None, id="the-same"),
+        pytest.param(status(), status(), None, id="never-stalled"),
+        pytest.param({}, status(), None, id="new"),
+    ],
+)
+def test_an_event_tells_that_a_status_turned(before: Status, after: Status, expected: Any) -> None:
+    found = turn(before, after)
+    assert (found and (found.type, found.reason, found.note)) == expected
+
+
+def test_a_note_is_no_longer_than_an_event_holds() -> None:
+    found = turn({}, status("x" * 5000))
+    assert found is not None
+    assert len(found.note) == LONGEST_NOTE

@@ -1,0 +1,86 @@
+"""Why pods do not run, as it stands in their status."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_operator.waiting import hindrance
+
+PULL = {"reason": "ErrImagePull", "message": "manifest unknown"}
+BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}
+CREATING = {"reason": "ContainerCreating"}
+CONFIG = {"reason": "CreateContainerConfigError", "message": 'configmap "x" not found'}
+
+
+def crashed(exit_code: int = 2, minutes: int = 0, message: str = "no such plugin\n") -> dict[str, Any]:
+    ended = f"2026-01-01T00:{minutes:02}:09Z"
+    return {"exitCode": exit_code, "startedAt": "2026-01-01T00:00:00Z", "finishedAt": ended, "message": message}
+
+
+def pod(name: str, waiting: Any = None, last: Any = None, *, template: str = "new", **more: Any) -> dict[str, Any]:
+    """A pod whose one container is not ready; it runs when it waits for nothing."""
+    created = "2026-01-01T00:00:00Z" if template == "old" else "2026-01-02T00:00:00Z"
+    metadata = {"name": name, "namespace": "home", "labels": {"pod-template-hash": template}}
+    state = {"waiting": waiting} if waiting else {"running": {}}
+    container = {
+        "ready": False,
+        "state": state,
+        "restartCount": more.pop("restarts", 0),
+        "lastState": {"terminated": last} if last else {},
+    }
+    status = {"containerStatuses": [container], **more.pop("status", {})}
+    return {"metadata": {**metadata, "creationTimestamp": created, **more}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("pods", "said", "is_lasting"),
+    [
+        pytest.param([pod("a", PULL)], "pod home/a waits: ErrImagePull: manifest unknown", True, id="image"),
+        pytest.param([pod("a", CONFIG), pod("b", PULL)], "pod home/b waits: Err", True, id="what-lasts-goes-first"),
+        pytest.param(
+            [pod("a", PULL), pod("b", PULL)], "pod home/a waits: ErrImagePull: manifest unknown (1 more", True
+        ),
+        pytest.param([pod("a", CONFIG)], "pod home/a waits: CreateContainerConfigError: ", False, id="may-pass"),
+        pytest.param(
+            [pod("a", BACK_OFF, crashed())],
+            "pod home/a waits: CrashLoopBackOff: back-off 20s restarting failed container; "
+            "it ended with exit code 2: no such plugin",
+            True,
+            id="crashes",
+        ),
+        pytest.param(
+            [pod("a", None, crashed(), restarts=3)],
+            "pod home/a waits: CrashLoopBackOff: it ended with exit code 2: no such plugin",
+            True,
+            id="between-two-crashes",
+        ),
+    ],
+)
+def test_what_holds_a_pod_up_is_told_with_its_name(pods: list[Any], said: str, is_lasting: bool) -> None:
+    found = hindrance(pods)
+    assert found is not None
+    assert str(found).startswith(said)
+    assert found.is_lasting is is_lasting
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([], id="no-pods"),
+        pytest.param([pod("a", CREATING)], id="no-more-than-starting"),
+        pytest.param([pod("a", None, crashed(), restarts=1)], id="crashed-once"),
+        pytest.param([pod("a", None, crashed(minutes=15), restarts=5)], id="ran-for-long-before"),
+        pytest.param([pod("a", None, crashed(exit_code=0), restarts=5)], id="ended-well"),
+        pytest.param([pod("a", PULL, template="old"), pod("b")], id="of-the-template-before"),
+        pytest.param([pod("a", PULL, deletionTimestamp="now")], id="going"),
+        pytest.param([{"metadata": {"name": "a"}}], id="without-status"),
+    ],
+)
+def test_nothing_is_made_up(pods: list[Any]) -> None:
+    assert hindrance(pods) is None
+
+
+def test_a_pod_that_no_node_takes_is_told_with_the_schedulers_words() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    found = hindrance([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
+    assert str(found) == "pod home/a waits: Unschedulable: 0/3 nodes"
