@@ -207,6 +207,12 @@ def test_a_field_that_does_not_exist_is_refused_as_kube_scheduler_refuses_it(ver
     assert refusals(told) == {"profiles[0].schedulername": LIKELY, "leaderElection.foo": "is not a field"}
 
 
+@pytest.mark.parametrize("version", STRICT)
+def test_a_misspelt_field_of_an_extender_is_refused_with_what_is_meant(version: str) -> None:
+    told = document(version, extenders=[{"urlPrefix": "http://one", "filterVerbs": "filter"}])
+    assert refusals(told)["extenders[0].filterVerbs"] == "is not a field; did you mean filterVerb?"
+
+
 def test_a_field_that_does_not_exist_is_told_where_kube_scheduler_ignored_it() -> None:
     assert remarks(document("v1alpha1", foo=1))["foo"] == "left out: v1alpha1 has no such field"
 

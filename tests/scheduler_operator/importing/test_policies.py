@@ -153,6 +153,33 @@ def test_the_symmetric_weight_is_an_argument_of_inter_pod_affinity() -> None:
     assert entry == {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 10}}
 
 
+@pytest.mark.parametrize(
+    ("nanoseconds", "written", "became"),
+    [
+        pytest.param(5_000_000_000, {}, "are the default, and left out", id="default"),
+        pytest.param(7_000_000_000, {"httpTimeout": "7s"}, "are written as 7s", id="another"),
+    ],
+)
+def test_what_became_of_nanoseconds_is_told(nanoseconds: int, written: dict[str, str], became: str) -> None:
+    told = policy(extenders=[{"urlPrefix": "http://one", "httpTimeout": nanoseconds}])
+    assert spec(told)["extenders"] == [{"urlPrefix": "http://one", **written}]
+    assert remarks(told)["extenders[0].httpTimeout"] == f"{nanoseconds} nanoseconds {became}"
+
+
+@pytest.mark.parametrize(
+    ("field", "named", "holder"),
+    [
+        ("extenders", {"urlPrefix": "http://one"}, "an extender"),
+        ("predicates", {"name": "HostName"}, "a predicate"),
+        ("priorities", {"name": "EqualPriority"}, "a priority"),
+    ],
+)
+def test_a_field_that_does_not_exist_is_told_of_what_lacks_it(field: str, named: dict[str, str], holder: str) -> None:
+    told = policy(unheard=1, **{field: [{**named, "unheard": 1}]})
+    assert remarks(told)[f"{field}[0].unheard"] == f"left out: {holder} has no field unheard"
+    assert remarks(told)["unheard"] == "left out: a Policy has no field unheard"
+
+
 def test_extenders_are_read_in_whichever_case_and_in_nanoseconds() -> None:
     told = policy(
         extenders=[

@@ -48,7 +48,7 @@ def read_extender(source: Part) -> dict[str, Any]:
 def _spelled(source: Part, fields: tuple[str, ...]) -> list[tuple[str, str]]:
     """Each field that is there, with the key it is written under."""
     keys = {key.lower(): key for key in source.value}
-    return [(field, keys[field.lower()]) for field in fields if field.lower() in keys]
+    return [(field, keys[field.lower()]) for field in fields if field in source or field.lower() in keys]
 
 
 def _tls(source: Part) -> dict[str, Any]:
@@ -67,5 +67,6 @@ def _duration(source: Part, key: str) -> Any:
     if not isinstance(value, int) or isinstance(value, bool) or value == 0:
         return value
     written = next((f"{value // size}{unit}" for size, unit in _UNITS if value % size == 0), f"{value}ns")
-    source.remark(key, f"{value} nanoseconds are written as {written}")
+    became = "the default, and left out" if written in _DEFAULTS["httpTimeout"] else f"written as {written}"
+    source.remark(key, f"{value} nanoseconds are {became}")
     return written

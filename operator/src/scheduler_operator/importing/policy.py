@@ -13,6 +13,7 @@ from scheduler_runtime import catalog
 from scheduler_runtime.catalog import REMOVED, Version
 
 _API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1", "")
+_HOLDERS = {"predicates": "a predicate", "priorities": "a priority", "extenders": "an extender"}
 _GONE = "has no counterpart today: give the pods of the service an affinity for one another"
 _SPREAD = "has no counterpart today: write the label as topologyKey of a defaultConstraint of PodTopologySpread"
 _ALWAYS = "left out: a node is asked of no further plugin once one has rejected it, and no plugin can change that"
@@ -46,8 +47,13 @@ def read_policy(source: Part) -> Process:
     if source.boolean("alwaysCheckAllPredicates"):
         source.remark("alwaysCheckAllPredicates", _ALWAYS)
     extenders = [read_extender(entry) for entry in source.entries("extenders")]
-    source.report_unread(lambda _path, key: f"left out: a Policy has no field {key}")
+    source.report_unread(lambda path, key: f"left out: {_holder(path)} has no field {key}")
     return Process(profiles=[draft], extenders=extenders, extenders_path=source.at("extenders"))
+
+
+def _holder(path: str) -> str:
+    """What the field at ``path`` is a field of."""
+    return next((name for field, name in _HOLDERS.items() if f"{field}[" in path), "a Policy")
 
 
 def _read_predicates(source: Part, draft: ProfileDraft) -> None:
