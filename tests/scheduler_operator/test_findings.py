@@ -73,7 +73,7 @@ def test_nodes_that_addedAffinity_rules_out_are_an_error_that_names_both() -> No
 def test_nodes_that_contradict_themselves_say_so() -> None:
     never = {"matchLabels": {"pool": "batch"}, "matchExpressions": [{"key": "pool", "operator": "DoesNotExist"}]}
     messages = refused(authored(nodes=never))
-    assert [message.partition(";")[0] for message in messages] == [
+    assert [message.partition(". Suggested: ")[0] for message in messages] == [
         "spec.nodes: nodes contradicts itself: no node can match pool In batch and pool DoesNotExist"
     ]
 
