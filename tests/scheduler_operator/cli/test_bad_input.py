@@ -138,3 +138,30 @@ def test_what_would_move_the_cursor_of_a_terminal_is_shown_instead() -> None:
     assert "\x1b" not in ran.stderr
     assert "\\x1b[2J\\nowned" in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["lint", "render", "expand"])
+def test_two_objects_of_one_kind_and_name_are_refused_with_both_places(command: str, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+    one.write_text(PROFILE)
+    other.write_text(PROFILE.replace("weight: 5", "weight: 6"))
+    assert refused(command, str(one), str(other)).stderr.splitlines() == [
+        f"{other}:3: metadata.name: SchedulerProfile packed is at {one}:3 already; give one of them another name",
+        f"{other}:13: metadata.name: PluginConfig most is at {one}:13 already; give one of them another name",
+    ]
+
+
+def test_the_two_sides_of_a_difference_may_have_one_name(tmp_path: Path) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text(PROFILE)
+    assert berth("diff", str(file), "-", stdin=PROFILE.replace("weight: 5", "weight: 6")).status == 1
+
+
+def test_files_of_a_directory_may_be_about_several_clusters(tmp_path: Path) -> None:
+    (tmp_path / "production.yaml").write_text(PROFILE)
+    (tmp_path / "staging.yaml").write_text(PROFILE.replace("NodeResourcesFit", "NodeAffinity"))
+    said = berth("lint", str(tmp_path)).stderr + berth("lint", str(tmp_path)).stdout
+    assert "already" not in said
+    assert "holds the arguments of" not in said  # each refers to what stands in its own file
+    (tmp_path / "staging.yaml").write_text(f"{PROFILE}---\n{PROFILE}")
+    assert "staging.yaml:3 already" in refused("lint", str(tmp_path)).stderr

@@ -33,13 +33,6 @@ def test_plugin_configs_may_be_in_a_file_of_their_own(tmp_path: Path) -> None:
     }
 
 
-def test_the_plugin_config_of_the_profiles_own_file_goes_first(tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text(PROFILE.partition("---\n")[2].replace("MostAllocated", "LeastAllocated"))
-    for order in (["-", str(other)], [str(other), "-"]):
-        assert "MostAllocated" in berth("render", *order, stdin=PROFILE).stdout
-
-
 def test_a_problem_is_told_with_its_file_line_and_path() -> None:
     ran = berth("render", "-", stdin=PROFILE.replace("ref: most", "ref: least"))
     assert (ran.status, ran.stdout) == (2, "")

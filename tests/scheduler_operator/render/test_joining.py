@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.authored import Authored
-from scheduler_operator.render import Problems, Rendered, astray, joiners, render, run_together
+from scheduler_operator.render import Problems, Rendered, alone, astray, joiners, render, run_together
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
@@ -114,3 +114,10 @@ def test_whom_a_profile_can_join(wanted: str, reason: str | None) -> None:
     there = {each.name: each for each in (profile("a"), profile("b", joins="a"))}
     found = astray(profile("c", joins=wanted), there)
     assert (found.reason if found else None) == reason
+
+
+def test_what_is_wrong_with_a_profile_without_a_process_is_known_as_well() -> None:
+    written = profile("Joins_Bad", joins="x", scheduler={"replicas": 1}, plugin={})
+    found = [problem.path for problem in alone(written, {}, NAMESPACE, Target(V1_36))]
+    assert found == ["metadata.name", "spec.plugin", "spec.scheduler"]
+    assert alone(profile("right", joins="x"), {}, NAMESPACE, Target(V1_36)) == ()

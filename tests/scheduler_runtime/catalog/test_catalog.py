@@ -38,6 +38,7 @@ def test_a_plugin_is_found_by_its_name() -> None:
         ("tainttoleration", ["TaintToleration"]),
         ("PodTopologySpreads", ["PodTopologySpread"]),
         ("Zzz", []),
+        ("Coscheduling", []),
     ],
 )
 def test_the_nearest_names(name: str, expected: list[str]) -> None:

@@ -225,6 +225,14 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
             id="unknown",
         ),
         pytest.param(
+            {"score": {"enabled": named("Coscheduling")}},
+            [
+                "plugins.score.enabled[0].name: there is no plugin 'Coscheduling'; "
+                "if it is in an image of yours, give a PluginConfig that declares it"
+            ],
+            id="somebody else's",
+        ),
+        pytest.param(
             {"filter": {"enabled": named("ImageLocality")}},
             ["plugins.filter.enabled[0]: ImageLocality has nothing to do at filter; it works at score"],
             id="does not extend",

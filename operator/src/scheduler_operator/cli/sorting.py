@@ -40,7 +40,23 @@ def sort(sources: Iterable[Source], ignored: frozenset[str] = frozenset()) -> So
         elif source.name not in ignored or _is_of_our_groups(source.value):
             refusals.extend(refusal(source, problem) for problem in problems)
     profiles, plugin_configs, documents = (tuple(each) for each in found.values())
+    refusals.extend((*_repeated(profiles, ignored), *_repeated(plugin_configs, ignored)))
     return Sorted(profiles, plugin_configs, documents, tuple(refusals))
+
+
+def _repeated(sources: Iterable[Source], ignored: frozenset[str]) -> Iterator[Refusal]:
+    """A refusal for every object whose kind and name another has that was read before it: a cluster holds one.
+
+    Files of a directory may be about several clusters.
+    """
+    found: dict[tuple[str, str], Source] = {}
+    for source in sources:
+        name = name_of(source)
+        before = found.setdefault((source.name if source.name in ignored else "", name), source)
+        if before is not source:
+            place = f"{before.name}:{before.line('metadata.name')}"
+            message = f"{source.value['kind']} {name} is at {place} already; give one of them another name"
+            yield refusal(source, Problem("metadata.name", message))
 
 
 def _unpinned(source: Source) -> Source:

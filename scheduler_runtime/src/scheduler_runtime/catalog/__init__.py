@@ -94,8 +94,12 @@ def is_upstreams(name: str) -> bool:
     return any(name in each.extends for each in _VERSIONS)
 
 
+_NEAR = 0.8
+"""How much of a name has to be the same. With less, Coscheduling would be near to GangScheduling."""
+
+
 def nearest(name: str) -> list[str]:
     """The plugin names that are written most like ``name``, the best first; empty when none is near."""
     names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS for plugin in each.extends)})
     lower = {candidate.lower(): candidate for candidate in names}
-    return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+    return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=_NEAR)]

@@ -190,8 +190,11 @@ def unknown(name: str, target: Target | None = None) -> str:
     if not name:
         return "is required"
     near = catalog.nearest(name)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"there is no plugin {name!r}{hint}"
+    meant = f"did you mean {' or '.join(near)}?"
+    return f"there is no plugin {name!r}; {meant if near else _DECLARE}"
+
+
+_DECLARE = "if it is in an image of yours, give a PluginConfig that declares it"
 
 
 def _since(name: str) -> str:
