@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from scheduler_operator.api import APPLY, Api, ApiError
+from scheduler_operator.cluster import Cluster
 from scheduler_operator.credentials import Credentials
-from tests.scheduler_operator.builders import kubeconfig
+from tests.scheduler_operator.builders import kubeconfig, profile
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "me" cannot list'}
 
@@ -137,3 +138,18 @@ def test_what_is_not_there_is_missing(server: Server, tmp_path: Path) -> None:
     with pytest.raises(ApiError) as caught:
         ask(server.port, tmp_path, "GET", "/api/v1/namespaces/x")
     assert caught.value.is_missing
+
+
+@pytest.mark.parametrize(("status", "told"), [(200, True), (404, False)], ids=["there", "deleted-meanwhile"])
+def test_an_object_that_was_deleted_meanwhile_is_not_told_how_it_is(
+    server: Server, tmp_path: Path, status: int, told: bool
+) -> None:
+    server.answers = [(status, json.dumps({"reason": "NotFound", "message": "gone"}))]
+
+    async def report() -> bool:
+        api = Api(Credentials(kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")), "me")
+        written = await Cluster(api, "berth-system").report(profile("gone"), {"conditions": []})
+        await api.finish()
+        return written
+
+    assert asyncio.run(report()) is told
