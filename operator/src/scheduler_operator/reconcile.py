@@ -245,8 +245,8 @@ async def _running(profile: Authored, applied: Mapping[Identity, Object], operat
     lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
     holder = str(lease.get("spec", {}).get("holderIdentity") or "")
     running = Running(Processes.from_deployment(deployment) if deployment else None, holder.partition("_")[0])
-    if running.is_settled:
-        return running
+    if running.is_settled or not (running.processes and running.processes.current):
+        return running  # the pods that there may be are not of the newest configuration
     return replace(running, hindrance=hindrance(await operator.cluster.pods(profile.name)))
 
 

@@ -159,3 +159,20 @@ def test_deleting_the_profile_leaves_nothing_anywhere(world: World) -> None:
         return [each["metadata"]["name"] for kind in kinds for each in world.kubectl.items(kind, "-A", mine)]
 
     world.eventually(lambda: not remains(), 60)
+
+
+def test_an_image_that_is_not_there_is_told_with_the_pod_and_the_kubelets_words(world: World) -> None:
+    world.apply(world.profile("unseen", scheduler={"image": "nobody/has:it"}))
+
+    stalled = world.eventually(lambda: world.condition("unseen", "Stalled"), 30)
+
+    assert stalled["reason"] == "NoMemberAvailable"
+    assert stalled["message"].startswith(f"pod {NAMESPACE}/berth-unseen-")
+    assert " waits: ErrImageNeverPull: " in stalled["message"]
+    assert world.condition("unseen", "Ready")["message"] == "0 of 2 scheduler processes are ready"
+    world.apply(world.profile("unseen", scheduler={"image": "berth:test"}))
+    world.eventually(lambda: world.condition("unseen", "Ready").get("status") == "True", 60)
+    described = world.kubectl("describe", "schedulerprofile", "unseen")
+    assert described.count("ErrImageNeverPull") == 1
+    assert "no longer stalled: " in described
+    world.kubectl("delete", "schedulerprofile", "unseen")

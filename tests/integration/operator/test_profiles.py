@@ -159,6 +159,30 @@ def test_a_mistake_leaves_what_runs_as_it_is(installed: Installed, lasting: str)
     eventually(lambda: installed.is_ready(lasting), 10)
 
 
+def test_what_has_to_be_changed_can_be_read_in_a_terminal(installed: Installed) -> None:
+    unknown = {"enabled": [{"name": "Nonsense"}]}
+    installed.apply(profile("readable", plugins={"filter": unknown, "score": unknown}))
+    eventually(lambda: installed.is_stalled_for("readable", "PluginUnknown"), 10)
+    eventually(lambda: installed.events("readable"), 10)
+
+    described = installed.cluster.kubectl("describe", "schedulerprofile", "readable").stdout.splitlines()
+
+    listed = [line for line in described if line.startswith("      - spec.plugins.")]
+    assert [line.partition(": ")[0] for line in listed] == [
+        "      - spec.plugins.filter.enabled[0].name",
+        "      - spec.plugins.score.enabled[0].name",
+    ]
+    shown = installed.cluster.kubectl("get", "schedulerprofile", "readable").stdout.splitlines()[1]
+    assert shown.split()[:5] == ["readable", "Python", "False", "PluginUnknown", "0"]
+    installed.apply(profile("readable"))
+    eventually(lambda: installed.is_ready("readable"), 30)
+    eventually(lambda: len(installed.events("readable")) > 1, 10)
+    told = {note.partition(": ")[0] for note in installed.events("readable")}
+    assert told == {"2 problems", "no longer stalled"}
+    assert len(installed.events("readable")) == len(told)
+    installed.delete("schedulerprofile", "readable")
+
+
 def test_a_changed_profile_rolls_its_processes(installed: Installed, lasting: str) -> None:
     before = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"]["annotations"]
     installed.patch("schedulerprofile", lasting, {"spec": {"percentageOfNodesToScore": 30}})
