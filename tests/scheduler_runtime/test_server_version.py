@@ -12,6 +12,7 @@ from aiohttp import web
 from scheduler_runtime import config, process
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
+from scheduler_runtime.extras import Extras
 from scheduler_runtime.server_version import refusal, remark, server_version
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, says, serving
@@ -61,6 +62,8 @@ async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_pa
             document=document,
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
             version=None,
+            feature_gates={},
+            extras=Extras(),
             address="127.0.0.1",
             port=0,
             user_agent="tests",

@@ -96,6 +96,15 @@ def test_standard_input_can_be_named_once(command: str) -> None:
             f"<stdin>:3: is {UPSTREAM}/v1beta3 KubeSchedulerConfiguration; 'berth import' reads it",
             id="v1beta3",
         ),
+        pytest.param(
+            f"kind: KubeSchedulerConfiguration\napiVersion: {UPSTREAM}/v2\n",
+            f"<stdin>:1: is {UPSTREAM}/v2 KubeSchedulerConfiguration; expected is a SchedulerProfile",
+            id="v2",
+        ),
+        pytest.param("a:\n\tb: 1\n", "<stdin>:2: is not YAML: there is a tab; YAML is indented by spaces", id="tab"),
+        pytest.param(
+            "a: [1,\nb\n\n", "<stdin>:4: is not YAML: did not find expected ',' or ']' (what is open", id="open"
+        ),
         pytest.param("spec: {}\n", "<stdin>:1: is a mapping without apiVersion and kind; expected is", id="no-kind"),
         pytest.param(
             PROFILE.replace("{name: packed}", "{}"), "<stdin>:3: metadata.name: is required and is text", id="no-name"

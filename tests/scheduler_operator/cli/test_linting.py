@@ -186,3 +186,18 @@ def test_a_document_is_judged_for_the_engine_that_the_option_names() -> None:
     missing = catalog.find("DynamicResources") is None
     assert ("NotInThisEngine" in berth("lint", "--engine", "Python", "-", stdin=given).stdout) is missing
     assert "NotInThisEngine" not in berth("lint", "-", stdin=given).stdout
+
+
+def test_a_list_is_read_by_its_items_each_at_its_own_place() -> None:
+    profile = "- apiVersion: berth.dev/v1alpha1\n  kind: SchedulerProfile\n  metadata: {name: a}\n  spec:\n"
+    listed = (
+        f"apiVersion: v1\nkind: List\nitems:\n{profile}    plugins: {{score: {{enabled: [{{name: NodeAffinity}}]}}}}\n"
+    )
+    ran = berth("lint", "-", stdin=listed)
+    assert ran.stdout.startswith("<stdin>:8: warning: spec.plugins.score.enabled[0]: NodeAffinity")
+
+
+def test_findings_as_a_table() -> None:
+    heading, row = berth("lint", "-o", "table", "-", stdin=FORGETFUL).stdout.splitlines()
+    assert heading.split() == ["SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE"]
+    assert row.split()[:4] == ["warning", "WeightReset", "<stdin>:7", "profiles[0].plugins.score.enabled[0]"]

@@ -57,7 +57,9 @@ def test_without_a_command_there_is_help() -> None:
         pytest.param(["rendr"], "there is no command 'rendr'; did you mean render?", id="command"),
         pytest.param(["render", "--kubernets", "1.36", "-"], "--kubernetes", id="option"),
         pytest.param(["lint"], "see 'berth lint --help'", id="no-file"),
-        pytest.param(["lint", "-o", "xml", "-"], "'xml' is not one of 'text', 'yaml', 'json', 'sarif'", id="form"),
+        pytest.param(
+            ["lint", "-o", "xml", "-"], "'xml' is not one of 'text', 'table', 'yaml', 'json', 'sarif'", id="form"
+        ),
     ],
 )
 def test_a_mistyped_command_line_is_refused_with_what_was_perhaps_meant(arguments: list[str], words: str) -> None:

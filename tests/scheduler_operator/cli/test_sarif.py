@@ -17,6 +17,11 @@ def run_of(log: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def test_standard_input_is_an_address_too() -> None:
+    location = result("<stdin>")["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"] == {"uri": "stdin"}
+
+
 def result(file: str) -> dict[str, Any]:
     remark = Remark(file, 3, "profiles[0]", "WeightReset", Severity.NOTE, "is odd", "Write it.")
     found: dict[str, Any] = run_of(sarif([remark], "1"))["results"][0]

@@ -119,7 +119,7 @@ def test_what_a_document_must_not_say(text: str, expected: str) -> None:
             "apiVersion: kubescheduler.config.k8s.io/v1beta3 is not read any more; berth import turns it into",
         ),
         ("[]", "is not a KubeSchedulerConfiguration but a list"),
-        ("", "is empty; it should hold a KubeSchedulerConfiguration"),
+        ("", "is empty; there is no document in it"),
         ("a: 1\n---\nb: 2", "holds 2 documents, at the lines 1 and 2; kube-scheduler would read the first one only"),
     ],
 )

@@ -106,12 +106,12 @@ def test_a_plain_word_is_what_kubernetes_takes_it_for(word: str, value: Any) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is empty; it should hold a KubeSchedulerConfiguration"),
-        ("# only a comment\n", "is empty; it should hold a KubeSchedulerConfiguration"),
+        ("", "is empty; there is no document in it"),
+        ("# only a comment\n", "is empty; there is no document in it"),
         ("a: 1\na: 2\nb: {c: 1, c: 2}\n", "line 2: the key a is there already\nb: line 3: the key c is there already"),
         ("a:\n- .nan\n", "a[0]: line 2: .nan is not a number that a document can hold"),
         ("a: [1,\n", "is not YAML: line 2: did not find expected node content"),
-        ("a:\n\tb: 1\n", "is not YAML: line 2: found character that cannot start any token"),
+        ("a:\n\tb: 1\n", "is not YAML: line 2: there is a tab; YAML is indented by spaces"),
         ("a: *b", "is not YAML: line 1: there is no anchor b"),
         ("a: &b [*b]", "is not YAML: line 1: the anchor b contains itself"),
         ("a: 1\n---\n[", "is not YAML after its first document: line 4: did not find expected node content"),

@@ -29,17 +29,21 @@ class Remark:
     def is_error(self) -> bool:
         return self.severity is Severity.ERROR
 
+    @property
+    def where(self) -> str:
+        """Its file, and its line where that is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
     def __str__(self) -> str:
         """It on one line."""
         return "; ".join(self.text().split("\n    "))
 
     def text(self, colour: bool = False) -> str:
         """It as a line, as compilers write them, with what to write instead below."""
-        place = f"{self.file}:{self.line}" if self.line else self.file
         severity = f"\033[{_COLOURS[self.severity]}m{self.severity}\033[0m" if colour else str(self.severity)
         path = f"{self.path}: " if self.path else ""
         below = f"\n    {self.suggestion}" if self.suggestion else ""
-        return f"{place}: {severity}: {path}{self.message} ({self.code}){below}"
+        return f"{self.where}: {severity}: {path}{self.message} ({self.code}){below}"
 
     def value(self) -> dict[str, Any]:
         """It as a mapping without what it leaves out."""

@@ -58,5 +58,5 @@ def _result(remark: Remark, indices: dict[str, int]) -> dict[str, Any]:
 
 def _uri(file: str) -> str:
     """A relative path stays relative, to where the linter was started: code hosts expect the root of the repository."""
-    path = PurePath(file)
+    path = PurePath(file.strip("<>"))
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())

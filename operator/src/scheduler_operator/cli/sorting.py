@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from scheduler_operator.cli.answers import Refusal
@@ -11,6 +12,7 @@ from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Source
 
 _UPSTREAM, _, _ = config.API_VERSION.partition("/")
+_OLDER = frozenset(f"{_UPSTREAM}/{version}" for version in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
 _IMPORTED = frozenset({"ConfigMap", "Pod", "Deployment", "DaemonSet", "Policy", "Scheduler", "SchedulerConfiguration"})
 """Kinds that the import command reads, beside every version of KubeSchedulerConfiguration."""
 
@@ -33,7 +35,7 @@ def sort(sources: Iterable[Source], ignored: frozenset[str] = frozenset()) -> So
     """Sort ``sources``. In files whose names are ``ignored``, what is not ours is left aside."""
     found: dict[str, list[Source]] = {"SchedulerProfile": [], "PluginConfig": [], "KubeSchedulerConfiguration": []}
     refusals: list[Refusal] = []
-    for source in sources:
+    for source in chain.from_iterable(map(_unlisted, sources)):
         problems = list(_problems(source))
         if not problems:
             found[source.value["kind"]].append(source)
@@ -42,6 +44,17 @@ def sort(sources: Iterable[Source], ignored: frozenset[str] = frozenset()) -> So
     profiles, plugin_configs, documents = (tuple(each) for each in found.values())
     refusals.extend((*_repeated(profiles, ignored), *_repeated(plugin_configs, ignored)))
     return Sorted(profiles, plugin_configs, documents, tuple(refusals))
+
+
+def _unlisted(source: Source) -> Iterator[Source]:
+    """The items of a list, such as kubectl prints; anything else is itself."""
+    value = source.value
+    items = value.get("items") if isinstance(value, dict) and str(value.get("kind")).endswith("List") else None
+    if not isinstance(items, list):
+        yield source
+        return
+    for index, item in enumerate(items):
+        yield replace(source.below(f"items[{index}]"), value=item)
 
 
 def _repeated(sources: Iterable[Source], ignored: frozenset[str]) -> Iterator[Refusal]:
@@ -103,7 +116,7 @@ def _is_annotations(value: Any) -> bool:
 
 
 def _instead(api_version: Any, kind: Any) -> str:
-    is_older = kind == "KubeSchedulerConfiguration" and str(api_version).startswith(f"{_UPSTREAM}/")
+    is_older = kind == "KubeSchedulerConfiguration" and api_version in _OLDER
     if is_older or (isinstance(kind, str) and kind in _IMPORTED):
         return "'berth import' reads it and writes profiles"
     return EXPECTED

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_operator import nodes
+from scheduler_operator import kubernetes_versions, nodes
 from scheduler_operator.authored import Authored
 from scheduler_operator.findings import in_words_of_nodes
 from scheduler_operator.models.scheduler_profile import Engine
@@ -27,7 +27,7 @@ from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, R
 from scheduler_operator.render.reading import read_leniently
 from scheduler_operator.render.targeting import target_of, target_problems
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog import NEWEST, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
 
 _TELLING: tuple[Reason, ...] = ("PluginUnknown", "PluginConfigMissing", "JoinConflict", "JoinTargetMissing", "Invalid")
@@ -241,7 +241,8 @@ class _Attempt:
     def heading(self) -> str:
         names = " and ".join(each.name for each in self.drafts)
         kind = "SchedulerProfile" if len(self.drafts) == 1 else "SchedulerProfiles"
-        return f"{kind} {names}, for {self.target}. Written by berth: change the profile, not this text."
+        rules = f" by the rules of {NEWEST}" if kubernetes_versions.remark(self.target.version) else ""
+        return f"{kind} {names}, for {self.target}{rules}. Written by berth: change the profile, not this text."
 
     def extras(self) -> str:
         """``berth.yaml``: what the Python engine is told beside the document."""

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -42,6 +42,15 @@ class Source:
 
     def line(self, path: str) -> int | None:
         """The line of ``profiles[0].plugins``, or of the nearest thing above it that is there; None if unknown."""
+        place = self._nearest(path)
+        return place.line if place is not None else None
+
+    def below(self, path: str) -> Source:
+        """The places of what is at ``path``, as those of a document of its own. What it says goes unchanged."""
+        place = self._nearest(path)
+        return replace(self, place=place, start_line=place.line if place is not None else self.start_line)
+
+    def _nearest(self, path: str) -> Place | None:
         place = self.place
         for index, key in _PART.findall(path):
             below = place.below if place is not None else None
@@ -51,7 +60,7 @@ class Source:
                 place = below[int(index)]
             else:
                 break
-        return place.line if place is not None else None
+        return place
 
 
 def read(text: str | bytes, name: str = "") -> tuple[Source, ...] | Problems:
@@ -100,18 +109,28 @@ def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
             continue
         said = lines[start if index else 0 : end]
         found.append(Source(value, name, start + 1, _allowed(said), place))
-    return tuple(found) or _refused("is empty; it should hold a KubeSchedulerConfiguration")
+    return tuple(found) or _refused("is empty; there is no document in it")
 
 
 def _one_line(error: yaml.YAMLError, text: str) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
-        return f"{where}{error.problem or error.context or 'unreadable'}"
+        return f"{where}{_reason(error, text)}"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return f"line {line}: the character {_character(error.character)} is not allowed"
     return " ".join(str(error).split())
+
+
+def _reason(error: yaml.MarkedYAMLError, text: str) -> str:
+    mark, start = error.problem_mark, error.context_mark
+    if mark is not None and text[mark.index : mark.index + 1] == "\t":
+        return "there is a tab; YAML is indented by spaces"
+    opened = (
+        f" (what is open there begins in line {start.line + 1})" if start and mark and start.line < mark.line else ""
+    )
+    return f"{error.problem or error.context or 'unreadable'}{opened}"
 
 
 def _character(found: str | int | bytes) -> str:

@@ -6,9 +6,9 @@ from scheduler_operator.cli.answers import Answer
 
 
 @click.command("completion", short_help="Print the completion script of a shell.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL", required=False)
 @click.pass_context
-def command(context: click.Context, shell: str) -> Answer:
+def command(context: click.Context, shell: str | None) -> Answer:
     """Print the script that completes berth in SHELL.
 
     'kubectl berth' is completed by kubectl itself, once kubectl's own completion is set up.
@@ -20,6 +20,9 @@ def command(context: click.Context, shell: str) -> Answer:
       fish  berth completion fish > ~/.config/fish/completions/berth.fish
     """
     from click.shell_completion import get_completion_class
+
+    if shell is None:
+        raise click.UsageError("which shell? write bash, zsh or fish", context)
 
     found = get_completion_class(shell)
     if found is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--severity", type=click.Choice(["error", "warning", "note"]), default="warning", metavar="LEVEL",
     help="End with 1 from here on: error, warning (default) or note.",
 )  # fmt: skip
-@parameters.output("text", "yaml", "json", "sarif")
+@parameters.output("text", "table", "yaml", "json", "sarif")
 @click.pass_obj
 def command(
     console: Console,
@@ -61,6 +61,8 @@ def command(
     if form == "text":
         text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)
         return Answer(text, (*map(str, found.refusals), *notes), status)
+    if form == "table":
+        return Answer(_table(findings), (*map(str, found.refusals), *notes), status)
     return Answer(_written([*refused, *findings], form), notes, status)
 
 
@@ -83,6 +85,13 @@ def _status(findings: Iterable["Remark"], severity: str) -> Status:
 
     wanted = Severity(severity).rank
     return Status.FINDINGS if any(each.severity.rank <= wanted for each in findings) else Status.FINE
+
+
+def _table(findings: Sequence["Remark"]) -> str:
+    from scheduler_operator.cli.tables import table
+
+    rows = [(each.severity, each.code, each.where, each.path, each.message) for each in findings]
+    return table(("SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE"), rows) if rows else ""
 
 
 def _written(remarks: Sequence["Remark"], form: str) -> str:

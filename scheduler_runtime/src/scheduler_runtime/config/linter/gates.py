@@ -26,7 +26,9 @@ def gate_off(written: Written) -> Iterator[Told]:
             if written.is_idle(plugin.name):
                 gate = written.gate(plugin.name)
                 message = f"{plugin.name} does nothing in {target} while the feature gate {gate} is off"
-                yield Told(path, message, f"--feature-gates={_turned_on(target, gate)}, or remove this entry")
+                whole = all(plugin.name in written.runs(each) for each in written.points(plugin.name))
+                turn_on = f"--feature-gates={_turned_on(target, gate)}, or " if whole else ""
+                yield Told(path, message, f"{turn_on}remove this entry")  # half of it would break once it works
 
 
 def _turned_on(target: Target, gate: str) -> str:
