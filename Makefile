@@ -16,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-alone test-clusters oracle check check-text e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,13 +31,16 @@ fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (
 	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
 
 check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-alone
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick
 
 check-text:
 	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
 	@$(RUN)/ruff check --quiet .
 	@$(RUN)/lint-imports --no-logo
 	@$(RUN)/mypy
+
+test-quick:
+	@$(RUN)/pytest -q --numprocesses=5 -m "not cluster and not nodes and not thorough"
 
 test-alone:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"

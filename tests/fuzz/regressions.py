@@ -4,6 +4,7 @@ INPUTS: tuple[bytes, ...] = (
     b"",
     b"\0",
     b"apiVersion: v1\nkind: [{}]\n",
+    b"apiVersion: [{}]\nkind: KubeSchedulerConfiguration\n",
     b"""
 apiVersion: berth.dev/v1alpha1
 kind: SchedulerProfile

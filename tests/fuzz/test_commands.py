@@ -17,8 +17,10 @@ from tests.fuzz.regressions import INPUTS
 from tests.scheduler_operator.cli.berth import Ran, berth
 from tests.support.documents import documents, mutated
 
+pytestmark = pytest.mark.thorough
+
 TOTAL = int(os.environ.get("FUZZ", "1000"))
-"""Little in every check, 5,000 in ``make test``, and as many as you like in ``make fuzz``."""
+"""5,000 in ``make test``, and as many as you like in ``make fuzz``."""
 SHARDS = 10
 DOCUMENTS = TOTAL // 10
 """How many of the inputs hypothesis makes: those that are nearly right, which take it a while."""

@@ -176,6 +176,7 @@ def cpu_seconds(*command: str, stdin: str = "") -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stdin", [pytest.param(FORGETFUL, id="document"), pytest.param(PROFILE, id="profile")])
 def test_linting_a_file_costs_no_more_than_a_few_times_the_libraries_it_needs(stdin: str) -> None:
     """On an idle machine that is less than half a second; a busy one stretches both alike."""

@@ -60,12 +60,14 @@ def test_a_whole_document_of_any_version_is_accounted_for(version: str) -> None:
     assert dropped(document_of(version)) == []
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([*KINDS.values(), *map(document_of, VERSIONS)]).flatmap(thinned))
 def test_any_part_of_an_input_is_accounted_for(told: dict[str, Any]) -> None:
     assert dropped(told) == []
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_nothing_that_a_document_can_hold_breaks_the_import(data: st.DataObject) -> None:

@@ -68,6 +68,7 @@ def meaning(document: config.Document) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 @QUICK
 @given(documents(TARGET))
 def test_a_document_means_the_same_as_the_profiles_that_come_of_it(document: dict[str, Any]) -> None:
@@ -78,6 +79,7 @@ def test_a_document_means_the_same_as_the_profiles_that_come_of_it(document: dic
     assert meaning(rendered(carried(document))) == meaning(before)
 
 
+@pytest.mark.thorough
 @QUICK
 @given(documents(TARGET))
 def test_what_was_rendered_is_imported_as_what_it_was_rendered_from(document: dict[str, Any]) -> None:

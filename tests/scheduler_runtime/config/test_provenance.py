@@ -83,6 +83,7 @@ def test_a_default_that_a_gate_adds_names_the_gate() -> None:
     assert sentences(profile(), "permit", gated) == {"GangScheduling": "default of 1.37 with GenericWorkload"}
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(document=documents(V1_36))
 def test_what_is_said_agrees_with_what_runs(document: dict[str, Any]) -> None:

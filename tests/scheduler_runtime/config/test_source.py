@@ -175,12 +175,14 @@ def mappings(texts: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]
     return st.dictionaries(st.sampled_from(["spec", "y", "1e3"]), values, min_size=1)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(mappings(st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
 def test_what_is_written_is_read_again(value: dict[str, Any]) -> None:
     assert sources(config.written(value))[0].value == value
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(mappings(st.text("aB0-_./:#'\"é \n", max_size=20)))
 def test_libyaml_writes_what_python_alone_would(value: dict[str, Any]) -> None:

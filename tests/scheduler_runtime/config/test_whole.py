@@ -75,6 +75,7 @@ def test_profiles_are_compared_whatever_else_is_wrong() -> None:
     ]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(mutated(documents(V1_36)))
 def test_judging_at_once_agrees_with_reading_and_expanding(value: dict[str, Any]) -> None:

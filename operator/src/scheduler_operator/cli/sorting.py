@@ -12,7 +12,7 @@ from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Source
 
 _UPSTREAM, _, _ = config.API_VERSION.partition("/")
-_OLDER = frozenset(f"{_UPSTREAM}/{version}" for version in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
+_OLDER = [f"{_UPSTREAM}/{version}" for version in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3")]
 _IMPORTED = frozenset({"ConfigMap", "Pod", "Deployment", "DaemonSet", "Policy", "Scheduler", "SchedulerConfiguration"})
 """Kinds that the import command reads, beside every version of KubeSchedulerConfiguration."""
 

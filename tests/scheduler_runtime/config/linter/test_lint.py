@@ -112,6 +112,7 @@ def test_every_code_says_what_it_is_and_what_to_do() -> None:
         assert not code.since or code.since >= catalog.OLDEST
 
 
+@pytest.mark.thorough
 @ANY
 @given(st.sampled_from(VERSIONS).flatmap(lambda version: st.tuples(st.just(version), documents(TARGETS[version]))))
 def test_whatever_the_document_something_is_said_or_nothing(given: tuple[str, dict[str, Any]]) -> None:
@@ -121,6 +122,7 @@ def test_whatever_the_document_something_is_said_or_nothing(given: tuple[str, di
         said(document, TARGETS[version])
 
 
+@pytest.mark.thorough
 @ANY
 @given(mutated(documents(TARGETS["1.36"])))
 def test_nor_does_a_slip_trip_it(written: dict[str, Any]) -> None:
@@ -129,6 +131,7 @@ def test_nor_does_a_slip_trip_it(written: dict[str, Any]) -> None:
         said(document, TARGETS["1.36"])
 
 
+@pytest.mark.thorough
 @ANY
 @given(documents(TARGETS["1.37"]), st.integers(0, 2**32))
 def test_the_order_in_which_fields_are_written_does_not_matter(written: dict[str, Any], seed: int) -> None:
@@ -147,6 +150,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
     return [shuffled(each, chance) for each in value] if isinstance(value, list) else value
 
 
+@pytest.mark.thorough
 @ANY
 @given(documents(TARGETS["1.36"]))
 def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[str, Any]) -> None:

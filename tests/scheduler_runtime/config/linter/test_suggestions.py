@@ -86,6 +86,7 @@ def plugin_set(names: list[str]) -> SearchStrategy[dict[str, Any]]:
     return lines.map(lambda found: {field: [{"name": name} for name in listed] for field, listed in found.items()})
 
 
+@pytest.mark.thorough
 @ANY
 @given(st.sampled_from([*TARGETS, GANGS]).flatmap(lambda target: st.tuples(st.just(target), profiles(target))))
 def test_whyever_a_plugin_does_not_run_the_suggestion_helps(given: tuple[Target, dict[str, Any]]) -> None:
@@ -96,6 +97,7 @@ def test_whyever_a_plugin_does_not_run_the_suggestion_helps(given: tuple[Target,
         follow_all(written, target, NONE)
 
 
+@pytest.mark.thorough
 @ANY
 @given(st.sampled_from(TARGETS).flatmap(lambda target: st.tuples(st.just(target), documents(target))))
 def test_whatever_the_document_the_suggestions_help(given: tuple[Target, dict[str, Any]]) -> None:
