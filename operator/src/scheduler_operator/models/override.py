@@ -19,7 +19,7 @@ def _as_pointer(written: Any) -> Any:
     return written
 
 
-Pointer = Annotated[str, BeforeValidator(_as_pointer), Field(max_length=1024, pattern=POINTER)]
+Pointer = Annotated[str, Field(max_length=1024, pattern=POINTER), BeforeValidator(_as_pointer)]
 AnyValue = Annotated[Any, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 
 
