@@ -1,0 +1,10 @@
+"""What plugins were asked is forgotten before each test."""
+
+import pytest
+
+from tests.support.decisions import CALLS
+
+
+@pytest.fixture(autouse=True)
+def _forget_calls() -> None:
+    CALLS.clear()

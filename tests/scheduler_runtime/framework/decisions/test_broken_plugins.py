@@ -1,0 +1,176 @@
+"""A plugin that breaks the contract is named, with the hook and what was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import (
+    SKIP,
+    Answer,
+    ClusterEvent,
+    Declaration,
+    Event,
+    Ints,
+    NodeTable,
+    Plugin,
+    Pod,
+    Reject,
+    highest_is_best,
+)
+from scheduler_runtime.catalog import Action
+from scheduler_runtime.framework import PluginError, RegistrationError
+from tests.support.decisions import First, only, schedule
+
+
+def filtering(answer: Callable[[NodeTable], Any]) -> type[Plugin]:
+    class Filters(Plugin):
+        def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Any]:
+            yield answer(nodes)
+
+    return Filters
+
+
+def scoring(answer: Callable[[NodeTable], Any], **hooks: Any) -> type[Plugin]:
+    class Judges(Plugin):
+        def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Any:
+            return answer(nodes)
+
+    return type("Judges", (Judges,), hooks)
+
+
+def fails_to_normalise(*_: Any) -> Ints:
+    raise ZeroDivisionError("no maximum")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        pytest.param(
+            filtering(lambda _: 1 / 0), "plugin Filters failed in filter: division by zero", id="filter-raises"
+        ),
+        pytest.param(
+            filtering(lambda _: "no"),
+            "plugin Filters failed in filter: it yielded 'no', not a Reject",
+            id="no-reject",
+        ),
+        pytest.param(
+            filtering(lambda _: Reject(np.ones(2, np.bool_), "x")),
+            "plugin Filters failed in filter: it rejected bool (2,); wanted is True, or a bool for each of 3 nodes",
+            id="filter-shape",
+        ),
+        pytest.param(
+            filtering(lambda _: Reject(np.ones(3), "x")),  # type: ignore[arg-type]
+            "plugin Filters failed in filter: it rejected float64 (3,); wanted is True, or a bool for each of 3 nodes",
+            id="filter-type",
+        ),
+        pytest.param(
+            scoring(lambda _: np.zeros(2)),
+            "plugin Judges failed in score: it scored float64 (2,); wanted is a number for each of 3 nodes",
+            id="score-shape",
+        ),
+        pytest.param(
+            scoring(lambda _: [1, 2, 3]),
+            "plugin Judges failed in score: it scored list; wanted is a number for each of 3 nodes",
+            id="score-type",
+        ),
+        pytest.param(
+            scoring(lambda _: np.array([1, np.nan, 3]), normalize_score=highest_is_best),
+            "plugin Judges failed in score: its score of a feasible node is not a finite number",
+            id="nan",
+        ),
+        pytest.param(
+            scoring(lambda _: np.array([0, 101, 3])),
+            "plugin Judges failed in score: it scored 101 after normalising; scores go from 0 to 100",
+            id="too-high",
+        ),
+        pytest.param(
+            scoring(lambda _: np.array([0, -1, 300])),
+            "plugin Judges failed in score: it scored -1 after normalising; scores go from 0 to 100",
+            id="too-low",
+        ),
+        pytest.param(
+            scoring(lambda _: np.array([0.0, 1.0, 2.0])),
+            "plugin Judges failed in score: it returned float64 after normalising; wanted are whole numbers",
+            id="not-whole",
+        ),
+        pytest.param(
+            scoring(lambda _: np.zeros(3), normalize_score=fails_to_normalise),
+            "plugin Judges failed in normalize_score: no maximum",
+            id="normalising-raises",
+        ),
+    ],
+)
+def test_a_plugin_that_breaks_the_contract_is_named(plugin: type[Plugin], message: str) -> None:
+    with pytest.raises(PluginError) as failed:
+        schedule(plugin)
+    assert str(failed.value) == message
+    assert (failed.value.plugin, failed.value.hook) == (plugin.__name__, message.split()[4].rstrip(":"))
+
+
+class Undeclared(First):
+    declaration = Declaration(name="Undeclared", hooks=("pre_filter",))
+
+
+class Promised(First):
+    declaration = Declaration(name="Promised", hooks=("pre_filter", "filter", "score"))
+
+
+class Half(Plugin):
+    normalize_score = highest_is_best
+
+
+class CannotStart(Plugin):
+    def __init__(self, args: Any, handle: Any) -> None:
+        raise OSError("no such model file")
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield from ()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        (Undeclared, "plugin Undeclared: Undeclared has filter, which is not declared"),
+        (Promised, "plugin Promised: score is declared, but Promised has none"),
+        (Half, "plugin Half: normalize_score without score never runs"),
+        (CannotStart, "plugin CannotStart: it cannot be made: no such model file"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_refused(plugin: type[Plugin], message: str) -> None:
+    with pytest.raises(RegistrationError, match=message):
+        testing.framework(only(plugin.__name__), plugin)
+
+
+class ReadsAnnotations(First):
+    reads = ("metadata.annotations",)
+
+
+def test_a_plugin_that_reads_what_is_not_decoded_is_refused() -> None:
+    with pytest.raises(RegistrationError, match=r"it reads metadata\.annotations, which this build does not decode"):
+        testing.framework(only("ReadsAnnotations"), ReadsAnnotations)
+
+
+class Hints(Plugin):
+    events = (ClusterEvent("Node", Action.ADD),)
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(True, "no")
+
+    def hint(self, event: Event, pod: Pod) -> Answer:
+        if event.new is None:
+            raise LookupError("nothing new")
+        return SKIP
+
+
+def test_hints_decide_and_a_hint_that_fails_says_yes(caplog: pytest.LogCaptureFixture) -> None:
+    decides = testing.framework(only("Hints"), Hints)
+    assert decides.events()["Hints"] == (ClusterEvent("Node", Action.ADD),)
+    assert decides.hint("Hints", Event("Node", Action.ADD, None, testing.node("a")), testing.pod("p")) is False
+    assert decides.hint("Hints", Event("Node", Action.ADD), testing.pod("p")) is True
+    assert "hint failed" in caplog.text
+    assert decides.hint("DefaultBinder", Event("Node", Action.ADD), testing.pod("p")) is True

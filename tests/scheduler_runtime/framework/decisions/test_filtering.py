@@ -1,0 +1,108 @@
+"""pre_filter and filter: in which order they run, what each answer causes, and what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.api import SKIP, Cycle, NodeTable, Plugin, Pod, Reject, Restrict
+from scheduler_runtime.framework import Placed, Unschedulable
+from tests.support.decisions import CALLS, First, schedule
+
+
+class Second(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> str:
+        CALLS.append(f"Second.pre_filter with {cycle['seen']}")
+        return "state of Second"
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        CALLS.append(f"Second.filter sees {[name for row, name in enumerate(nodes.names) if nodes.feasible[row]]}")
+        yield Reject(True, "is anything")
+
+
+def test_filters_run_in_order_on_what_is_left_and_all_reasons_of_one_count() -> None:
+    outcome = schedule(First, Second)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message == "0/3 nodes are available: 1 is a, 1 is anything, 2 is early."
+    assert outcome.plugins == {"First", "Second"}
+    assert CALLS == [
+        "First.pre_filter",
+        "Second.pre_filter with by First",
+        "First.filter with state of First",
+        "Second.filter sees ['c']",
+    ]
+
+
+def test_no_filter_runs_once_no_node_is_left() -> None:
+    outcome = schedule(First, Second, nodes="ab")
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.plugins == {"First"}
+    assert CALLS[-1] == "First.filter with state of First"
+
+
+class Passes(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return SKIP
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        raise AssertionError("the filter of a plugin that skipped ran")
+
+
+def test_a_plugin_that_skips_does_not_filter() -> None:
+    assert isinstance(schedule(Passes), Placed)
+
+
+class RefusesForNow(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Reject.pod("not yet", resolvable=True)
+
+
+class RefusesForGood(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Reject.pod("never")
+
+
+def test_a_resolvable_rejection_of_the_pod_lets_the_others_look_first() -> None:
+    outcome = schedule(RefusesForNow, First)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message == "0/3 nodes are available: not yet."
+    assert CALLS == ["First.pre_filter"]
+
+
+def test_an_unresolvable_rejection_of_the_pod_ends_it() -> None:
+    outcome = schedule(RefusesForGood, First)
+    assert isinstance(outcome, Unschedulable)
+    assert (outcome.message, outcome.plugins) == ("0/3 nodes are available: never.", frozenset({"RefusesForGood"}))
+    assert CALLS == []
+
+
+class OnlyA(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Restrict("state", frozenset({"a", "b"}))
+
+
+class OnlyC(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Restrict("state", frozenset({"c"}))
+
+
+class OnlyNowhere(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Restrict("state", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message"),
+    [
+        ([OnlyA, OnlyC], "0/3 nodes are available: node(s) didn't satisfy plugin(s) [OnlyA OnlyC] simultaneously."),
+        ([OnlyNowhere], "0/3 nodes are available: node(s) didn't satisfy plugin OnlyNowhere."),
+        ([OnlyA, First], "0/3 nodes are available: 1 is a, 1 node(s) didn't satisfy plugin(s) [OnlyA], 2 is early."),
+    ],
+)
+def test_restrictions_to_some_nodes_are_intersected(plugins: list[type[Plugin]], message: str) -> None:
+    outcome = schedule(*plugins)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message == message
+    assert outcome.plugins == {plugin.__name__ for plugin in plugins}
