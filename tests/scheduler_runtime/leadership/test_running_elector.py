@@ -1,0 +1,163 @@
+"""Electors that run in threads, with short times of their own: what hangs, fails or is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from scheduler_runtime.leadership import Elector, LeaseError
+from scheduler_runtime.leadership.record import LeaseRecord
+from tests.support.leases import WALL, MemoryLeases, settings
+
+
+@dataclass
+class Running:
+    elector: Elector
+    thread: threading.Thread
+    started: threading.Event
+    stopped: threading.Event
+    leaders: list[str]
+
+    def ended(self, timeout: float = 5.0) -> bool:
+        self.thread.join(timeout)
+        return not self.thread.is_alive()
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[[MemoryLeases, str], Running]]:
+    running: list[Running] = []
+
+    def start(leases: MemoryLeases, identity: str = "baz") -> Running:
+        started, stopped, leaders = threading.Event(), threading.Event(), list[str]()
+        elector = Elector(
+            settings(identity=identity, lease_duration=1.0, renew_deadline=0.8, retry_period=0.1),
+            leases,
+            on_started=started.set,
+            on_stopped=stopped.set,
+            on_new_leader=leaders.append,
+        )
+        thread = threading.Thread(target=elector.run)
+        thread.start()
+        running.append(Running(elector, thread, started, stopped, leaders))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.elector.stop(release=False)
+    assert all(one.ended() for one in running)
+
+
+Run = Callable[..., Running]
+
+
+def test_a_hung_renewal_is_left_behind_and_leadership_ends_at_the_deadline(run: Run) -> None:
+    leases, hang = MemoryLeases(), threading.Event()
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.faults["update"] = [lambda: hang.wait(10)] * 50
+    leases.faults["get"] = [lambda: hang.wait(10)] * 50
+    began = time.monotonic()
+    assert leader.stopped.wait(3)
+    assert time.monotonic() - began < 0.8 + 0.3 + 0.5
+    assert not leader.elector.is_leader
+    assert leader.elector.leads_until == float("-inf")
+    hang.set()
+
+
+def test_a_request_that_hangs_once_costs_no_leadership(run: Run) -> None:
+    leases, hang = MemoryLeases(), threading.Event()
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.faults["update"] = [lambda: hang.wait(5)]
+    assert not leader.stopped.wait(1.5)
+    assert leader.elector.is_leader
+    hang.set()
+
+
+@pytest.mark.parametrize("status", [0, 401, 409, 429, 500])
+def test_leadership_survives_errors_shorter_than_the_deadline(run: Run, status: int) -> None:
+    leases = MemoryLeases()
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.faults = {"update": [LeaseError("no", status)] * 3, "get": [LeaseError("no", status)]}
+    assert not leader.stopped.wait(1.2)
+    assert not leases.faults["update"]
+    assert leader.elector.is_leader
+
+
+def test_an_unexpected_error_in_a_request_still_ends_in_on_stopped() -> None:
+    leases = MemoryLeases(faults={"get": [RuntimeError("a bug")]})
+    stopped: list[bool] = []
+    elector = Elector(settings(), leases, on_started=lambda: None, on_stopped=lambda: stopped.append(True))
+    with pytest.raises(RuntimeError, match="a bug"):
+        elector.run()
+    assert stopped == [True]
+
+
+def test_a_standby_takes_over_soon_after_a_release(run: Run) -> None:
+    leases = MemoryLeases()
+    first = run(leases, "one")
+    assert first.started.wait(2)
+    second = run(leases, "two")
+    assert not second.started.wait(0.5)
+    first.elector.stop()
+    assert second.started.wait(2.2 * 0.1 + 0.5)
+    assert first.ended()
+    assert second.leaders[:1] == ["one"]
+    assert second.leaders[-1] == "two"
+
+
+def test_a_standby_takes_over_after_the_duration_when_the_leader_is_gone(run: Run) -> None:
+    leases = MemoryLeases()
+    first = run(leases, "one")
+    assert first.started.wait(2)
+    second = run(leases, "two")
+    first.elector.stop(release=False)
+    assert not second.started.wait(0.6)
+    assert second.started.wait(3)
+    assert leases.record.transitions == 1
+
+
+@pytest.mark.parametrize("verb", ["update", "get"])
+def test_stopping_while_a_request_is_under_way_still_releases(run: Run, verb: str) -> None:
+    leases, entered, go_on = MemoryLeases(), threading.Event(), threading.Event()
+
+    def pause() -> None:
+        entered.set()
+        go_on.wait(0.3)
+
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.faults = {"get": [pause], "update": [LeaseError("no", 500)]} if verb == "get" else {"update": [pause]}
+    assert entered.wait(2)
+    leader.elector.stop()
+    go_on.set()
+    assert leader.ended()
+    assert leases.record.holder == ""
+
+
+def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    leases = MemoryLeases()
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.write(LeaseRecord("thief", 60, WALL, WALL, 9))
+    assert leader.stopped.wait(3)
+    assert leases.record.holder == "thief"
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
+        "lost lease foo/bar: held by thief"
+    ]
+
+
+def test_a_forbidden_create_names_the_missing_right_once(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    leases = MemoryLeases(faults={"create": [LeaseError("forbidden", 403)] * 3})
+    assert run(leases).started.wait(3)
+    missing = [record.getMessage() for record in caplog.records if "grant create" in record.getMessage()]
+    assert missing[:1] == [
+        "lease foo/bar: does not exist and may not be created; create it, or grant create on "
+        "leases.coordination.k8s.io in namespace foo"
+    ]
+    assert sum(record.levelname == "WARNING" for record in caplog.records) == 1
