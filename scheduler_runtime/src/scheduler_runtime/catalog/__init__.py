@@ -54,9 +54,11 @@ BASE_RULES: tuple[Rule, ...] = (
 """What every scheduler needs, whichever plugins it runs. Its Lease and its ConfigMap are namespaced and not here."""
 
 _IN_TREE: Mapping[str, Declaration] = MappingProxyType({each.name: each for each in DECLARATIONS})
-_VERSIONS: tuple[DefaultSet, ...] = (v1_35.DEFAULTS, v1_36.DEFAULTS, v1_37.DEFAULTS)
+_VERSIONS: Mapping[str, DefaultSet] = MappingProxyType(
+    {each.minor: each for each in (v1_35.DEFAULTS, v1_36.DEFAULTS, v1_37.DEFAULTS)}
+)
 
-OLDEST, NEWEST = _VERSIONS[0].minor, _VERSIONS[-1].minor
+OLDEST, NEWEST = KNOWN[0], KNOWN[-1]
 """The first and the last minor version of Kubernetes whose behaviour is known."""
 
 
@@ -72,11 +74,7 @@ def find(name: str) -> Declaration | None:
 
 def defaults(version: Version) -> DefaultSet:
     """The data of ``version``'s minor; of the nearest one that is known, when it is older or newer than all."""
-    chosen = _VERSIONS[0]
-    for candidate in _VERSIONS:
-        if version.at_least(candidate.minor):
-            chosen = candidate
-    return chosen
+    return _VERSIONS[Target(version).minor]
 
 
 def known(name: str, version: Version) -> bool:
@@ -86,12 +84,12 @@ def known(name: str, version: Version) -> bool:
 
 def since(name: str) -> str | None:
     """The first known minor version that has the plugin or the extension point called ``name``; None if none has."""
-    return next((each.minor for each in _VERSIONS if name in each.extends or name in each.points), None)
+    return next((each.minor for each in _VERSIONS.values() if name in each.extends or name in each.points), None)
 
 
 def is_upstreams(name: str) -> bool:
     """Whether some known version of kube-scheduler has a plugin called ``name``."""
-    return any(name in each.extends for each in _VERSIONS)
+    return any(name in each.extends for each in _VERSIONS.values())
 
 
 _NEAR = 0.8
@@ -100,6 +98,6 @@ _NEAR = 0.8
 
 def nearest(name: str) -> list[str]:
     """The plugin names that are written most like ``name``, the best first; empty when none is near."""
-    names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS for plugin in each.extends)})
+    names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS.values() for plugin in each.extends)})
     lower = {candidate.lower(): candidate for candidate in names}
     return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=_NEAR)]
