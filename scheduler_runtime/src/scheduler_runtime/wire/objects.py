@@ -19,8 +19,18 @@ class Present(Wire, frozen=True, gc=False):
     """Something of which it only matters that it is there."""
 
 
+class OwnerReference(Wire, frozen=True, gc=False):
+    """An object that another belongs to; at most one of them is its controller."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
 class ObjectMeta(Wire, frozen=True, gc=False):
-    """An object's identity and labels."""
+    """An object's identity, labels and owners."""
 
     name: str = ""
     namespace: str = ""
@@ -30,6 +40,7 @@ class ObjectMeta(Wire, frozen=True, gc=False):
     labels: dict[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
 
 
 class ResourceRequirements(Wire, frozen=True, gc=False):
@@ -103,10 +114,47 @@ class NodeAffinity(Wire, frozen=True, gc=False):
     )
 
 
-class PodAffinityTerms(Wire, frozen=True, gc=False):
-    """Affinity, or anti-affinity, to other pods."""
+class LabelSelectorRequirement(Wire, frozen=True, gc=False):
+    """One condition on a label: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``."""
 
-    required: tuple[Present, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Wire, frozen=True, gc=False):
+    """Conditions on labels that must all hold. Without any it matches everything; none at all matches nothing."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class PodAffinityTerm(Wire, frozen=True, gc=False):
+    """Which pods, in which namespaces, and how near is near."""
+
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+
+
+class WeightedPodAffinityTerm(Wire, frozen=True, gc=False):
+    """A term and the points that being near gets."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinityTerms(Wire, frozen=True, gc=False):
+    """Affinity, or anti-affinity, to other pods.
+
+    The API server has merged ``matchLabelKeys`` and ``mismatchLabelKeys`` into the selectors.
+    """
+
+    required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[WeightedPodAffinityTerm, ...] = field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class Affinity(Wire, frozen=True, gc=False):
@@ -120,8 +168,14 @@ class Affinity(Wire, frozen=True, gc=False):
 class TopologySpreadConstraint(Wire, frozen=True, gc=False):
     """How evenly pods must be spread."""
 
+    max_skew: int = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
 
 
 class Named(Wire, frozen=True, gc=False):
@@ -251,10 +305,19 @@ class NodeSpec(Wire, frozen=True, gc=False):
     taints: tuple[Taint, ...] = ()
 
 
+class ContainerImage(Wire, frozen=True, gc=False):
+    """An image that a node has, under all its names."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
 class NodeStatus(Wire, frozen=True, gc=False):
-    """What a node offers."""
+    """What a node offers, and the images it has."""
 
     allocatable: ResourceList | None = None
+    images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(Wire, frozen=True, gc=False):
