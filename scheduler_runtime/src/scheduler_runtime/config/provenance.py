@@ -13,8 +13,6 @@ from .expansion import EffectiveProfile, EnabledPlugin, effective
 from .models import Profile
 from .problems import Problems
 
-_WEIGHED = ("score", "placementScore")
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -100,10 +98,9 @@ def _present(
 ) -> Origin:
     """A plugin that is enabled. An entry at its point is stronger than one at multiPoint, and both than a default."""
     path = _enabling(profile, point, plugin.name) or _enabling(profile, "multiPoint", plugin.name)
-    weight = plugin.weight if point in _WEIGHED else 0
     return Origin(
         plugin.name,
-        weight,
+        plugin.weight,
         path,
         defaults.get(plugin.name),
         gate=gates.get(plugin.name, ""),
