@@ -87,6 +87,11 @@ class Installed:
         }
         return {kind: items[0] for kind, answer in found.items() if (items := answer["items"])}
 
+    def document(self, name: str) -> Any:
+        """The document of a profile's process, ``{}`` when there is none."""
+        found = self.get("configmap", f"berth-{name}")
+        return yaml.safe_load(found["data"]["config.yaml"]) if found else {}
+
     def events(self, profile: str) -> list[str]:
         events = self.api.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
         return [each["note"] for each in events if each["regarding"]["name"] == profile]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.integration.operator.running import Installed, OperatorProcess, profile
 from tests.support.eventually import eventually
@@ -34,8 +33,7 @@ def guest(installed: Installed, owner: str) -> Iterator[str]:
 
 def schedulers(installed: Installed, name: str) -> list[str]:
     """The schedulerNames in the document of a profile's process."""
-    found = installed.get("configmap", f"berth-{name}")
-    return [each["schedulerName"] for each in yaml.safe_load(found["data"]["config.yaml"])["profiles"]] if found else []
+    return [each["schedulerName"] for each in installed.document(name).get("profiles", [])]
 
 
 def status(installed: Installed, name: str) -> Any:
@@ -55,8 +53,7 @@ def test_a_change_of_either_reaches_the_process(installed: Installed, owner: str
     installed.apply(profile(guest, joins=owner, percentageOfNodesToScore=7))
 
     def percentage() -> bool:
-        document = yaml.safe_load(installed.get("configmap", "berth-owner")["data"]["config.yaml"])  # type: ignore[index]
-        return bool(document["profiles"][1].get("percentageOfNodesToScore") == 7)
+        return bool(installed.document(owner)["profiles"][1].get("percentageOfNodesToScore") == 7)
 
     eventually(percentage, 10)
     eventually(lambda: installed.is_ready(guest), 30)

@@ -1,0 +1,83 @@
+"""PluginConfigs: the profiles that use them and what they declare, on a real API server."""
+
+from typing import Any
+
+import pytest
+
+from tests.integration.operator.running import Installed, plugin_config, profile
+from tests.support.eventually import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+
+def users(installed: Installed, plugin_config: str) -> Any:
+    found = installed.get("pluginconfig", plugin_config) or {}
+    return found.get("status", {}).get("usedBy")
+
+
+def test_a_plugin_config_reaches_its_users_and_knows_them(installed: Installed) -> None:
+    installed.apply(profile("referring", pluginConfig=[{"name": "NodeResourcesFit", "ref": "shared"}]))
+    eventually(lambda: installed.is_stalled_for("referring", "PluginConfigMissing"), 10)
+
+    installed.apply(plugin_config("shared", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}))
+
+    eventually(lambda: installed.is_ready("referring"), 30)
+    args = installed.document("referring")["profiles"][0]["pluginConfig"][0]["args"]
+    assert args == {"scoringStrategy": {"type": "MostAllocated"}}
+    eventually(lambda: users(installed, "shared") == ["referring"], 10)
+
+    installed.apply(plugin_config("shared", "NodeResourcesFit", scoringStrategy={"type": "Most"}))
+    stalled = eventually(lambda: installed.is_stalled_for("referring", "Invalid"), 10)
+    assert "PluginConfig shared: spec.args.scoringStrategy.type" in stalled["message"]
+    assert installed.condition("shared", "Stalled", "pluginconfig")["reason"] == "Invalid"
+
+    installed.delete("schedulerprofile", "referring")
+    eventually(lambda: users(installed, "shared") == [], 10)
+    installed.delete("pluginconfig", "shared")
+
+
+DECLARING: dict[str, Any] = {
+    "apiVersion": "berth.dev/v1alpha1",
+    "kind": "PluginConfig",
+    "metadata": {"name": "declaring"},
+    "spec": {
+        "plugin": "PriceCap",
+        "declares": {
+            "hooks": ["filter"],
+            "rules": [{"apiGroups": ["example.com"], "resources": ["prices"], "verbs": ["get", "list", "watch"]}],
+        },
+    },
+}
+
+
+ENABLED = {"filter": {"enabled": [{"name": "PriceCap"}]}}
+
+
+def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_allows_it(installed: Installed) -> None:
+    image = "registry.example.com/kube-scheduler:v1"
+    installed.apply(DECLARING, profile("declared", engine="KubeScheduler", scheduler={"image": image}, plugins=ENABLED))
+
+    stalled = eventually(lambda: installed.is_stalled_for("declared", "PermissionMissing"), 10)
+
+    assert 'APIGroups:["example.com"], Resources:["prices"], Verbs:["get", "list", "watch"]' in stalled["message"]
+    assert users(installed, "declaring") == ["declared"]
+    allowance = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "prices", "labels": {"berth.dev/aggregate-to-operator": "true"}},
+        "rules": DECLARING["spec"]["declares"]["rules"],
+    }
+    installed.apply(allowance)
+    eventually(lambda: installed.is_ready("declared"), 60)
+    assert installed.generated("declared")["ClusterRole"]["rules"] == allowance["rules"]
+    installed.delete("schedulerprofile", "declared")
+    installed.cluster.kubectl("delete", "clusterrole", "prices")
+
+
+def test_a_declared_plugin_that_the_engine_cannot_load_stalls_the_profile(installed: Installed) -> None:
+    without = {**DECLARING["spec"], "declares": {"hooks": ["filter"]}}
+    installed.apply({**DECLARING, "spec": without}, profile("loading", plugins=ENABLED))
+    stalled = eventually(lambda: installed.is_stalled_for("loading", "NotLoaded"), 10)
+    assert "the Python engine cannot load PriceCap yet" in stalled["message"]
+    installed.delete("schedulerprofile", "loading")
+    installed.delete("pluginconfig", "declaring")
