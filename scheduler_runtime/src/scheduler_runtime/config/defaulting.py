@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
-import struct
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +14,7 @@ from ..catalog import Declaration, PluginArgs, Target
 from ..catalog.durations import Duration
 from .expansion import Expansion
 from .merging import EnabledPlugin
-from .models import API_VERSION, ClientConnection, Document, Extender, Profile
+from .models import API_VERSION, ClientConnection, Document, Extender, Profile, as_float32
 from .whole import ignored_resources
 
 _FIT = "NodeResourcesFit"
@@ -57,25 +55,16 @@ def _connection(connection: ClientConnection) -> dict[str, Any]:
         "kubeconfig": connection.kubeconfig,
         "acceptContentTypes": connection.accept_content_types,
         "contentType": connection.content_type or "application/vnd.kubernetes.protobuf",
-        "qps": _float32(connection.qps) or 50,
+        "qps": _shortest(connection.qps) or 50,
         "burst": connection.burst or 100,
     }
 
 
-def _float32(number: float) -> float:
+def _shortest(number: float) -> float:
     """The shortest number that Go's float32 cannot tell from ``number``."""
-    held = _held(number)
+    held = as_float32(number)
     candidates = (float(f"{held:.{digits}g}") for digits in range(1, 10))
-    return next(each for each in candidates if _held(each) == held)
-
-
-def _held(number: float) -> float:
-    """What a float32 makes of ``number``; infinite when it is too large."""
-    try:
-        (held,) = struct.unpack("<f", struct.pack("<f", number))
-    except OverflowError:
-        return math.inf
-    return float(held)
+    return next(each for each in candidates if as_float32(each) == held)
 
 
 def _profile(profile: Profile, expansion: Expansion, ignored: tuple[str, ...]) -> dict[str, Any]:

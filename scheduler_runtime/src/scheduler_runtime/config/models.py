@@ -33,13 +33,17 @@ def _or(default: str) -> AfterValidator:
     )
 
 
-def _float32(number: float) -> float:
-    """Refuse what Go's float32 cannot hold."""
+def as_float32(number: float) -> float:
+    """What Go's float32 makes of ``number``; infinite when it is too large."""
     try:
-        held = struct.unpack("<f", struct.pack("<f", number))[0]
+        (held,) = struct.unpack("<f", struct.pack("<f", number))
     except OverflowError:
-        held = math.inf
-    if math.isinf(held):
+        return math.inf
+    return float(held)
+
+
+def _rate(number: float) -> float:
+    if math.isinf(as_float32(number)):
         refuse([((), f"{number} is too large for a rate")])
     return number
 
@@ -109,7 +113,7 @@ class ClientConnection(_Part):
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
-    qps: Annotated[float, AfterValidator(_float32)] = 50.0
+    qps: Annotated[float, AfterValidator(_rate)] = 50.0
     burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
 
 
