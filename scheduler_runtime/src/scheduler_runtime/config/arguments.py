@@ -15,8 +15,8 @@ from .models import API_VERSION
 from .nulls import without_nulls
 from .problems import Problem, explain
 
-_UNREAD = "NodeResourcesFit"
-"""Upstream looks these arguments over only when it builds the plugin."""
+FIT = "NodeResourcesFit"
+"""Upstream looks its arguments over only when it builds it, and tells it what extenders look after."""
 _MEANING = frozenset({"refused", "greater_than_equal", "less_than_equal", "literal_error", "missing"})
 """What is wrong with a value of the right type."""
 
@@ -46,7 +46,7 @@ class Arguments:
             text = json.dumps(without_nulls(fields, model))
             self.found[name] = model.model_validate_json(text, context=context)
         except ValidationError as error:
-            unread = name == _UNREAD and not needed
+            unread = name == FIT and not needed
             kept = _of_type if unread else None
             self.problems.extend(problem.below(path) for problem in explain(error, model, kept))
 

@@ -12,12 +12,11 @@ from pydantic import BaseModel
 from .. import catalog
 from ..catalog import Declaration, PluginArgs, Target
 from ..catalog.durations import Duration
+from .arguments import FIT
 from .expansion import Expansion
 from .merging import EnabledPlugin
 from .models import API_VERSION, ClientConnection, Document, Extender, Profile, as_float32
 from .whole import ignored_resources
-
-_FIT = "NodeResourcesFit"
 
 
 def defaulted(
@@ -73,8 +72,8 @@ def _profile(profile: Profile, expansion: Expansion, ignored: tuple[str, ...]) -
         printed["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     printed["plugins"] = dict(_plugins(profile, expansion))
     args = expansion.read_args()
-    if ignored and _FIT in args:
-        args[_FIT] = args[_FIT].model_copy(update={"ignored_resources": ignored})
+    if ignored and FIT in args:
+        args[FIT] = args[FIT].model_copy(update={"ignored_resources": ignored})
     configured = [{"name": name, "args": found} for name, found in sorted(_args(profile, expansion, args).items())]
     return {**printed, "pluginConfig": configured} if configured else printed
 

@@ -8,14 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ..catalog import Declaration, Target
+from .arguments import FIT
 from .expansion import EffectiveProfile, effective
 from .models import Document, Profile
 from .problems import Problem, Problems
 from .remainder import read_on, readable_profiles
 
 __all__ = ["Accepted", "effective_profiles", "ignored_resources", "judge"]
-
-_FIT = "NodeResourcesFit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def effective_profiles(
                 found.append(expanded)
                 if ignored and not _has_fit(profile, expanded):
                     path = f"profiles[{index}].pluginConfig"
-                    message = f"an extender's ignoredByScheduler is told to {_FIT}, which this profile does not have"
+                    message = f"an extender's ignoredByScheduler is told to {FIT}, which this profile does not have"
                     problems.append(Problem(path, message))
     problems.extend(_written_differently(whole.profiles))
     if not problems:
@@ -79,7 +78,7 @@ def ignored_resources(whole: Document) -> tuple[str, ...]:
 
 
 def _has_fit(profile: Profile, expanded: EffectiveProfile) -> bool:
-    return _FIT in expanded.args or any(entry.name == _FIT for entry in profile.plugin_config)
+    return FIT in expanded.args or any(entry.name == FIT for entry in profile.plugin_config)
 
 
 def _written_differently(profiles: Iterable[Profile]) -> Iterator[Problem]:
