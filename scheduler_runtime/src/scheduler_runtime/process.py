@@ -15,11 +15,12 @@ import hashlib
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime import config, credentials
+from scheduler_runtime.api import Event, Plugin, declaration_of
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
@@ -36,8 +37,10 @@ from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.objects import Objects, declared_watches
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.watches import NODES, PODS, Reflector
@@ -66,6 +69,8 @@ class Settings:
     port: int
     user_agent: str
     seed: int | None = None
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
+    """Plugins that do not come with this build, by the names that profiles use."""
 
 
 class NotReadyError(Exception):
@@ -78,7 +83,7 @@ class Process:
     def __init__(
         self,
         settings: Settings,
-        profiles: Iterable[EffectiveProfile],
+        profiles: Collection[EffectiveProfile],
         version: Version,
         clients: tuple[Client, Client],
         election: Election,
@@ -90,13 +95,17 @@ class Process:
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
         recorder = Recorder(teller, self.outbox, process_name(), events=settings.extras.events)
+        classes = {**IN_TREE, **settings.plugins}
+        self.objects = Objects(declared_watches(profiles, classes), client, self._happened)
         services = Services(
             binds=FencedBinds(client, election.leads_until, election.bind_seconds),
             record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
             activate=self._activate,
+            objects=self.objects,
         )
         frameworks = {
-            profile.scheduler_name: Framework(profile, services, version, settings.seed) for profile in profiles
+            profile.scheduler_name: Framework(profile, services, version, settings.seed, classes)
+            for profile in profiles
         }
         document = settings.document
         self.pending = Pending(
@@ -113,17 +122,14 @@ class Process:
         )
         self.nodes = Reflector(NODES, client, intake.node)
         self.pods = Reflector(PODS, client, intake.pod)
+        self.reflectors: tuple[Reflector[Any], ...] = (*self.objects.reflectors, self.nodes, self.pods)
         self._show(metrics)
-
-    @property
-    def is_synced(self) -> bool:
-        """Whether everything was listed once."""
-        return self.nodes.synced.is_set() and self.pods.synced.is_set()
 
     async def live(self, stop: asyncio.Event) -> int:
         """Follow, stand for election, schedule; return the exit code."""
         async with asyncio.TaskGroup() as group:
-            around = [group.create_task(each.run()) for each in (self.nodes, self.pods, self.outbox)]
+            runs = (self.outbox.run(), *(each.run() for each in self.reflectors))
+            around = [group.create_task(run) for run in runs]
             try:
                 return await self._until_end(stop)
             finally:
@@ -148,16 +154,19 @@ class Process:
         return 0
 
     async def _synced(self) -> None:
-        await self.nodes.synced.wait()
-        await self.pods.synced.wait()
+        for each in self.reflectors:
+            await each.synced.wait()
         logger.info("synced", extra={"nodes": len(self.nodes.objects), "pods": len(self.pods.objects)})
 
     async def _lead(self) -> None:
         """Schedule as soon as we lead and know all that was written before we did."""
         await self.election.won.wait()
-        await asyncio.gather(self.nodes.refresh(), self.pods.refresh())
+        await asyncio.gather(*(each.refresh() for each in self.reflectors))
         logger.info("scheduling", extra={"pending": len(self.pending)})
         await self.loop.run()
+
+    def _happened(self, event: Event) -> None:
+        self.pending.happened(event, time.monotonic())
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.pending.activate([pod.uid for pod in pods], time.monotonic())
@@ -228,7 +237,8 @@ def _assemble(settings: Settings, version: Version, clients: tuple[Client, Clien
     target = Target(version, settings.feature_gates)
     if refused := gate_problems(target):
         raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
-    profiles = config.effective_profiles(settings.document, target)
+    declared = {name: declaration_of(plugin) for name, plugin in settings.plugins.items()}
+    profiles = config.effective_profiles(settings.document, target, declared)
     if isinstance(profiles, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))
     try:
@@ -256,7 +266,8 @@ def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -
     def ready() -> str | None:
         if not processes:
             return "the API server's version is not known yet"
-        return None if processes[0].is_synced else "pods and nodes are not listed yet"
+        missing = [each.kind.path for each in processes[0].reflectors if not each.synced.is_set()]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
 
     return Endpoints(alive=alive, ready=ready, metrics=metrics.text, config=lambda: loaded)
 

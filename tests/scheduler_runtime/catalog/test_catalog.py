@@ -10,7 +10,7 @@ import yaml
 
 import devcluster
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Version
+from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Version, Watch
 from scheduler_runtime.plugins import IN_TREE
 
 
@@ -133,3 +133,17 @@ def test_all_actions_are_all_actions() -> None:
     single = [action for action in Action if action not in (Action.UPDATE, Action.ALL)]
     assert sum(single) == Action.ALL.value
     assert Action.UPDATE.value == Action.ALL.value - Action.ADD.value - Action.DELETE.value
+
+
+def test_watches_may_depend_on_the_arguments_and_their_permissions_follow() -> None:
+    class Args(PluginArgs):
+        services: bool = False
+
+    def watches(args: PluginArgs | None) -> tuple[Watch, ...]:
+        return () if isinstance(args, Args) and not args.services else (Watch("v1", "Service"),)
+
+    declaration = Declaration(name="Some", hooks=("filter",), args=Args, watches=watches)
+    assert declaration.watches_for(Args()) == ()
+    assert declaration.rules_for(Args()) == ()
+    assert declaration.rules_for(Args(services=True)) == (Rule(("",), ("services",), ("get", "list", "watch")),)
+    assert declaration.watches_for() == (Watch("v1", "Service"),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Iterable, Iterator, MutableMapping
+from collections.abc import Coroutine, Hashable, Iterable, MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
@@ -345,22 +345,7 @@ def declaration_of(plugin: type[Plugin]) -> Declaration:
         name=plugin.name or plugin.__name__,
         hooks=tuple(sorted(hooks_of(plugin))),
         args=plugin.Args,
-        rules=(*plugin.rules, *_rules_of_watches(plugin.watches)),
+        rules=plugin.rules,
         watches=plugin.watches,
         events=plugin.events,
     )
-
-
-def _rules_of_watches(watches: Iterable[Watch]) -> Iterator[Rule]:
-    for watch in watches:
-        group = watch.api_version.rpartition("/")[0]
-        names = (watch.name,) if watch.name else ()
-        yield Rule((group,), (_resource_of(watch.kind),), ("get", "list", "watch"), names, watch.namespace)
-
-
-def _resource_of(kind: str) -> str:
-    """The name of a kind's resource, by the rule that Kubernetes' own kinds follow."""
-    name = kind.lower()
-    if name.endswith("y"):
-        return f"{name[:-1]}ies"
-    return name if name == "endpoints" else f"{name}es" if name.endswith("s") else f"{name}s"

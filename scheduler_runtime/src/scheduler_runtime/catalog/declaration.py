@@ -80,16 +80,6 @@ class ClusterEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """Objects that the plugin reads through its handle; the permission to watch them follows from it."""
-
-    api_version: str
-    kind: str
-    namespace: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One RBAC rule. With an empty ``namespace`` it holds in the whole cluster."""
 
@@ -100,6 +90,40 @@ class Rule:
     namespace: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Objects that the plugin reads through its handle; the permission to watch them follows from it."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core one."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def resource(self) -> str:
+        """The name of the kind's resource, by the rule that Kubernetes' own kinds follow."""
+        name = self.kind.lower()
+        if name.endswith("y"):
+            return f"{name[:-1]}ies"
+        return name if name == "endpoints" else f"{name}es" if name.endswith("s") else f"{name}s"
+
+    @property
+    def event_resource(self) -> str:
+        """What a ``ClusterEvent`` calls the kind: ``Service``, ``apps/ReplicaSet``."""
+        return f"{self.group}/{self.kind}" if self.group else self.kind
+
+    @property
+    def rule(self) -> Rule:
+        """The permission it takes."""
+        names = (self.name,) if self.name else ()
+        return Rule((self.group,), (self.resource,), ("get", "list", "watch"), names, self.namespace)
+
+
 class PluginArgs(BaseModel):
     """The arguments of a plugin as a person writes them: camelCase, unknown fields refused, never changed."""
 
@@ -107,6 +131,8 @@ class PluginArgs(BaseModel):
 
 
 Rules = tuple[Rule, ...] | Callable[[PluginArgs | None], tuple[Rule, ...]]
+Watches = tuple[Watch, ...] | Callable[[PluginArgs | None], tuple[Watch, ...]]
+"""What depends on the arguments is told for ``None`` as for the arguments that need the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +143,8 @@ class Declaration:
     hooks: tuple[str, ...]
     args: type[PluginArgs] | None = None
     rules: Rules = ()
-    watches: tuple[Watch, ...] = ()
+    """Permissions beyond those that follow from ``watches``."""
+    watches: Watches = ()
     events: tuple[ClusterEvent, ...] = ()
     group_points: tuple[str, ...] = ()
     """Extension points for groups of pods, which only plugins of a kube-scheduler have: there is no hook for them."""
@@ -134,5 +161,10 @@ class Declaration:
         return frozenset((*(HOOK_POINTS[hook] for hook in self.hooks if hook in HOOK_POINTS), *self.group_points))
 
     def rules_for(self, args: PluginArgs | None = None) -> tuple[Rule, ...]:
-        """The permissions that the plugin needs with these ``args``."""
-        return self.rules(args) if callable(self.rules) else self.rules
+        """The permissions that the plugin needs with these ``args``, those of its watches included."""
+        rules = self.rules(args) if callable(self.rules) else self.rules
+        return (*rules, *(watch.rule for watch in self.watches_for(args)))
+
+    def watches_for(self, args: PluginArgs | None = None) -> tuple[Watch, ...]:
+        """The objects that the plugin reads with these ``args``."""
+        return self.watches(args) if callable(self.watches) else self.watches

@@ -36,13 +36,14 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     check(kind, declaration)
     if declaration.name != name:
         raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
-    if declaration.watches and around.services.objects is None:
-        kinds = ", ".join(watch.kind for watch in declaration.watches)
+    watches = declaration.watches_for(profile.args.get(name))
+    if watches and around.services.objects is None:
+        kinds = ", ".join(watch.kind for watch in watches)
         raise RegistrationError(f"plugin {name}: it watches {kinds}, which this process cannot offer")
     if kind.reads:
         fields = ", ".join(kind.reads)
         raise RegistrationError(f"plugin {name}: it reads {fields}, which this build does not decode")
-    handle = PluginHandle(name, declaration.watches, around)
+    handle = PluginHandle(name, watches, around)
     try:
         plugin = kind(profile.args.get(name), handle)
     except Exception as error:

@@ -1,0 +1,135 @@
+"""The objects beside pods and nodes that plugins watch: a copy of each, and an event for each change.
+
+declared watches ──► one reflector each ──► the copy that handles read
+                            │
+                            └──► events, for the pods that wait for such a change
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from scheduler_runtime.api import Action, Event, Plugin, Watch, declaration_of
+from scheduler_runtime.client import Client
+from scheduler_runtime.config import EffectiveProfile
+from scheduler_runtime.watches import Change, Kind, Reflector
+from scheduler_runtime.wire import KINDS, ListMeta, ObjectMeta, WatchEvent
+
+Told = Callable[[Event], None]
+
+
+class Objects:
+    """What plugins read through their handles."""
+
+    def __init__(self, watches: Iterable[Watch], client: Client, told: Told) -> None:
+        """``told`` hears of every change of something that is read, after the copy has it."""
+        self._told = told
+        self._reflectors = {
+            watch: Reflector(kind_of(watch), client, partial(self._take, watch.event_resource))
+            for watch in dict.fromkeys(watches)
+        }
+
+    @property
+    def reflectors(self) -> Collection[Reflector[Any]]:
+        """What has to run for the copies to be true."""
+        return self._reflectors.values()
+
+    def get(self, watch: Watch) -> Any:
+        """The one object that ``watch`` names, or None."""
+        return next(iter(self.list(watch)), None)
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they came."""
+        return map(_content, self._reflectors[watch].objects.values())
+
+    def _take(self, resource: str, change: Change[Any]) -> None:
+        action = _action(change)
+        if action:
+            old, new = _content(change.old), _content(change.new)
+            self._told(Event(resource, action, old, new))
+
+
+def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:
+    """What the plugins of ``profiles`` that are in ``classes`` watch, with the arguments they have there."""
+    return [
+        watch
+        for profile in profiles
+        for name in profile.names
+        if name in classes
+        for watch in declaration_of(classes[name]).watches_for(profile.args.get(name))
+    ]
+
+
+class Untyped(msgspec.Struct, frozen=True):
+    """An object of a kind without a struct."""
+
+    metadata: ObjectMeta
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    metadata: ListMeta
+    items: list[Any]
+
+
+class _RawPage(msgspec.Struct, frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+_decode_page = msgspec.json.Decoder(_RawPage).decode
+
+
+def kind_of(watch: Watch) -> Kind[Any]:
+    """What to list and watch for ``watch``, and how to read it."""
+    struct = KINDS.get((watch.api_version, watch.kind))
+    read: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _untyped
+
+    def read_list(body: bytes) -> _Page:
+        page = _decode_page(body)
+        return _Page(page.metadata, [read(item) for item in page.items])
+
+    def read_item(event: WatchEvent) -> Any:
+        return read(event.object)
+
+    root = f"/apis/{watch.api_version}" if watch.group else f"/api/{watch.api_version}"
+    where = f"/namespaces/{watch.namespace}" if watch.namespace else ""
+    only = {"fieldSelector": f"metadata.name={watch.name}"} if watch.name else {}
+    return Kind(f"{root}{where}/{watch.resource}", _key, read_list, read_item, only)
+
+
+def _key(item: Any) -> str:
+    return f"{item.metadata.namespace}/{item.metadata.name}"
+
+
+def _untyped(raw: msgspec.Raw) -> Untyped:
+    content = msgspec.json.decode(raw, type=dict[str, Any])
+    return Untyped(msgspec.convert(content["metadata"], ObjectMeta), content)
+
+
+def _content(item: Any) -> Any:
+    return item.content if isinstance(item, Untyped) else item
+
+
+def _action(change: Change[Any]) -> Action:
+    """What a change is to plugins; nothing when only fields changed that nobody reads."""
+    match change:
+        case Change(old=None):
+            return Action.ADD
+        case Change(new=None):
+            return Action.DELETE
+        case Change(old=Untyped()):
+            return Action.UPDATE
+        case Change(old=old, new=new):
+            return Action.UPDATE if _unversioned(old) != _unversioned(new) else Action(0)
+
+
+def _unversioned(item: Any) -> Any:
+    metadata = msgspec.structs.replace(item.metadata, resource_version="", generation=0)
+    return msgspec.structs.replace(item, metadata=metadata)

@@ -1,0 +1,102 @@
+"""What plugins watch is there for them to read, and wakes the pods that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from aiohttp import web
+
+from scheduler_runtime.api import Action, Event, Watch
+from scheduler_runtime.objects import Objects
+from scheduler_runtime.wire import Service
+from tests.support.scripted import Answer, Script, says, serving
+
+Object = dict[str, Any]
+SERVICES = Watch("v1", "Service")
+PRICES = Watch("example.com/v1", "PriceList", name="prices")
+
+
+def an_object(name: str, version: int, **fields: Any) -> Object:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, **fields}
+
+
+def listed(*items: Object) -> Answer:
+    return says({"metadata": {"resourceVersion": "10"}, "items": items})
+
+
+def watched(*events: tuple[str, Object]) -> Answer:
+    """Tell the events, then keep the stream open."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for kind, item in events:
+            await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
+        await asyncio.sleep(30)
+        return response
+
+    return answer
+
+
+@contextlib.asynccontextmanager
+async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> AsyncIterator[Objects]:
+    """The objects of ``watch`` once that many events were told."""
+    enough = asyncio.Event()
+
+    def take(event: Event) -> None:
+        told.append(event)
+        if len(told) >= events:
+            enough.set()
+
+    async with serving(script) as client:
+        objects = Objects([watch, watch], client, take)
+        (reflector,) = objects.reflectors
+        task = asyncio.create_task(reflector.run())
+        async with asyncio.timeout(5):
+            await enough.wait()
+        yield objects
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_kind_with_a_struct_is_decoded_and_its_changes_are_told() -> None:
+    before, after = an_object("a", 1, spec={"selector": {"app": "a"}}), an_object("a", 12, spec={"selector": None})
+    script = Script([listed(before), watched(("MODIFIED", after), ("ADDED", an_object("b", 13)), ("DELETED", after))])
+    told: list[Event] = []
+    async with kept(SERVICES, script, told, 4) as objects:
+        assert [each.metadata.name for each in objects.list(SERVICES)] == ["b"]
+    assert [(each.resource, each.action) for each in told] == [
+        ("Service", Action.ADD),
+        ("Service", Action.UPDATE),
+        ("Service", Action.ADD),
+        ("Service", Action.DELETE),
+    ]
+    assert isinstance(told[1].old, Service)
+    assert told[1].old.spec.selector == {"app": "a"}
+
+
+async def test_any_other_kind_comes_as_it_is_and_is_asked_for_by_its_name() -> None:
+    script = Script([listed(an_object("prices", 1, data={"large": 2})), watched()])
+    told: list[Event] = []
+    async with kept(PRICES, script, told, 1) as objects:
+        assert objects.get(PRICES)["data"] == {"large": 2}
+    assert told[0].resource == "example.com/PriceList"
+    assert script.asked[0].path == "/apis/example.com/v1/pricelists"
+
+
+async def test_a_change_of_what_nobody_reads_is_not_told() -> None:
+    quiet = an_object("a", 11, status={"loadBalancer": {}})
+    script = Script([listed(an_object("a", 1)), watched(("MODIFIED", quiet), ("ADDED", an_object("b", 12)))])
+    told: list[Event] = []
+    async with kept(SERVICES, script, told, 2):
+        assert [each.action for each in told] == [Action.ADD, Action.ADD]
+
+
+async def test_an_object_that_is_not_there_is_none() -> None:
+    async with serving(Script()) as client:
+        assert Objects([PRICES], client, lambda _: None).get(PRICES) is None
