@@ -12,7 +12,6 @@ shows is the truth and overrides an assumption. The table always counts exactly 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -48,9 +47,6 @@ class Cache:
     def held(self, uid: str) -> Held | None:
         """Return what is known of the pod with this uid, if it has a node."""
         return self._held.get(uid)
-
-    def all_held(self) -> Iterator[Held]:
-        return iter(self._held.values())
 
     def is_assumed(self, uid: str) -> bool:
         held = self._held.get(uid)

@@ -44,17 +44,6 @@ class TokenSource(Protocol):
         """The API server refused the token: fetch a new one next time."""
 
 
-@dataclass(slots=True)
-class FixedToken:
-    value: str
-
-    def token(self) -> str:
-        return self.value
-
-    def forget(self) -> None:
-        return
-
-
 class FileToken:
     """A token read from a file, again whenever the file may have changed."""
 

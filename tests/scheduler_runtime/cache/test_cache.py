@@ -158,9 +158,11 @@ class CacheMachine(RuleBasedStateMachine):
         used: Counter[str] = Counter()
         for one, name, _ in self.where.values():
             used[name] += one.requests.amounts["cpu"]
-        assert {held.pod.uid: held.assumed for held in self.cache.all_held()} == {
-            uid: assumed for uid, (_, _, assumed) in self.where.items()
-        }
+        assert len(self.cache) == len(self.where)
+        for uid, (_, name, assumed) in self.where.items():
+            held = self.cache.held(uid)
+            assert held is not None
+            assert (held.node, held.assumed) == (name, assumed)
         for name in self.nodes:
             assert cpu(self.cache, name) == used[name] <= 4000
 

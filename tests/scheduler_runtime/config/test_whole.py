@@ -161,21 +161,6 @@ def test_arguments_that_a_gate_brings(gates: dict[str, bool], shape: list[Any], 
 
 
 @pytest.mark.parametrize(
-    ("name", "version"),
-    [
-        ("profiles[2].plugins.preEnqueue", "1.26"),
-        ("delayCacheUntilActive", "1.28"),
-        ("profiles[0].plugins.placementScore", "1.36"),
-        ("DeferredPodScheduling", "1.37"),
-        ("NodeName", None),
-        ("nothing", None),
-    ],
-)
-def test_when_something_appeared(name: str, version: str | None) -> None:
-    assert config.since(name) == version
-
-
-@pytest.mark.parametrize(
     ("tls", "path"),
     [
         ({"insecure": True, "caData": "YQ=="}, "insecure"),

@@ -31,11 +31,6 @@ _SERVED = "left out: Berth's schedulers serve health and metrics on a port of th
 _EXPLAINED: Mapping[str, str] = MappingProxyType({"healthzBindAddress": _SERVED, "metricsBindAddress": _SERVED})
 
 
-def is_document(kind: object, api_version: object) -> bool:
-    """Whether this is a KubeSchedulerConfiguration, of whichever version."""
-    return kind == KIND and isinstance(api_version, str)
-
-
 def read_document(source: Part) -> Process | None:
     """The process that a KubeSchedulerConfiguration describes; None when its version is unknown."""
     version = _version(source)

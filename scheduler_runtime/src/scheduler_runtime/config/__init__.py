@@ -7,7 +7,6 @@ from .defaulting import defaulted
 from .engines import Engine, lacking
 from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
 from .findings import Finding, Severity
-from .history import since
 from .linter import CODES, Code, allowed, lint
 from .loading import document, dump, load, written
 from .models import (
@@ -62,7 +61,6 @@ __all__ = [
     "lint",
     "load",
     "read",
-    "since",
     "unknown",
     "written",
 ]
