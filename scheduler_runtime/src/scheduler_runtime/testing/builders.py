@@ -1,4 +1,4 @@
-"""For tests of plugins and of what decides: nodes, pods and a cluster in a line each, no API server."""
+"""Nodes, pods, a cluster and a profile's framework, in a line each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from . import config, wire
-from .api import Plugin, declaration_of
-from .catalog import Target
-from .framework import Framework, Services
-from .plugins import IN_TREE
-from .table import Table
-
-__all__ = ["Cluster", "framework", "node", "pod"]
+from .. import config, wire
+from ..api import Plugin, declaration_of
+from ..catalog import Target
+from ..framework import Framework, Services
+from ..plugins import IN_TREE
+from ..table import Table
+from .objects import Objects
 
 _HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -87,11 +86,13 @@ def framework(
     profile: Mapping[str, Any] | None = None,
     *plugins: type[Plugin],
     services: Services | None = None,
+    objects: Objects | None = None,
     version: str = "v1.36.4",
     seed: int = 1,
 ) -> Framework:
     """The framework of one profile, written as in a document, with ``plugins`` beside the in-tree ones.
 
+    ``objects`` are what its plugins watch; ``services`` replaces all that the process lends to plugins.
     Raises ValueError listing everything that is wrong with the profile.
     """
     classes = {declaration_of(plugin).name: plugin for plugin in plugins}
@@ -105,5 +106,5 @@ def framework(
     )
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
-    offered = services or Services(_NoApiServer(), lambda *_: None, lambda _: None)
+    offered = services or Services(_NoApiServer(), lambda *_: None, lambda _: None, objects or Objects())
     return Framework(effective, offered, asked.version, seed, {**IN_TREE, **classes})

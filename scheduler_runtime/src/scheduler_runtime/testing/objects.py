@@ -1,0 +1,56 @@
+"""The objects that plugins watch, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ..api import Watch
+from ..wire import KINDS
+
+
+class Objects:
+    """Some objects, as the plugins of a process would get them: written as in YAML, or structs of ``wire``.
+
+    ``testing.framework(…, services=…)`` and ``testing.check(…, objects=…)`` take one.
+    """
+
+    def __init__(self, *objects: Any) -> None:
+        """Raises ValueError when an object does not say what it is."""
+        self._objects = [_read(each) for each in objects]
+
+    def get(self, watch: Watch) -> Any:
+        """The one object that ``watch`` names, or None."""
+        return next(iter(self.list(watch)), None)
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they are written."""
+        return list(self._of(watch))
+
+    def _of(self, watch: Watch) -> Iterator[Any]:
+        for kind, namespace, name, content in self._objects:
+            if (
+                kind == (watch.api_version, watch.kind)
+                and watch.namespace in ("", namespace)
+                and watch.name in ("", name)
+            ):
+                yield content
+
+
+def _read(written: Any) -> tuple[tuple[str, str], str, str, Any]:
+    """Its kind, namespace and name, and what plugins get."""
+    if not isinstance(written, Mapping):
+        kinds = [kind for kind, struct in KINDS.items() if type(written) is struct]
+        if not kinds:
+            raise ValueError(
+                f"{type(written).__name__} is not among wire.KINDS; write the object as a mapping, as in YAML"
+            )
+        return kinds[0], written.metadata.namespace, written.metadata.name, written
+    missing = {"apiVersion", "kind", "metadata"} - written.keys()
+    if missing:
+        raise ValueError(f"an object lacks {', '.join(sorted(missing))}; write it as in YAML")
+    kind, metadata = (written["apiVersion"], written["kind"]), written["metadata"]
+    content = msgspec.convert(written, KINDS[kind]) if kind in KINDS else dict(written)
+    return kind, metadata.get("namespace", ""), metadata.get("name", ""), content

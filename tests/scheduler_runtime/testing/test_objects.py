@@ -1,0 +1,52 @@
+"""Objects in memory are what a process would show to plugins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing, wire
+from scheduler_runtime.api import Watch
+
+PRICES = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "prices", "namespace": "shop"},
+    "data": {"a": "1"},
+}
+TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "gold"}}}
+
+
+@pytest.mark.parametrize(
+    ("watch", "found"),
+    [
+        pytest.param(Watch("v1", "ConfigMap"), [PRICES], id="all-of-a-kind"),
+        pytest.param(Watch("v1", "ConfigMap", namespace="shop", name="prices"), [PRICES], id="by-name"),
+        pytest.param(Watch("v1", "ConfigMap", namespace="elsewhere"), [], id="other-namespace"),
+        pytest.param(Watch("v1", "ConfigMap", name="other"), [], id="other-name"),
+        pytest.param(Watch("v2", "ConfigMap"), [], id="other-version"),
+    ],
+)
+def test_objects_are_found_by_what_a_watch_names(watch: Watch, found: list[Any]) -> None:
+    objects = testing.Objects(PRICES, TEAM)
+    assert list(objects.list(watch)) == found
+    assert objects.get(watch) == (found[0] if found else None)
+
+
+def test_kinds_that_have_a_struct_come_as_one_however_they_are_written() -> None:
+    struct = wire.Namespace(metadata=wire.ObjectMeta(name="team", labels={"tier": "gold"}))
+    watch = Watch("v1", "Namespace")
+    assert testing.Objects(TEAM).get(watch) == testing.Objects(struct).get(watch) == struct
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"kind": "ConfigMap", "metadata": {}}, "an object lacks apiVersion"),
+        (wire.Toleration(), r"Toleration is not among wire\.KINDS"),
+    ],
+)
+def test_what_does_not_say_what_it_is_is_refused(written: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        testing.Objects(written)
