@@ -1,7 +1,30 @@
 """The state of all nodes as columns. Updated in place for the rows that change; read-only for plugins."""
 
+from .census import Census, Population
 from .columns import Ints, LabelColumn, Mask
+from .pod_selectors import PodSelector, Requirement, Requirements, SelectorError, requirements_of
 from .table import Table, offered_by
+from .terms import HeldTerm, PodTerm, PodTerms, TermKind, Terms, terms_of
 from .view import NodeTable
 
-__all__ = ["Ints", "LabelColumn", "Mask", "NodeTable", "Table", "offered_by"]
+__all__ = [
+    "Census",
+    "HeldTerm",
+    "Ints",
+    "LabelColumn",
+    "Mask",
+    "NodeTable",
+    "PodSelector",
+    "PodTerm",
+    "PodTerms",
+    "Population",
+    "Requirement",
+    "Requirements",
+    "SelectorError",
+    "Table",
+    "TermKind",
+    "Terms",
+    "offered_by",
+    "requirements_of",
+    "terms_of",
+]

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from ..wire import Node, Pod, QuantityError, Requests, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
+from .census import Census, Censuses, Population
 from .columns import Column, Ints, LabelColumn, Mask, WrittenLabels
+from .pod_selectors import SelectorError
+from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 
 _FIRST_CAPACITY = 64
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
@@ -21,7 +24,8 @@ class Table:
 
     Rows are in no order that means anything: removing a node moves the last row into its place.
     Whoever keeps something per row compares ``layout``, which changes whenever rows are added or moved, and asks for
-    the rows that changed since the ``clock`` showed a certain time.
+    the rows that changed since the ``clock`` showed a certain time. ``nodes_version`` changes with the nodes' own data
+    and the layout, and not with the pods on them.
     A pod on a node that is not there is kept aside and counts as soon as the node appears.
     A quantity that cannot be read counts as nothing: such a node offers nothing, such a pod takes nothing.
     """
@@ -29,6 +33,7 @@ class Table:
     def __init__(self) -> None:
         self.layout = 0
         self.clock = 0
+        self.nodes_version = 0
         self.names: list[str] = []
         self._rows: dict[str, int] = {}
         self._nodes: list[Node] = []
@@ -48,6 +53,8 @@ class Table:
         self._labels: dict[str, WrittenLabels] = {}
         self._label_uses: Counter[str] = Counter()
         self._absent = WrittenLabels((), 0, 0)
+        self._censuses = Censuses(self._new_census)
+        self._terms: dict[TermKind, Terms] = {kind: Terms(self._new_census) for kind in TERM_KINDS}
 
     # What is read.
 
@@ -125,6 +132,14 @@ class Table:
         changed: NDArray[np.intp] = (self._stamps.shown > clock).nonzero()[0]
         return changed
 
+    def census(self, population: Population) -> Census:
+        """How many pods of ``population`` are on each node."""
+        return self._censuses.get(population, self._placed)
+
+    def terms(self, kind: TermKind) -> Terms:
+        """The affinity terms of one kind that pods on nodes hold."""
+        return self._terms[kind]
+
     # What is written.
 
     def set_node(self, node: Node) -> None:
@@ -152,6 +167,10 @@ class Table:
             column.all[last] = 0
         for label in self._labels.values():
             label.move(last, row)
+        for census in self._all_censuses():
+            census.move(last, row)
+        for terms in self._terms.values():
+            terms.end_of_row()
         self.names[row] = self.names[last]
         self._nodes[row] = self._nodes[last]
         self._pods[row] = self._pods[last]
@@ -186,6 +205,20 @@ class Table:
     def _new(self, dtype: type) -> Column:
         return Column(dtype, len(self.names), self._capacity)
 
+    def _new_census(self) -> Census:
+        return Census(self._new(np.int64), self.label, lambda: self.nodes_version)
+
+    def _all_censuses(self) -> Iterator[Census]:
+        yield from self._censuses
+        for terms in self._terms.values():
+            for held in terms:
+                yield held.census
+
+    def _placed(self) -> Iterator[tuple[int, Pod]]:
+        for row, pods in enumerate(self._pods):
+            for pod in pods.values():
+                yield row, pod
+
     def _columns(self) -> Iterator[Column]:
         yield from self._allocatable.values()
         yield from self._requested.values()
@@ -202,12 +235,15 @@ class Table:
 
     def _resize(self) -> None:
         self.layout += 1
+        self.nodes_version += 1
         if len(self) > self._capacity:
             self._capacity *= 2
         for column in self._columns():
             column.resize(len(self), self._capacity)
         for label in (*self._labels.values(), self._absent):
             label.resize(len(self), self._capacity)
+        for census in self._all_censuses():
+            census.resize(len(self), self._capacity)
 
     def _stamp(self, row: int) -> None:
         self.clock += 1
@@ -215,6 +251,7 @@ class Table:
 
     def _write_node(self, row: int, node: Node) -> None:
         self._stamp(row)
+        self.nodes_version += 1
         offered = offered_by(node)
         for resource in offered.keys() - self._allocatable.keys() - {"pods"}:
             self._allocatable[resource] = self._new(np.int64)
@@ -256,6 +293,17 @@ class Table:
         self._scored["cpu"].all[row] += sign * requests.scored_cpu
         self._scored["memory"].all[row] += sign * requests.scored_memory
         self._pod_counts.all[row] += sign
+        self._censuses.count(row, pod, sign)
+        if pod.spec.affinity is not None:
+            self._count_terms(row, pod, sign)
+
+    def _count_terms(self, row: int, pod: Pod, sign: int) -> None:
+        try:
+            terms = terms_of(pod)
+        except SelectorError:
+            terms = PodTerms()  # As upstream: what cannot be read binds nobody.
+        for kind, held in self._terms.items():
+            held.count(row, terms.of(kind), sign)
 
 
 def offered_by(node: Node) -> Amounts:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..wire import Node, Pod, Taint
+from .census import Census, Population
 from .columns import Ints, LabelColumn, Mask
 from .table import Table
+from .terms import TermKind, Terms
 
 _Array = TypeVar("_Array", Ints, Mask)
 
@@ -106,3 +108,16 @@ class NodeTable:
         """The label ``key`` of every node."""
         column = self._table.label(key)
         return column if self._rows is None else column.at(self._rows)
+
+    @property
+    def nodes_version(self) -> int:
+        """Changes with the nodes' own data and their order, and not with the pods on them."""
+        return self._table.nodes_version
+
+    def census(self, population: Population) -> Census:
+        """How many pods of ``population`` are on each node. Its rows are the table's: not for a row-local plugin."""
+        return self._table.census(population)
+
+    def terms(self, kind: TermKind) -> Terms:
+        """The affinity terms of one kind that pods on nodes hold. Not for a row-local plugin either."""
+        return self._table.terms(kind)

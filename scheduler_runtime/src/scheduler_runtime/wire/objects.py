@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import field
 from msgspec.structs import force_setattr
@@ -259,6 +261,8 @@ class Pod(Wire, frozen=True, gc=False):
     status: PodStatus = PodStatus()
     derived: Requests | None = field(default=None, name=".requests")
     """Computed once from the spec and the status; no field of the API server has this name."""
+    terms: Any = field(default=None, name=".terms")
+    """The affinity terms as the table reads them, read once."""
 
     @property
     def uid(self) -> str:

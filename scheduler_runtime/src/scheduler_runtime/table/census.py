@@ -1,0 +1,174 @@
+"""How many pods of a kind are on each node, counted once and then kept up to date pod by pod.
+
+Spreading and affinity between pods ask the same questions again and again: how many pods that a selector matches are
+on each node, and in each zone. Counting answers them in time proportional to all pods; here a pod that comes or goes
+changes the one number it concerns.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..wire import Pod
+from .columns import Column, Ints, LabelColumn
+from .pod_selectors import ByLabels, PodSelector, Requirements
+
+MAX_CENSUSES = 4096
+"""As many are kept up to date; the one that was not asked for the longest is given up."""
+_LONGEST_LOG = 2048
+
+Changes = Sequence[tuple[int, int]]
+"""Rows, each with how many pods more (or fewer, when negative) are on it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """The pods that all selectors match; with ``living`` without those that are being deleted."""
+
+    selectors: tuple[PodSelector, ...]
+    living: bool = False
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.selectors, self.living)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Population):
+            return NotImplemented
+        return self._hash == other._hash and self.living == other.living and self.selectors == other.selectors
+
+    def has(self, pod: Pod) -> bool:
+        """Whether ``pod`` belongs to it."""
+        if self.living and pod.metadata.deletion_timestamp is not None:
+            return False
+        return all(selector.matches(pod) for selector in self.selectors)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """A census by the values of a label, as the nodes were labelled at a certain version."""
+
+    version: int
+    label: LabelColumn
+    counts: Ints
+
+
+class Census:
+    """How many pods of one kind are on each node."""
+
+    __slots__ = ("_column", "_first", "_label", "_log", "_sums", "_version", "total")
+
+    def __init__(self, column: Column, label: Callable[[str], LabelColumn], version: Callable[[], int]) -> None:
+        """``column`` is empty; ``label`` and ``version`` tell how nodes are labelled, and when that changed."""
+        self._column = column
+        self._label = label
+        self._version = version
+        self._sums: dict[str, _Sums] = {}
+        self._log: list[tuple[int, int]] = []
+        self._first = 0
+        self.total = 0
+
+    @property
+    def counts(self) -> Ints:
+        """How many there are on each node."""
+        return self._column.shown
+
+    @property
+    def position(self) -> int:
+        """How far it has come; for :meth:`changes_since`."""
+        return self._first + len(self._log)
+
+    def changes_since(self, position: int) -> Changes | None:
+        """What changed since it had come to ``position``; None when that is too long ago, or rows moved since."""
+        return self._log[position - self._first :] if position >= self._first else None
+
+    def by_domain(self, key: str) -> Ints:
+        """How many there are for each value of the label ``key``, by its ids; the first is for nodes without it."""
+        sums = self._sums.get(key)
+        if sums is None or sums.version != self._version():
+            sums = self._sums[key] = self._summed(key)
+        return sums.counts
+
+    def _summed(self, key: str) -> _Sums:
+        label = self._label(key)
+        counts = np.bincount(label.ids, self.counts, len(label.values) + 1).astype(np.int64)
+        return _Sums(self._version(), label, counts)
+
+    # What the table tells.
+
+    def add(self, row: int, change: int) -> None:
+        """Count ``change`` pods more in a row."""
+        self._column.all[row] += change
+        self.total += change
+        self._log.append((row, change))
+        if len(self._log) > _LONGEST_LOG:
+            self._forget(_LONGEST_LOG // 2)
+        for sums in self._sums.values():
+            sums.counts[sums.label.ids.item(row)] += change
+
+    def move(self, source: int, target: int) -> None:
+        """Forget what is in row ``target`` and put there what is in the row ``source``, which ends."""
+        column = self._column.all
+        self.total -= column.item(target)
+        column[target] = column[source] if source != target else 0
+        column[source] = 0
+
+    def resize(self, rows: int, capacity: int) -> None:
+        """Show ``rows`` rows, with room for ``capacity``; who kept rows has to start over."""
+        self._column.resize(rows, capacity)
+        self._forget(len(self._log))
+        self._first += 1  # Also for who is at the end: the rows are others now.
+        self._sums.clear()
+
+    def _forget(self, entries: int) -> None:
+        self._first += entries
+        del self._log[:entries]
+
+
+class Censuses:
+    """The populations that were asked about, each with its census."""
+
+    def __init__(self, new: Callable[[], Census]) -> None:
+        self._new = new
+        self._kept: OrderedDict[Population, Census] = OrderedDict()
+        self._index: ByLabels[Population, Census] = ByLabels()
+
+    def __iter__(self) -> Iterator[Census]:
+        return iter(self._kept.values())
+
+    def get(self, population: Population, pods: Callable[[], Iterable[tuple[int, Pod]]]) -> Census:
+        """The census of ``population``, counted over ``pods`` when it is asked for the first time."""
+        census = self._kept.get(population)
+        if census is not None:
+            self._kept.move_to_end(population)
+            return census
+        census = self._kept[population] = self._new()
+        for row, pod in pods():
+            if population.has(pod):
+                census.add(row, 1)
+        self._index.add(_requirements(population), population, census)
+        if len(self._kept) > MAX_CENSUSES:
+            oldest, _ = self._kept.popitem(last=False)
+            self._index.remove(_requirements(oldest), oldest)
+        return census
+
+    def count(self, row: int, pod: Pod, change: int) -> None:
+        """A pod came to a row, or left it."""
+        if self._kept:
+            for population, census in self._index.candidates(pod):
+                if population.has(pod):
+                    census.add(row, change)
+
+
+def _requirements(population: Population) -> Requirements:
+    """What its pods must meet, all selectors together."""
+    return tuple(each for selector in population.selectors for each in selector.requirements)

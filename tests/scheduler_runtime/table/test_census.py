@@ -1,0 +1,165 @@
+"""What is counted pod by pod, against counting all pods anew."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from scheduler_runtime import testing
+from scheduler_runtime.table import (
+    PodSelector,
+    Population,
+    Requirement,
+    Table,
+    requirements_of,
+    terms_of,
+)
+from scheduler_runtime.table.terms import TERM_KINDS
+from scheduler_runtime.wire import LabelSelector, Pod
+
+KEYS = st.sampled_from(["app", "tier"])
+VALUES = st.sampled_from(["a", "b"])
+REQUIREMENTS = st.builds(
+    lambda key, operator, values: Requirement(
+        key, operator, frozenset(values) if operator in ("In", "NotIn") else frozenset()
+    ),
+    KEYS,
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.sets(VALUES, min_size=1),
+)
+SELECTORS = st.builds(
+    PodSelector,
+    st.none() | st.frozensets(st.sampled_from(["default", "other"]), min_size=1),
+    st.lists(REQUIREMENTS, max_size=2).map(tuple),
+)
+POPULATIONS = st.builds(Population, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
+TERMS = st.fixed_dictionaries(
+    {
+        "topologyKey": st.just("zone"),
+        "labelSelector": st.fixed_dictionaries({"matchLabels": st.dictionaries(KEYS, VALUES, max_size=1)}),
+    }
+)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+WEIGHTED = st.fixed_dictionaries({"weight": st.sampled_from([1, 50]), "podAffinityTerm": TERMS})
+AFFINITIES = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.fixed_dictionaries(
+            {}, optional={REQUIRED: st.lists(TERMS, max_size=2), PREFERRED: st.lists(WEIGHTED, max_size=2)}
+        )
+        for name in ("podAffinity", "podAntiAffinity")
+    },
+)
+NODES = st.integers(0, 3)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("node"), NODES, VALUES),
+        st.tuples(st.just("drop"), NODES, st.none()),
+        st.tuples(
+            st.just("pod"), NODES, st.tuples(st.dictionaries(KEYS, VALUES), st.booleans(), AFFINITIES, st.booleans())
+        ),
+        st.tuples(st.just("gone"), st.integers(0, 30), st.none()),
+    ),
+    max_size=25,
+)
+
+
+def with_metadata(pod: Pod, **metadata: Any) -> Pod:
+    """``pod`` with other metadata."""
+    return replace(pod, metadata=replace(pod.metadata, **metadata))
+
+
+class World:
+    """A table, and the pods that were put on it."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self.placed: list[tuple[Pod, str]] = []
+        self.numbers = itertools.count()
+
+    def step(self, what: str, number: int, more: Any) -> None:
+        match what:
+            case "node":
+                self.table.set_node(testing.node(f"n{number}", labels={"zone": more}))
+            case "drop" if self.table.row(f"n{number}") is not None:
+                self.table.remove_node(f"n{number}")
+            case "pod":
+                self._place(f"n{number}", *more)
+            case "gone" if self.placed:
+                self.table.remove_pod(*self.placed.pop(number % len(self.placed)))
+
+    def _place(self, node: str, labels: dict[str, str], dying: bool, affinity: Any, other: bool) -> None:
+        more = {"deletion_timestamp": "2026-01-01T00:00:00Z"} if dying else {}
+        pod = testing.pod(f"p{next(self.numbers)}", affinity=affinity)
+        pod = with_metadata(pod, labels=labels, namespace="other" if other else "default", **more)
+        self.placed.append((pod, node))
+        self.table.add_pod(pod, node)
+
+    def on(self, row: int) -> Iterator[Pod]:
+        yield from self.table.pods(row)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(POPULATIONS, min_size=1, max_size=3), STEPS)
+def test_a_census_is_what_counting_anew_would_give(populations: list[Population], steps: list[Any]) -> None:
+    world = World()
+    for step in steps:
+        world.step(*step)
+        table = world.table
+        for population in populations:
+            census = table.census(population)
+            counted = [sum(population.has(pod) for pod in world.on(row)) for row in range(len(table))]
+            zones = [table.node(row).labels.get("zone") for row in range(len(table))]
+            assert census.counts.tolist() == counted
+            assert census.total == sum(counted)
+            values = [None, *table.label("zone").values]
+            by_zone = [
+                sum(each for each, zone in zip(counted, zones, strict=True) if zone == value) for value in values
+            ]
+            assert census.by_domain("zone").tolist() == by_zone
+
+
+@settings(max_examples=60, deadline=None)
+@given(POPULATIONS, STEPS)
+def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: Population, steps: list[Any]) -> None:
+    world = World()
+    followed, position = world.table.census(population).counts.tolist(), world.table.census(population).position
+    for step in steps:
+        world.step(*step)
+        census = world.table.census(population)
+        changes = census.changes_since(position)
+        if changes is None:
+            followed = census.counts.tolist()
+        for row, change in changes or ():
+            followed[row] += change
+        position = census.position
+        assert followed == census.counts.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.dictionaries(KEYS, VALUES))
+def test_the_terms_that_speak_of_a_pod_are_found_where_pods_hold_them(steps: list[Any], labels: dict[str, str]) -> None:
+    world = World()
+    pod = with_metadata(testing.pod("asking"), labels=labels)
+    for step in steps:
+        world.step(*step)
+        for kind in TERM_KINDS:
+            expected: dict[Any, list[int]] = {}
+            for row in range(len(world.table)):
+                for other in world.on(row):
+                    for weighted in terms_of(other).of(kind):
+                        if weighted[0].selects(pod, {}):
+                            expected.setdefault(weighted, [0] * len(world.table))[row] += 1
+            found = world.table.terms(kind).matching(pod)
+            assert {(held.term, held.weight): held.census.counts.tolist() for held in found} == expected
+
+
+def test_a_selector_without_conditions_matches_every_pod_and_none_matches_no_pod() -> None:
+    assert requirements_of(LabelSelector()) == ()
+    assert requirements_of(None) is None
