@@ -202,6 +202,15 @@ def test_a_change_that_matters_to_nobody_wakes_nobody(there: Intaken) -> None:
     assert there.happened == []
 
 
+def test_any_other_change_is_told_to_who_asked_for_every_change(there: Intaken) -> None:
+    gated = ours("parked", schedulingGates=[{"name": "wait"}])
+    there.see(ours("parked"), gated)
+    there.see(None, on("n", ours()))
+    there.park()
+    there.see(on("n", ours()), on("n", ours()))
+    assert there.happened == [("Pod", Action.UPDATE), ("Pod", Action.UPDATE)]
+
+
 def test_a_removed_node_is_no_row_any_more(there: Intaken) -> None:
     there.see_node(None, node("n"))
     there.park()

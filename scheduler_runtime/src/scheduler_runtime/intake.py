@@ -48,9 +48,9 @@ class Intake:
                 self._cache.set_node(new)
                 self._happened(Event("Node", Action.ADD, None, new))
             case Change(old=Node() as old, new=Node() as new):
-                action = node_actions(old, new)
-                if action:  # most updates of a node are heartbeats
-                    self._cache.set_node(new)
+                if (old.labels, old.spec, old.status) != (new.labels, new.spec, new.status):
+                    self._cache.set_node(new)  # most updates of a node are heartbeats
+                if action := node_actions(old, new):
                     self._happened(Event("Node", action, old, new))
             case Change(old=Node() as old):
                 self._cache.remove_node(old.name)
@@ -87,9 +87,7 @@ class Intake:
             self._on_settled(new.uid)
             self._happened(Event("Pod", Action.ADD, None, new))
             return
-        action = pod_actions(old, new)
-        if action:
-            self._happened(Event("Pod", action, old, new))
+        self._happened(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
 
     def _unbound(self, old: Pod | None, new: Pod) -> None:
         if old is not None and old.spec.node_name:
@@ -98,7 +96,7 @@ class Intake:
             return
         now = self._clock()
         if new.uid in self._pending:
-            action = pod_actions(old, new) if old else NOTHING
+            action = _actions_of_a_waiting_pod(old, new) if old else NOTHING
             events = [Event("Pod", action, old, new)] if action else []
             self._pending.update(new, events, now)
         elif not new.metadata.deletion_timestamp:
@@ -111,8 +109,10 @@ class Intake:
 def node_actions(old: Node, new: Node) -> Action:
     """Return which of the things that matter to plugins differ between two versions of a node."""
     action = NOTHING
-    if old.status != new.status:
+    if old.status.allocatable != new.status.allocatable:
         action |= Action.UPDATE_NODE_ALLOCATABLE
+    if old.status.declared_features != new.status.declared_features:
+        action |= Action.UPDATE_NODE_DECLARED_FEATURE
     if old.labels != new.labels:
         action |= Action.UPDATE_NODE_LABEL
     if old.spec != new.spec:
@@ -121,7 +121,7 @@ def node_actions(old: Node, new: Node) -> Action:
 
 
 def pod_actions(old: Pod, new: Pod) -> Action:
-    """Return which of the things that matter to plugins differ between two versions of a pod."""
+    """Return which of the things that plugins can ask for by name differ between two versions of a pod."""
     action = NOTHING
     if old.metadata.labels != new.metadata.labels:
         action |= Action.UPDATE_POD_LABEL
@@ -132,6 +132,11 @@ def pod_actions(old: Pod, new: Pod) -> Action:
     if _scaled_down(old, new):
         action |= Action.UPDATE_POD_SCALE_DOWN
     return action
+
+
+def _actions_of_a_waiting_pod(old: Pod, new: Pod) -> Action:
+    """As for any pod; what only its status says, which we write ourselves, is no news."""
+    return pod_actions(old, new) or (Action.UPDATE if old.spec != new.spec else NOTHING)
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:

@@ -202,7 +202,7 @@ async def run(settings: Settings) -> int:
             stack.enter_context(serving(_endpoints(settings, metrics, processes), settings.address, settings.port))
         except OSError as error:
             raise NotReadyError(f"{settings.address}:{settings.port} cannot be served on: {error.strerror}") from error
-        clients = await stack.enter_async_context(_clients(settings))
+        clients = await stack.enter_async_context(connected(settings))
         version = settings.version or await server_version(clients[0], stop)
         if version is None:
             return 0
@@ -210,12 +210,12 @@ async def run(settings: Settings) -> int:
             raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
         if said := remark(version):
             logger.warning("%s", said)
-        processes.append(_assemble(settings, version, clients, metrics))
+        processes.append(assemble(settings, version, clients, metrics))
         return await processes[0].live(stop)
 
 
 @contextlib.asynccontextmanager
-async def _clients(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
+async def connected(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
     """Two connection pools, so that what is only told never holds up what is done."""
     connection = settings.document.client_connection
     throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
@@ -230,7 +230,7 @@ async def _clients(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
         yield client, teller
 
 
-def _assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
+def assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
     """Build the process for one version of Kubernetes. Raises NotReadyError."""
     if settings.document.extenders:
         raise NotReadyError(f"{settings.source}: extenders: this scheduler has no extenders yet; leave them out")

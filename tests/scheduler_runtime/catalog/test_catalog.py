@@ -123,6 +123,8 @@ def test_rules_may_depend_on_the_arguments() -> None:
         (ClusterEvent("*", Action.ALL), "Pod", Action.DELETE, True),
         (ClusterEvent("Node", Action.UPDATE), "Node", Action.UPDATE_NODE_TAINT, True),
         (ClusterEvent("Node", Action.UPDATE), "Node", Action.ADD, False),
+        (ClusterEvent("Pod", Action.ADD | Action.UPDATE), "Pod", Action.UPDATE, True),
+        (ClusterEvent("Pod", Action.UPDATE_POD_LABEL), "Pod", Action.UPDATE, False),
     ],
 )
 def test_what_a_registration_covers(event: ClusterEvent, resource: str, action: Action, covered: bool) -> None:

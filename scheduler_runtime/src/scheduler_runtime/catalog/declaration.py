@@ -75,8 +75,13 @@ class ClusterEvent:
     actions: Action
 
     def covers(self, resource: str, action: Action) -> bool:
-        """Whether this registration is about ``action`` on ``resource``."""
-        return self.resource in (resource, "*") and bool(self.actions & action)
+        """Whether this registration is about ``action`` on ``resource``.
+
+        A change without a name of its own, told as ``UPDATE``, is for who asked for every change.
+        """
+        wanted = self.actions & action
+        is_asked = wanted == action if action == Action.UPDATE else bool(wanted)
+        return is_asked and self.resource in (resource, "*")
 
 
 @dataclass(frozen=True, slots=True)
