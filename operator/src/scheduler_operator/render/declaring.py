@@ -15,9 +15,10 @@ from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredEve
 from scheduler_operator.render.outcome import PluginConfigs
 from scheduler_operator.render.schemas import schema_problems, value_problems
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Version
-from scheduler_runtime.catalog.checks import At, refuse
+from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
+from scheduler_runtime.catalog.checks import refuse
 from scheduler_runtime.config import Problem, explain
+from scheduler_runtime.config.paths import path_of
 
 _HOOKS = {"queueSort": "sort_key"}
 """Hooks whose name is not that of upstream's extension point, in other letters."""
@@ -118,17 +119,12 @@ def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Pro
         yield Problem("spec.declares", "is required beside source; berth plugins --declare FILE prints it")
     if not spec.declares:
         return
-    if any(catalog.known(spec.plugin, each) for each in _every_version()) or catalog.find(spec.plugin):
+    if catalog.is_upstreams(spec.plugin) or catalog.find(spec.plugin):
         yield Problem("spec.declares", f"berth knows {spec.plugin} by itself; leave declares out")
     for at, message in schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ():
-        yield Problem("spec.declares.argsSchema" + _path(at), message)
+        yield Problem(path_of(at), message).below("spec.declares.argsSchema")
     for index, rule in enumerate(spec.declares.rules or ()):
         yield from (each.below(f"spec.declares.rules[{index}]") for each in _rule_problems(rule, namespace))
-
-
-def _every_version() -> Iterator[Version]:
-    oldest, newest = Version.parse(catalog.OLDEST), Version.parse(catalog.NEWEST)
-    return (Version(oldest.major, minor) for minor in range(oldest.minor, newest.minor + 1))
 
 
 def _rule_problems(rule: DeclaredRule, namespace: str) -> Iterator[Problem]:
@@ -138,10 +134,6 @@ def _rule_problems(rule: DeclaredRule, namespace: str) -> Iterator[Problem]:
     if rule.namespace not in (None, namespace):
         message = f"{rule.namespace} is not the operator's own namespace, {namespace}, the only one it makes roles in"
         yield Problem("namespace", f"{message}; leave it out for the whole cluster")
-
-
-def _path(at: At) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at)
 
 
 def declaration(spec: PluginConfigSpec) -> Declaration:

@@ -4,16 +4,12 @@ Because the shapes are equal, a patch of the document applied to its tree moves 
 the rendered text and the paths of problems are both read from it.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler_runtime.config import Problem
-
-_STEP = re.compile(r"\[(\d+)\]|[^.\[\]]+")
-
-Step = str | int
+from scheduler_runtime.config.paths import Step, joined, path_of, steps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +29,7 @@ class Origin:
         """The origin of what ``steps`` lead to."""
         if self.is_whole:
             return self
-        added = "".join(_written(step) for step in steps)
-        return replace(self, path=f"{self.path}{added}" if self.path else added.removeprefix("."))
+        return replace(self, path=joined(self.path, path_of(steps)))
 
 
 class Fields(dict[str, Any]):
@@ -119,15 +114,6 @@ class Origins:
         """The profile that a problem of the document belongs to, and the problem at its author's path."""
         origin = self.of(problem.path)
         return origin.profile, Problem(origin.path, problem.message)
-
-
-def steps_of(path: str) -> tuple[Step, ...]:
-    """The steps of a path as problems have it: ``profiles[0].plugins`` leads to the plugins of the first profile."""
-    return tuple(int(found[1]) if found[1] else found[0] for found in _STEP.finditer(path))
-
-
-def _written(step: Step) -> str:
-    return f"[{step}]" if isinstance(step, int) else f".{step}"
 
 
 def _origin(node: Tree) -> Origin:

@@ -8,8 +8,9 @@ import jsonpatch
 from jsonpointer import JsonPointer, JsonPointerException
 
 from scheduler_operator.models.override import Override
-from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Step, Tree, grown, pointer_steps
+from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Tree, grown, pointer_steps
 from scheduler_runtime.config import Problem
+from scheduler_runtime.config.paths import Step
 
 _OWN = (
     ("apiVersion",),

@@ -12,9 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from scheduler_operator.render.origins import Step, steps_of
 from scheduler_runtime.config import Problem, explain
-from scheduler_runtime.config.problems import path_of
+from scheduler_runtime.config.paths import Step, path_of, steps_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Place = tuple[Step, ...]

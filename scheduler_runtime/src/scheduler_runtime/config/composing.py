@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from .problems import Problem, path_of
+from .paths import path_of
+from .problems import Problem
 from .scalars import ScalarError, key_of, value_of
 
 MAX_DEPTH = 100

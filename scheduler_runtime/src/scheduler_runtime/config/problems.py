@@ -10,6 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from .paths import joined, path_of
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -23,8 +25,7 @@ class Problem:
 
     def below(self, prefix: str) -> Problem:
         """The same problem seen from a document in which its own is found at ``prefix``."""
-        dot = "." if prefix and self.path and not self.path.startswith("[") else ""
-        return Problem(f"{prefix}{dot}{self.path}", self.message)
+        return Problem(joined(prefix, self.path), self.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,6 @@ class Problems:
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
-
-
-def path_of(parts: Iterable[str | int]) -> str:
-    """``profiles[0].plugins.score`` from its parts."""
-    path = ""
-    for part in parts:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
-    return path
 
 
 def explain(

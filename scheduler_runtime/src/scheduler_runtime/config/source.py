@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from .composing import Composer, Place
+from .paths import steps_of
 from .problems import Problem, Problems
 
 MAX_BYTES = 1024 * 1024
 """A ConfigMap holds no more, and the scheduler's document lives in one."""
 _ALLOW = re.compile(r"(?:^|\s)#\s*berth:\s*allow\s+([A-Za-z0-9, \t]+)")
-_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _SPACE = " \t\n\v\f\r\x85\xa0"
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -52,14 +52,14 @@ class Source:
 
     def _nearest(self, path: str) -> Place | None:
         place = self.place
-        for index, key in _PART.findall(path):
-            below = place.below if place is not None else None
-            if isinstance(below, Mapping) and key in below:
-                place = below[key]
-            elif isinstance(below, Sequence) and index and int(index) < len(below):
-                place = below[int(index)]
-            else:
-                break
+        for step in steps_of(path):
+            match place.below if place is not None else None, step:
+                case Mapping() as fields, str() if step in fields:
+                    place = fields[step]
+                case Sequence() as items, int() if step < len(items):
+                    place = items[step]
+                case _:
+                    break
         return place
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ..findings import Finding, Severity
+from ..paths import joined
 
 Subject = TypeVar("Subject")
 
@@ -46,7 +47,7 @@ class Check(Generic[Subject]):
     def findings(self, subject: Subject, prefix: str = "") -> Iterator[Finding]:
         """Every place in ``subject``, which is found at ``prefix``, where the code applies."""
         for told in self.look(subject):
-            path = ".".join(part for part in (prefix, told.path) if part)
+            path = joined(prefix, told.path)
             yield Finding(self.code.name, self.code.severity, path, told.message, told.suggestion)
 
 

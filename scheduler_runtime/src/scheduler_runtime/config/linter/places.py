@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ..findings import Finding
 from ..models import Document
+from ..paths import steps_of
 
-_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 Place = tuple[int, ...]
 
 
@@ -23,12 +22,12 @@ def in_order(findings: list[Finding], document: Document) -> tuple[Finding, ...]
 def _place(path: str, value: Any) -> Place:
     """The position of each part of ``path`` among its siblings."""
     place: list[int] = []
-    for index, name in _PART.findall(path):
-        if index:
-            place.append(int(index))
-            value = value[int(index)] if isinstance(value, list | tuple) and int(index) < len(value) else None
+    for step in steps_of(path):
+        if isinstance(step, int):
+            place.append(step)
+            value = value[step] if isinstance(value, list | tuple) and step < len(value) else None
         else:
             names = list(value) if isinstance(value, dict) else []
-            place.append(names.index(name) if name in names else len(names))
-            value = value.get(name) if isinstance(value, dict) else None
+            place.append(names.index(step) if step in names else len(names))
+            value = value.get(step) if isinstance(value, dict) else None
     return tuple(place)
