@@ -70,6 +70,9 @@ async def test_a_kind_with_a_struct_is_decoded_and_its_changes_are_told() -> Non
     told: list[Event] = []
     async with kept(SERVICES, script, told, 4) as objects:
         assert [each.metadata.name for each in objects.list(SERVICES)] == ["b"]
+        assert objects.find(SERVICES, "b", "default").metadata.uid == "uid-b"
+        assert objects.find(SERVICES, "a", "default") is None
+        assert objects.revision(SERVICES) == 4
     assert [(each.resource, each.action) for each in told] == [
         ("Service", Action.ADD),
         ("Service", Action.UPDATE),
@@ -93,7 +96,8 @@ async def test_a_change_of_what_nobody_reads_is_not_told() -> None:
     quiet = an_object("a", 11, status={"loadBalancer": {}})
     script = Script([listed(an_object("a", 1)), watched(("MODIFIED", quiet), ("ADDED", an_object("b", 12)))])
     told: list[Event] = []
-    async with kept(SERVICES, script, told, 2):
+    async with kept(SERVICES, script, told, 2) as objects:
+        assert objects.revision(SERVICES) == 2
         assert [each.action for each in told] == [Action.ADD, Action.ADD]
 
 

@@ -30,9 +30,9 @@ class Objects:
         """``told`` hears of every change of something that is read, after the copy has it."""
         self._told = told
         self._reflectors = {
-            watch: Reflector(kind_of(watch), client, partial(self._take, watch.event_resource))
-            for watch in dict.fromkeys(watches)
+            watch: Reflector(kind_of(watch), client, partial(self._take, watch)) for watch in dict.fromkeys(watches)
         }
+        self._revisions = dict.fromkeys(self._reflectors, 0)
 
     @property
     def reflectors(self) -> Collection[Reflector[Any]]:
@@ -47,11 +47,20 @@ class Objects:
         """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they came."""
         return map(_content, self._reflectors[watch].objects.values())
 
-    def _take(self, resource: str, change: Change[Any]) -> None:
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        """The object of ``watch`` that has this name, or None."""
+        return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
+
+    def revision(self, watch: Watch) -> int:
+        """How often something that is read of the objects of ``watch`` changed."""
+        return self._revisions[watch]
+
+    def _take(self, watch: Watch, change: Change[Any]) -> None:
         action = _action(change)
         if action:
+            self._revisions[watch] += 1
             old, new = _content(change.old), _content(change.new)
-            self._told(Event(resource, action, old, new))
+            self._told(Event(watch.event_resource, action, old, new))
 
 
 def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:

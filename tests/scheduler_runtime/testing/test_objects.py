@@ -34,6 +34,21 @@ def test_objects_are_found_by_what_a_watch_names(watch: Watch, found: list[Any])
     assert objects.get(watch) == (found[0] if found else None)
 
 
+def test_an_object_is_found_by_its_name_and_its_revision_tells_of_changes() -> None:
+    objects, watch = testing.Objects(PRICES), Watch("v1", "ConfigMap")
+    before = objects.revision(watch)
+    dearer = {**PRICES, "data": {"a": "2"}}
+    objects.put(dearer)
+    assert objects.find(watch, "prices", "shop") == dearer
+    assert objects.find(watch, "prices") is None
+    assert len(list(objects.list(watch))) == 1
+    objects.remove(dearer)
+    assert objects.get(watch) is None
+    assert objects.revision(watch) == before + 2
+    with pytest.raises(ValueError, match="there is no ConfigMap shop/prices to remove"):
+        objects.remove(dearer)
+
+
 def test_kinds_that_have_a_struct_come_as_one_however_they_are_written() -> None:
     struct = wire.Namespace(metadata=wire.ObjectMeta(name="team", labels={"tier": "gold"}))
     watch = Watch("v1", "Namespace")

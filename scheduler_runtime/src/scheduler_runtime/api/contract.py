@@ -168,8 +168,16 @@ class Handle(Protocol):
         """The one object that a declared ``watch`` names; None when it does not exist."""
         ...
 
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        """The object of a declared ``watch`` that has this name; None when there is none."""
+        ...
+
     def list(self, watch: Watch) -> Iterable[Any]:
         """The objects of a declared ``watch``."""
+        ...
+
+    def revision(self, watch: Watch) -> int:
+        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them."""
         ...
 
     def what_if(

@@ -23,8 +23,16 @@ class Objects(Protocol):
         """The one object that ``watch`` names, or None."""
         ...
 
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        """The object of ``watch`` that has this name, or None."""
+        ...
+
     def list(self, watch: Watch) -> Iterable[Any]:
         """The objects of ``watch``."""
+        ...
+
+    def revision(self, watch: Watch) -> int:
+        """A number that changes with the objects of ``watch``."""
         ...
 
 
@@ -79,9 +87,17 @@ class PluginHandle:
         """The one object that a declared ``watch`` names. Raises LookupError when it was not declared."""
         return self._objects(watch).get(watch)
 
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        """The object of a declared ``watch`` that has this name. Raises LookupError when it was not declared."""
+        return self._objects(watch).find(watch, name, namespace)
+
     def list(self, watch: Watch) -> Iterable[Any]:
         """The objects of a declared ``watch``. Raises LookupError when it was not declared."""
         return self._objects(watch).list(watch)
+
+    def revision(self, watch: Watch) -> int:
+        """A number that changes with the objects of a declared ``watch``. Raises LookupError as the others."""
+        return self._objects(watch).revision(watch)
 
     def _objects(self, watch: Watch) -> Objects:
         objects = self._around.services.objects

@@ -20,6 +20,22 @@ class Objects:
     def __init__(self, *objects: Any) -> None:
         """Raises ValueError when an object does not say what it is."""
         self._objects = [_read(each) for each in objects]
+        self._revision = 0
+
+    def put(self, written: Any) -> None:
+        """Add an object, or put it in the place of the one of its kind, namespace and name."""
+        read = _read(written)
+        self._objects = [*(each for each in self._objects if each[:3] != read[:3]), read]
+        self._revision += 1
+
+    def remove(self, written: Any) -> None:
+        """Take away the object of this kind, namespace and name. Raises ValueError when there is none."""
+        gone = _read(written)[:3]
+        left = [each for each in self._objects if each[:3] != gone]
+        if len(left) == len(self._objects):
+            raise ValueError(f"there is no {gone[0][1]} {gone[1]}/{gone[2]} to remove")
+        self._objects = left
+        self._revision += 1
 
     def get(self, watch: Watch) -> Any:
         """The one object that ``watch`` names, or None."""
@@ -27,16 +43,24 @@ class Objects:
 
     def list(self, watch: Watch) -> Iterable[Any]:
         """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they are written."""
-        return list(self._of(watch))
+        return [content for *_, content in self._of(watch)]
 
-    def _of(self, watch: Watch) -> Iterator[Any]:
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        """The object of ``watch`` that has this name, or None."""
+        return next((content for *where, content in self._of(watch) if where == [namespace, name]), None)
+
+    def revision(self, watch: Watch) -> int:
+        """How often objects were put or removed."""
+        return self._revision
+
+    def _of(self, watch: Watch) -> Iterator[tuple[str, str, Any]]:
         for kind, namespace, name, content in self._objects:
             if (
                 kind == (watch.api_version, watch.kind)
                 and watch.namespace in ("", namespace)
                 and watch.name in ("", name)
             ):
-                yield content
+                yield namespace, name, content
 
 
 def _read(written: Any) -> tuple[tuple[str, str], str, str, Any]:
