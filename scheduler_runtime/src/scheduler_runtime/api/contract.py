@@ -231,6 +231,12 @@ class Plugin:
 
     Then it is kept, and only asked again about nodes that changed.
     """
+    looks_at_pods: ClassVar[bool] = True
+    """Whether what it says about a node depends on the pods that are on it.
+
+    A row-local plugin that looks at taints, labels or images alone says False, and is not asked again about a node
+    because a pod came or went.
+    """
     reads: ClassVar[tuple[str, ...]] = ()
     """Fields of pods or nodes beyond the decoded ones that it looks at, such as ``metadata.annotations``.
 
@@ -292,6 +298,10 @@ class Plugin:
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
         """How good each node is, as any numbers; as whole numbers from 0 to 100 without ``normalize_score``."""
+        raise NotImplementedError
+
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> float:
+        """As ``score`` for one row, where few nodes changed. Left out, ``score`` is used."""
         raise NotImplementedError
 
     def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:

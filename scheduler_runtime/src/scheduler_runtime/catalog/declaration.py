@@ -25,6 +25,7 @@ HOOK_POINTS: Mapping[str, str] = MappingProxyType(
         "post_filter": "postFilter",
         "pre_score": "preScore",
         "score": "score",
+        "score_row": "score",
         "normalize_score": "score",
         "reserve": "reserve",
         "unreserve": "reserve",

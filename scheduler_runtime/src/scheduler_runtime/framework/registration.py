@@ -58,6 +58,11 @@ def check(kind: type[Plugin], declaration: Declaration) -> None:
         raise RegistrationError(f"plugin {declaration.name}: {kind.__name__} has {hook}, which is not declared")
     for hook in sorted(declared - implemented):
         raise RegistrationError(f"plugin {declaration.name}: {hook} is declared, but {kind.__name__} has none")
-    for hook, base in (("normalize_score", "score"), ("filter_row", "filter"), ("pre_bind_flight", "pre_bind")):
+    for hook, base in (
+        ("normalize_score", "score"),
+        ("filter_row", "filter"),
+        ("score_row", "score"),
+        ("pre_bind_flight", "pre_bind"),
+    ):
         if hook in implemented and base not in implemented:
             raise RegistrationError(f"plugin {declaration.name}: {hook} without {base} never runs")
