@@ -5,7 +5,6 @@ A plain document knows neither: there ``nodes`` is addedAffinity, and what is al
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from dataclasses import replace
 from scheduler_operator.nodes import Expressions
 from scheduler_runtime import config
 from scheduler_runtime.catalog.args import NodeSelectorRequirement, NodeSelectorTerm
+from scheduler_runtime.catalog.spelling import did_you_mean, nearest
 from scheduler_runtime.config import Code, Finding, Severity
 from scheduler_runtime.config.linter.nodes import is_possible, said
 
@@ -38,13 +38,12 @@ def unknown_codes(annotation: str) -> Iterator[Finding]:
     """A finding for each code in ``annotation`` that no finding has."""
     for code in codes_in(annotation):
         if code not in CODES:
-            near = difflib.get_close_matches(code, list(CODES), n=1)
-            message = f"there is no finding {code!r}" + (f"; did you mean {near[0]}?" if near else "")
+            near = nearest(code, CODES)
             yield Finding(
                 UNKNOWN_CODE.name,
                 UNKNOWN_CODE.severity,
                 f"metadata.annotations[{ANNOTATION}]",
-                message,
+                f"there is no finding {code!r}{did_you_mean(near)}",
                 f"{ANNOTATION}: {near[0]}" if near else f"remove {code}",
             )
 

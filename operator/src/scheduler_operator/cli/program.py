@@ -1,6 +1,5 @@
 """The ``berth`` command itself: which commands there are, and how each of them ends."""
 
-import difflib
 import importlib
 import sys
 import traceback
@@ -45,8 +44,9 @@ def _refuse_unknown(ctx: click.Context, name: str) -> None:
     """Refuse a command that does not exist, with the one that was perhaps meant."""
     if ctx.resilient_parsing or name.startswith("-"):
         return
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    ctx.fail(f"there is no command {name!r}{f'; did you mean {near[0]}?' if near else ''}")
+    from scheduler_runtime.catalog.spelling import did_you_mean, nearest
+
+    ctx.fail(f"there is no command {name!r}{did_you_mean(nearest(name, COMMANDS))}")
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

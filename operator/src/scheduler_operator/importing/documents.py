@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +15,7 @@ from scheduler_operator.importing.modernise import keep_old_weights, modernise, 
 from scheduler_operator.importing.parts import Part
 from scheduler_operator.importing.profiles import read_profile
 from scheduler_runtime import config
+from scheduler_runtime.catalog.spelling import nearest
 
 KIND = "KubeSchedulerConfiguration"
 _NAME = "schedulername"
@@ -72,7 +72,7 @@ def _without_lock(document: Mapping[str, Any]) -> dict[str, Any]:
 def _leave_out_unknown(source: Part, version: ApiVersion) -> None:
     """Refuse what a strict reader refuses, and the name of a scheduler misspelt, without which it is another one."""
     for part, key in source.unread():
-        if version.is_strict or difflib.get_close_matches(key.lower(), [_NAME], cutoff=0.8):
+        if version.is_strict or nearest(key.lower(), [_NAME], alike=0.8):
             part.refuse_unknown(key)
         else:
             part.remark(key, f"left out: {version.name} has no such field")

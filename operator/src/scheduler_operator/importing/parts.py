@@ -6,7 +6,6 @@ is left in the end was understood by nobody, and :meth:`Part.report_unread` says
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scheduler_operator.importing.outcome import Notes
 from scheduler_runtime.catalog.durations import DurationField
+from scheduler_runtime.catalog.spelling import did_you_mean, nearest
 
 T = TypeVar("T")
 _DURATION = TypeAdapter(DurationField)
@@ -135,8 +135,7 @@ class Part:
 
     def refuse_unknown(self, key: str) -> None:
         """There is no such field; one that somebody asked for may be meant."""
-        near = difflib.get_close_matches(key, sorted(self._known | self._taken), n=1)
-        self.refuse(key, f"is not a field; did you mean {near[0]}?" if near else "is not a field")
+        self.refuse(key, f"is not a field{did_you_mean(nearest(key, sorted(self._known | self._taken)))}")
 
     def _typed(self, key: str, wanted: type[T], name: str) -> T | None:
         value = self.take(key)

@@ -5,10 +5,10 @@ Data only. Nothing here imports plugin code or numpy, so that the operator and a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from . import spelling
 from .args import IN_TREE_ARGS, with_gated_defaults
 from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from .in_tree import DECLARATIONS
@@ -100,4 +100,4 @@ def nearest(name: str) -> list[str]:
     """The plugin names that are written most like ``name``, the best first; empty when none is near."""
     names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS.values() for plugin in each.extends)})
     lower = {candidate.lower(): candidate for candidate in names}
-    return [lower[match] for match in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=_NEAR)]
+    return [lower[match] for match in spelling.nearest(name.lower(), lower, most=3, alike=_NEAR)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from .gates import Gate, gates, needs
 from .kubernetes_version import Version
+from .spelling import did_you_mean, nearest
 
 KNOWN = ("1.35", "1.36", "1.37")
 """The minor versions whose behaviour is known, oldest first."""
@@ -63,8 +63,7 @@ def _refusal(target: Target, known: Mapping[str, Gate], gate: str, on: bool) -> 
         return ""
     found = known.get(gate)
     if found is None:
-        near = difflib.get_close_matches(gate, [*known, *_ALL], n=3, cutoff=0.7)
-        hint = f"; did you mean {' or '.join(near)}?" if near else elsewhere(gate, target)
+        hint = did_you_mean(nearest(gate, [*known, *_ALL], most=3, alike=0.7)) or elsewhere(gate, target)
         return f"{gate} is not a feature gate of {target}{hint}"
     if found.locked and found.default != on:
         return f"{gate} cannot be turned {'on' if on else 'off'}: {target} has locked it {'off' if on else 'on'}"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from .. import catalog
 from ..catalog import Declaration, PluginArgs, Target
+from ..catalog.spelling import did_you_mean
 from .arguments import Arguments
 from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
 from .models import PluginSet, Profile
@@ -189,12 +190,8 @@ def unknown(name: str, target: Target | None = None) -> str:
         return f"{target} has no plugin {name}{said}"
     if not name:
         return "is required"
-    near = catalog.nearest(name)
-    meant = f"did you mean {' or '.join(near)}?"
-    return f"there is no plugin {name!r}; {meant if near else _DECLARE}"
-
-
-_DECLARE = "if it is in an image of yours, give a PluginConfig that declares it"
+    declare = "; if it is in an image of yours, give a PluginConfig that declares it"
+    return f"there is no plugin {name!r}{did_you_mean(catalog.nearest(name)) or declare}"
 
 
 def _since(name: str) -> str:

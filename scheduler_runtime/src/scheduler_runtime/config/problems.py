@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -10,6 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ..catalog.spelling import did_you_mean, nearest
 from .paths import joined, path_of
 
 
@@ -67,7 +67,8 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            return f"is not a field{_meant(str(details['loc'][-1]), _fields_at(model, details['loc'][:-1]))}"
+            *above, name = details["loc"]
+            return f"is not a field{did_you_mean(nearest(str(name), _fields_at(model, above)))}"
         case "greater_than_equal":
             return f"{value} is too small; it must be at least {context['ge']}"
         case "greater_than":
@@ -102,11 +103,6 @@ _WANTED = {
 def _shown(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _meant(name: str, fields: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _fields_at(model: type[BaseModel], parts: Iterable[str | int]) -> list[str]:

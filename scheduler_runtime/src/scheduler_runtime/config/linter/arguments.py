@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from ...catalog.args import (
     VolumeBindingArgs,
 )
 from ...catalog.names import is_extended_resource, is_scalar_resource
+from ...catalog.spelling import did_you_mean, nearest
 from ..findings import Severity
 from .checks import Code, Told, check
 from .mending import Mend, either, enabling
@@ -61,8 +61,7 @@ def unknown_plugin_configured(written: Written) -> Iterator[Told]:
         elsewhere = entry.name in REMOVED or lives_in(entry.name, target)
         if not written.points(entry.name) and not elsewhere:
             near = catalog.nearest(entry.name)
-            meant = f"; did you mean {' or '.join(near)}?" if near else ""
-            message = f"there is no plugin {entry.name!r}, so these arguments are never read{meant}"
+            message = f"there is no plugin {entry.name!r}, so these arguments are never read{did_you_mean(near)}"
             name = next((name for name in near if _can_be_called(written, index, name)), "")
             yield Told(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
 
@@ -230,7 +229,7 @@ def unknown_resource(meaning: Meaning) -> Iterator[Told]:
             if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
                 message = f"no node offers {resource.name!r}, so it counts for nothing"
                 free = _NATIVE - {each.name for each in resources}
-                near = difflib.get_close_matches(resource.name.lower(), sorted(free), n=1)
+                near = nearest(resource.name.lower(), sorted(free))
                 fix = f"name: {near[0]}" if near else "remove this entry"
                 yield Told(f"{path}[{index}].name", message, fix)
 

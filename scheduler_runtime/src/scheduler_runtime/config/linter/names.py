@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ... import catalog
-from ...catalog import REMOVED, Version
+from ...catalog import KNOWN, REMOVED, Version
+from ...catalog.spelling import did_you_mean
 from ..findings import Severity
 from .checks import Code, Told, check
 from .subjects import ALL, Written, names
@@ -15,8 +16,7 @@ def lives_in(plugin: str, version: Version) -> str:
     """The known minor version that has ``plugin`` when ``version`` has not; empty when there is none."""
     if catalog.known(plugin, version):
         return ""
-    first, last = Version.parse(catalog.OLDEST).minor, Version.parse(catalog.NEWEST).minor
-    return next((f"1.{minor}" for minor in range(first, last + 1) if catalog.known(plugin, Version(1, minor))), "")
+    return next((minor for minor in KNOWN if catalog.known(plugin, Version.parse(minor))), "")
 
 
 def _named(written: Written) -> Iterator[tuple[str, str]]:
@@ -82,8 +82,7 @@ def disabled_nothing(written: Written) -> Iterator[Told]:
 def _why_nothing(written: Written, name: str, point: str) -> str:
     points = written.points(name)
     if not points:
-        near = catalog.nearest(name)
-        return f"there is no plugin {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        return f"there is no plugin {name!r}{did_you_mean(catalog.nearest(name))}"
     if point != "multiPoint" and point not in points:
         return f"{name} has nothing to do at {point}; it works at {', '.join(points)}"
     return f"{name} is not enabled by default, so there is nothing to disable"

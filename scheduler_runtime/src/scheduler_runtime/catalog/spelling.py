@@ -1,0 +1,19 @@
+"""Words that are written almost like others: what was perhaps meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def nearest(word: str, words: Iterable[str], most: int = 1, alike: float = 0.6) -> list[str]:
+    """Those of ``words`` that are written most like ``word``, the best first; empty when none is near.
+
+    ``alike`` is how much of a word has to be the same, from 0 to 1.
+    """
+    return difflib.get_close_matches(word, list(words), n=most, cutoff=alike)
+
+
+def did_you_mean(near: Sequence[str]) -> str:
+    """The question whether one of the words ``near`` was meant, as the end of a sentence; empty when there is none."""
+    return f"; did you mean {' or '.join(near)}?" if near else ""
