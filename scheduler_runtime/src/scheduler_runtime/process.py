@@ -104,7 +104,9 @@ class Process:
             objects=self.objects,
         )
         frameworks = {
-            profile.scheduler_name: Framework(profile, services, version, settings.seed, classes)
+            profile.scheduler_name: Framework(
+                profile, services, version, settings.seed, classes, settings.feature_gates
+            )
             for profile in profiles
         }
         document = settings.document

@@ -164,6 +164,10 @@ class Handle(Protocol):
         """The Kubernetes version whose behaviour is asked for, such as ``v1.36.4``."""
         ...
 
+    def enabled(self, gate: str) -> bool:
+        """Whether that version's feature ``gate`` is on, by default or by the scheduler's ``--feature-gates``."""
+        ...
+
     def get(self, watch: Watch) -> Any:
         """The one object that a declared ``watch`` names; None when it does not exist."""
         ...

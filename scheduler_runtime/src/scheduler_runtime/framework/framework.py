@@ -27,7 +27,7 @@ from ..api import (
     Reject,
     Wait,
 )
-from ..catalog import Version
+from ..catalog import Target, Version
 from ..config import EffectiveProfile
 from ..plugins import IN_TREE
 from ..wire import QuantityError
@@ -60,11 +60,15 @@ class Framework:
         version: Version,
         seed: int | None = None,
         classes: Mapping[str, type[Plugin]] = IN_TREE,
+        feature_gates: Mapping[str, bool] = MappingProxyType({}),
     ) -> None:
-        """Make the plugins of ``profile`` from ``classes``. Raises RegistrationError when one cannot be used."""
+        """Make the plugins of ``profile`` from ``classes``. Raises RegistrationError when one cannot be used.
+
+        ``feature_gates`` are those that do not have the version's default.
+        """
         self.profile = profile
         self.version = version
-        self._around = Surroundings(services, str(version), Random(seed))  # noqa: S311 - ties, not secrets
+        self._around = Surroundings(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
         self._plugins = register(profile, classes, self._around)
         self._missing = _missing(profile, self._plugins)
         self._pre_enqueue = self._hooks("preEnqueue", "pre_enqueue")

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..api import Binds, NodeTable, Pod, WaitingPod, Watch
+from ..catalog import Target
 from ..table import Table
 from .kept import Kept
 from .waiting import Waiting
@@ -51,9 +52,9 @@ class Services:
 class Surroundings:
     """What the handles of one profile share."""
 
-    def __init__(self, services: Services, version: str, random: Random) -> None:
+    def __init__(self, services: Services, target: Target, random: Random) -> None:
         self.services = services
-        self.version = version
+        self.target = target
         self.random = random
         self.table: Table | None = None
         self.waiting: dict[str, Waiting] = {}
@@ -81,7 +82,11 @@ class PluginHandle:
     @property
     def version(self) -> str:
         """The Kubernetes version whose behaviour is asked for."""
-        return self._around.version
+        return str(self._around.target.version)
+
+    def enabled(self, gate: str) -> bool:
+        """Whether the feature gate is on."""
+        return self._around.target.enabled(gate)
 
     def get(self, watch: Watch) -> Any:
         """The one object that a declared ``watch`` names. Raises LookupError when it was not declared."""
