@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from .. import catalog
-from ..catalog import Declaration, PluginArgs, Target
+from ..catalog import Declaration, DefaultSet, PluginArgs, Target
 from ..catalog.spelling import did_you_mean
 from .arguments import Arguments
 from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
@@ -86,12 +86,7 @@ class Expansion:
 
     def extends(self, name: str) -> Sequence[str] | None:
         """The points of the plugin called ``name``; None when there is no such plugin."""
-        if name in self.defaults.extends:
-            return self.defaults.extends[name]
-        declared = self.others.get(name)
-        if declared is None and not catalog.is_upstreams(name):
-            declared = catalog.find(name)
-        return tuple(declared.points) if declared else None
+        return points_of(name, self.defaults, self.others)
 
     def check_names(self) -> None:
         for point in self.profile.plugins.named_points:
@@ -180,6 +175,19 @@ class Expansion:
 
     def names_at(self, point: str, name: str) -> bool:
         return any(plugin.name == name for plugin in self.at(point).enabled)
+
+
+def points_of(name: str, defaults: DefaultSet, others: Mapping[str, Declaration]) -> Sequence[str] | None:
+    """The points of the plugin called ``name``; None when there is no such plugin.
+
+    One of the version is first asked for, then one of the ``others``, then one that only this build has.
+    """
+    if name in defaults.extends:
+        return defaults.extends[name]
+    declared = others.get(name)
+    if declared is None and not catalog.is_upstreams(name):
+        declared = catalog.find(name)
+    return tuple(declared.points) if declared else None
 
 
 def unknown(name: str, target: Target | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 from ... import catalog
 from ...catalog import Declaration, DefaultSet, PluginArgs, Target
 from ..engines import Engine, lacking
-from ..expansion import EffectiveProfile, EnabledPlugin, effective
+from ..expansion import EffectiveProfile, EnabledPlugin, effective, points_of
 from ..merging import at_point, merged_multi_point
 from ..models import DisabledPlugin, Document, Profile
 from ..models import EnabledPlugin as WrittenPlugin
@@ -58,12 +58,7 @@ class Written:
 
     def points(self, plugin: str) -> tuple[str, ...]:
         """The extension points that ``plugin`` has; none when it is unknown."""
-        if plugin in self.defaults.extends:
-            return self.defaults.extends[plugin]
-        declared = self.whole.others.get(plugin)
-        if declared is None and not catalog.is_upstreams(plugin):
-            declared = catalog.find(plugin)
-        return tuple(declared.points) if declared else ()
+        return tuple(points_of(plugin, self.defaults, self.whole.others) or ())
 
     def enabled(self, point: str) -> Iterator[tuple[str, WrittenPlugin]]:
         """What is written as enabled at ``point`` and is in the engine, each with its path."""
@@ -78,9 +73,11 @@ class Written:
 
     def runs(self, point: str) -> tuple[str, ...]:
         """The plugins that come to run at ``point``, also in a profile that a kube-scheduler refuses."""
-        plugins = self.profile.plugins
-        spread = merged_multi_point(plugins.multi_point, self.default_plugins.items())
-        return tuple(at_point(point, plugins.at(point), spread, self.points))
+        return tuple(at_point(point, self.profile.plugins.at(point), self._multi_point, self.points))
+
+    @cached_property
+    def _multi_point(self) -> Sequence[EnabledPlugin]:
+        return merged_multi_point(self.profile.plugins.multi_point, self.default_plugins.items())
 
     def gate(self, plugin: str) -> str:
         """The feature gate without which ``plugin`` does nothing; empty when it needs none."""

@@ -21,18 +21,19 @@ from .subjects import Meaning, Whole, Written, names
     )
 )
 def weight_reset(written: Written) -> Iterator[Told]:
-    default = written.default_plugins
-    weighed = {plugin.name for _, plugin in written.enabled("score")}
-    for point in ("score", "multiPoint"):
-        for path, plugin in written.enabled(point):
-            outranked = point == "multiPoint" and plugin.name in weighed
-            if plugin.weight is None and default.get(plugin.name, 0) > 1 and not outranked:
-                weight = default[plugin.name]
-                yield Told(
-                    path,
-                    f"{plugin.name} is named without a weight, so it counts 1 instead of its default {weight}",
-                    f"{{name: {plugin.name}, weight: {weight}}}",
-                )
+    for path, plugin in _without_weight(written):
+        weight = written.default_plugins.get(plugin, 0)
+        if weight > 1:
+            message = f"{plugin} is named without a weight, so it counts 1 instead of its default {weight}"
+            yield Told(path, message, f"{{name: {plugin}, weight: {weight}}}")
+
+
+def _without_weight(written: Written) -> Iterator[tuple[str, str]]:
+    """The entries that say what a plugin counts at score and give it no weight: path and name."""
+    for place in ("score", "multiPoint"):
+        for path, plugin in written.enabled(place):
+            if plugin.weight is None and _decides(place, written, plugin.name, "score"):
+                yield path, plugin.name
 
 
 @check(
@@ -46,7 +47,11 @@ def weight_reset(written: Written) -> Iterator[Told]:
 def weight_zero(written: Written) -> Iterator[Told]:
     for point in (*WEIGHED, "multiPoint"):
         for path, plugin in written.enabled(point):
-            scores = [each for each in WEIGHED if _is_weighed_by(point, written, plugin.name, each)]
+            scores = [
+                each
+                for each in WEIGHED
+                if plugin.name in written.runs(each) and _decides(point, written, plugin.name, each)
+            ]
             as_ever = point == "multiPoint" and written.default_plugins.get(plugin.name) == 0
             if plugin.weight == 0 and scores and not as_ever:
                 yield Told(
@@ -56,10 +61,10 @@ def weight_zero(written: Written) -> Iterator[Told]:
                 )
 
 
-def _is_weighed_by(place: str, written: Written, plugin: str, point: str) -> bool:
-    """Whether it is the entry at ``place`` that says what ``plugin`` counts at ``point``."""
+def _decides(place: str, written: Written, plugin: str, point: str) -> bool:
+    """Whether an entry at ``place`` says what ``plugin`` counts at ``point``, and not one that is stronger."""
     entered = plugin in names(written.profile.plugins.at(point).enabled)
-    return plugin in written.runs(point) and place == (point if entered else "multiPoint")
+    return place == (point if entered else "multiPoint")
 
 
 @check(
@@ -71,19 +76,13 @@ def _is_weighed_by(place: str, written: Written, plugin: str, point: str) -> boo
     )
 )
 def score_without_weight(meaning: Meaning) -> Iterator[Told]:
-    default = meaning.written.default_plugins
     scoring = meaning.at("score")
-    weighed = {plugin.name for _, plugin in meaning.written.enabled("score")}
     total = sum(plugin.weight for plugin in scoring.values())
-    for point in ("score", "multiPoint"):
-        for path, plugin in meaning.written.enabled(point):
-            outranked = point == "multiPoint" and plugin.name in weighed
-            if plugin.weight is None and plugin.name not in default and plugin.name in scoring and not outranked:
-                yield Told(
-                    path,
-                    f"{plugin.name} scores without a weight, so it counts 1 of {total}",
-                    f"{{name: {plugin.name}, weight: 1}}",
-                )
+    for path, plugin in _without_weight(meaning.written):
+        if plugin in scoring and plugin not in meaning.written.default_plugins:
+            yield Told(
+                path, f"{plugin} scores without a weight, so it counts 1 of {total}", f"{{name: {plugin}, weight: 1}}"
+            )
 
 
 @check(
