@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,39 @@ class Column:
             self.all = grown
         self.shown = self.all[:rows]
         self.shown.flags.writeable = False
+
+
+_Value = TypeVar("_Value", bound=Hashable)
+
+
+class Distinct(Generic[_Value]):
+    """One of a few different values per row: each of them once in ``values``, and a number per row that says which."""
+
+    __slots__ = ("_numbers", "column", "values")
+
+    def __init__(self, column: Column) -> None:
+        """``column`` is empty."""
+        self.column = column
+        self.values: list[_Value] = []
+        self._numbers: dict[_Value, int] = {}
+
+    def set(self, row: int, value: _Value) -> None:
+        """Write one row."""
+        number = self._numbers.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        self.column.all[row] = number
+
+    def write(self, values: Iterable[_Value]) -> None:
+        """Write all rows, and forget the values that no row has any more."""
+        self.values, self._numbers = [], {}
+        for row, value in enumerate(values):
+            self.set(row, value)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether most of its values are no row's any more, so that writing it anew pays."""
+        return len(self.values) > 2 * len(self.column.shown) + 64
 
 
 class LabelColumn:
