@@ -22,10 +22,12 @@ from .contract import (
     Handle,
     Nomination,
     Plugin,
+    Preemptions,
     QueueEntry,
     Reject,
     Restrict,
     Scores,
+    Trial,
     Verdicts,
     Wait,
     WaitingPod,
@@ -33,7 +35,7 @@ from .contract import (
     hooks_of,
 )
 from .node_plugin import NodePlugin
-from .normalising import highest_is_best, lowest_is_best, share_of_the_largest
+from .normalising import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
 
 __all__ = [
     "ALLOW",
@@ -61,6 +63,7 @@ __all__ = [
     "Plugin",
     "PluginArgs",
     "Pod",
+    "Preemptions",
     "QuantityError",
     "QueueEntry",
     "Reject",
@@ -70,6 +73,7 @@ __all__ = [
     "Scores",
     "Taint",
     "Toleration",
+    "Trial",
     "Verdicts",
     "Wait",
     "WaitingPod",
@@ -77,6 +81,7 @@ __all__ = [
     "declaration_of",
     "highest_is_best",
     "hooks_of",
+    "keeps_equal",
     "lowest_is_best",
     "share_of_the_largest",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Iterable, MutableMapping
+from collections.abc import Coroutine, Hashable, Iterable, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
@@ -86,10 +86,17 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """An answer of ``post_filter``: the node on which room is being made, and the work that makes it."""
+    """An answer of ``post_filter``: the node on which room is being made, and the work that makes it.
+
+    A node ends ``post_filter``. CLEAR does not: the next plugin is asked, and what it answers wins.
+    """
 
     node: str | Literal[Answer.CLEAR]
     work: Coroutine[Any, Any, None] | None = None
+    reasons: tuple[str, ...] = ()
+    """What joins the pod's message."""
+    at_once: bool = False
+    """Whether ``work`` is to be done before anything else is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,54 @@ class Binds(Protocol):
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Bind the pod of this name and uid. Raises when the API server did not."""
+        ...
+
+
+class Trial(AbstractContextManager["Trial"], Protocol):
+    """One node as it would be with other pods on it, while the filters are asked about it.
+
+    What is changed ends with the ``with``. Only filters see it: counts over many nodes, which their states hold,
+    follow by ``add_pod`` and ``remove_pod``; what scores and censuses count stays as it is.
+    """
+
+    def remove(self, pod: Pod) -> None:
+        """Take ``pod`` off the node. Raises KeyError when it is not there."""
+        ...
+
+    def add(self, pod: Pod) -> None:
+        """Put ``pod`` on the node."""
+        ...
+
+    def rejections(self) -> Sequence[Reject]:
+        """Why the pod that is being placed could not be on the node now: what the first plugin says that rejects it.
+
+        Pods of its priority or a higher one that are nominated to the node count as being there; where it fits with
+        them it also has to fit without, because they may end up elsewhere. Raises PluginError.
+        """
+        ...
+
+
+class Preemptions(Protocol):
+    """Takes pods off their nodes for others, and tells of it."""
+
+    def attempted(self) -> None:
+        """Count that somebody looked for pods to preempt."""
+        ...
+
+    def chosen(self, victims: int) -> None:
+        """Count that somebody decided to preempt so many."""
+        ...
+
+    async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
+        """Take ``victim`` off ``node`` so that ``preemptor`` has room.
+
+        One that is not bound yet goes back to the queue. Any other gets the condition ``DisruptionTarget`` and is
+        deleted; one that is gone already is no error. Raises when the API server does not do it.
+        """
+        ...
+
+    async def clear_nomination(self, pod: Pod) -> None:
+        """Take the nominated node of ``pod`` back. Raises when the API server does not do it."""
         ...
 
 
@@ -168,6 +223,11 @@ class Handle(Protocol):
         """Whether that version's feature ``gate`` is on, by default or by the scheduler's ``--feature-gates``."""
         ...
 
+    @property
+    def preemptions(self) -> Preemptions:
+        """Takes pods off their nodes. Raises LookupError where there is nothing that could."""
+        ...
+
     def get(self, watch: Watch) -> Any:
         """The one object that a declared ``watch`` names; None when it does not exist."""
         ...
@@ -188,6 +248,25 @@ class Handle(Protocol):
         self, node_name: str, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()
     ) -> AbstractContextManager[NodeTable]:
         """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
+        ...
+
+    def trial(self, row: int) -> Trial:
+        """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
+        ...
+
+    def nominated_node(self, pod: Pod) -> str:
+        """The node that ``pod`` is nominated to, as far as is known here; empty when there is none.
+
+        A nomination is known from the decision on, before the pod's status says it.
+        """
+        ...
+
+    def nominated_to(self, node: str) -> Iterable[Pod]:
+        """The pods that are nominated to a node and wait for room there."""
+        ...
+
+    def latest(self, pod: Pod) -> Pod | None:
+        """``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
         ...
 
     def invalidate(self) -> None:
@@ -280,7 +359,11 @@ class Plugin:
         raise NotImplementedError
 
     def add_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
-        """The filter state as it would be with ``other`` on the node in ``row``. Given a copy to change."""
+        """The filter state as it would be with ``other`` on the node in ``row``.
+
+        ``state`` is a copy that may be changed: what its method ``clone`` returns if it has one, otherwise
+        ``copy.copy`` of it, so that parts of it that are changed in place need a ``clone``.
+        """
         raise NotImplementedError
 
     def remove_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
@@ -289,8 +372,12 @@ class Plugin:
 
     def post_filter(
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
-    ) -> Nomination | Iterable[str] | None:
-        """Run when no node is feasible. A Nomination ends it; reasons join the message and the next plugin is asked."""
+    ) -> Nomination | Reject | Iterable[str] | None:
+        """Run when no node is feasible.
+
+        A Nomination to a node ends it, and so does a Reject that is not resolvable. Reasons join the message and
+        the next plugin is asked.
+        """
         raise NotImplementedError
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..api import Binds, NodeTable, Pod, WaitingPod, Watch
+from ..api import Binds, NodeTable, Pod, Preemptions, WaitingPod, Watch
 from ..catalog import Target
+from ..nominations import Nominations
 from ..table import Table
 from .kept import Kept
+from .trial import Attempt, RowTrial
 from .waiting import Waiting
 
 
@@ -47,6 +49,11 @@ class Services:
     activate: Callable[[Iterable[Pod]], None]
     """Try parked pods again now."""
     objects: Objects | None = None
+    nominations: Nominations = field(default_factory=Nominations)
+    """Which pods are nominated where: of all profiles, as they share the nodes."""
+    preemptions: Preemptions | None = None
+    latest: Callable[[Pod], Pod | None] = lambda pod: pod
+    """A pod as it is now on its node; None when it is on none."""
 
 
 class Surroundings:
@@ -57,6 +64,7 @@ class Surroundings:
         self.target = target
         self.random = random
         self.table: Table | None = None
+        self.attempt: Attempt | None = None
         self.waiting: dict[str, Waiting] = {}
         self.kept: Kept | None = None
 
@@ -128,6 +136,31 @@ class PluginHandle:
                 table.remove_pod(pod, node_name)
             for pod in removed:
                 table.add_pod(pod, node_name)
+
+    @property
+    def preemptions(self) -> Preemptions:
+        """Takes pods off their nodes. Raises LookupError where there is nothing that could."""
+        if self._around.services.preemptions is None:
+            raise LookupError(f"{self._plugin} wants to preempt, which this process cannot")
+        return self._around.services.preemptions
+
+    def trial(self, row: int) -> RowTrial:
+        """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
+        if self._around.attempt is None:
+            raise RuntimeError(f"{self._plugin} tries a node outside of post_filter")
+        return self._around.attempt.trial(row)
+
+    def nominated_node(self, pod: Pod) -> str:
+        """The node that ``pod`` is nominated to, as far as is known here; empty when there is none."""
+        return self._around.services.nominations.node_of(pod)
+
+    def nominated_to(self, node: str) -> Iterable[Pod]:
+        """The pods that are nominated to a node and wait for room there."""
+        return self._around.services.nominations.to(node)
+
+    def latest(self, pod: Pod) -> Pod | None:
+        """``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
+        return self._around.services.latest(pod)
 
     def invalidate(self) -> None:
         """Forget the verdicts of this plugin that were kept."""
