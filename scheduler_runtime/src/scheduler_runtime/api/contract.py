@@ -192,6 +192,11 @@ class WaitingPod(Protocol):
         """The pod."""
         ...
 
+    @property
+    def held_by(self) -> frozenset[str]:
+        """The plugins that have not allowed it yet."""
+        ...
+
     def allow(self, plugin: str) -> None:
         """Let ``plugin`` hold it no longer. It goes on when no plugin holds it."""
         ...
@@ -415,8 +420,8 @@ class Plugin:
         """Whether ``pre_bind`` has anything to do for ``pod`` (SKIP) and may run beside others (SERIAL, PARALLEL)."""
         raise NotImplementedError
 
-    async def pre_bind(self, pod: Pod, node: str, state: Any) -> None:
-        """Do in the background what must be done before binding. Raising undoes the placement."""
+    async def pre_bind(self, pod: Pod, node: str, state: Any) -> Reject | None:
+        """Do in the background what must be done before binding. A Reject or raising undoes the placement."""
         raise NotImplementedError
 
     async def bind(self, pod: Pod, node: str, state: Any) -> Literal[Answer.SKIP] | None:

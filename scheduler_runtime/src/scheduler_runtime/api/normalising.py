@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,12 +11,25 @@ from ..table import Ints, Mask, NodeTable
 from ..wire import Pod
 from .contract import MAX_SCORE, Plugin, Scores
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
+
+def keeps_equal(normalize_score: _Function) -> _Function:
+    """Mark a ``normalize_score`` that gives nodes of equal scores equal scores, whatever the others have.
+
+    Where all nodes have the same score it need not run then: they stay equal, and the choice does not hang on them.
+    """
+    normalize_score.keeps_equal = True  # type: ignore[attr-defined]
+    return normalize_score
+
+
+@keeps_equal
 def highest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
     """A ``normalize_score``: the highest score becomes 100, the lowest 0; all equal, all 100."""
     return _spread(scores, nodes.feasible, best=np.max)
 
 
+@keeps_equal
 def lowest_is_best(self: Plugin, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:  # noqa: ARG001 - as the hook
     """A ``normalize_score``: the lowest score becomes 100, the highest 0; all equal, all 100."""
     return _spread(scores, nodes.feasible, best=np.min)

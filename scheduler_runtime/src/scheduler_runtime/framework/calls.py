@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..api import MAX_SCORE, Ints, Mask, Reject, Scores
+from ..api import MAX_SCORE, Ints, Mask, NodeTable, Pod, Reject, Scores
 from .outcomes import PluginError
 
 
@@ -42,6 +42,19 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
         if not isinstance(reject, Reject):
             raise hook.error(f"it yielded {reject!r}, not a Reject")
     return found
+
+
+def row_of_filter(hook: Hook) -> Hook:
+    """A ``filter_row`` for a plugin that has none: its ``filter``, looked at in one row."""
+
+    def filter_row(pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+        for reject in rejections(hook, pod, nodes, state):
+            if checked_rows(hook, reject.rows, len(nodes))[row]:
+                where = reject.resolvable
+                resolvable = where if isinstance(where, bool) else bool(where[row])
+                yield Reject(True, reject.reason, resolvable, reject.pending)
+
+    return Hook(hook.plugin, "filter", filter_row)
 
 
 def checked_rows(hook: Hook, rows: object, size: int) -> Mask:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
-from .calls import Hook, checked_rows
-from .kept import Kept
+from .calls import Hook, checked_rows, rejections
 
 
 class Diagnosis:
@@ -61,14 +60,17 @@ class Diagnosis:
 
 
 def pre_filter(
-    hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, cycle: Cycle, diagnosis: Diagnosis
+    hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, cycle: Cycle, diagnosis: Diagnosis, answers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], set[str]]:
-    """Run every ``pre_filter``: the states for the filters, and the plugins whose filter is left out."""
+    """Run every ``pre_filter``: the states for the filters, and the plugins whose filter is left out.
+
+    ``answers`` has what some plugins answered already; they are not asked again.
+    """
     states: dict[str, Any] = {}
     skipped: set[str] = set()
     restricting: dict[str, frozenset[str]] = {}
     for hook in hooks:
-        match hook(pod, nodes, cycle):
+        match answers[hook.plugin] if hook.plugin in answers else hook(pod, nodes, cycle):
             case answer if answer is SKIP:
                 skipped.add(hook.plugin)
             case Reject() as reject:
@@ -111,12 +113,21 @@ def _restrict(restricting: Mapping[str, frozenset[str]], nodes: NodeTable, diagn
 
 
 def run_filters(
-    hooks: Iterable[Hook], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], diagnosis: Diagnosis, kept: Kept
+    hooks: Iterable[Hook],
+    pod: Pod,
+    nodes: NodeTable,
+    states: Mapping[str, Any],
+    diagnosis: Diagnosis,
+    yielded: Mapping[str, Iterable[Reject]],
 ) -> None:
-    """Run the filters in order; each sees the nodes that all before it left."""
+    """Run the filters in order; each sees the nodes that all before it left.
+
+    ``yielded`` has what some filters said already; they are not asked again.
+    """
     for hook in hooks:
         rejected: Mask | None = None
-        for reject in kept.rejections(hook, pod, nodes, states.get(hook.plugin)):
+        found = yielded.get(hook.plugin)
+        for reject in rejections(hook, pod, nodes, states.get(hook.plugin)) if found is None else found:
             rows = checked_rows(hook, reject.rows, diagnosis.size) & diagnosis.feasible
             if diagnosis.reject_rows(hook.plugin, rows, reject):
                 rejected = rows if rejected is None else rejected | rows

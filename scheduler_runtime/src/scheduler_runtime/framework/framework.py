@@ -9,8 +9,6 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ..api import (
     ALLOW,
     PARALLEL,
@@ -19,7 +17,6 @@ from ..api import (
     Answer,
     ClusterEvent,
     Event,
-    NodeTable,
     Nomination,
     Plugin,
     Pod,
@@ -31,13 +28,13 @@ from ..catalog import Target, Version
 from ..config import EffectiveProfile
 from ..plugins import IN_TREE
 from ..wire import QuantityError
-from .calls import Hook
-from .filtering import Diagnosis, pre_filter, run_filters
-from .kept import Kept
+from .calls import Hook, row_of_filter
+from .classes import Classes, Filter, Local, Score
+from .deciding import Attempt, Decider, Hooks, Nowhere
 from .missing import JUDGED_BY, explain, needed_but_missing
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
-from .registration import register
-from .scoring import Scorer, best_row, pre_score, total_scores
+from .registration import Registered, register
+from .scoring import Scorer
 from .services import Services, Surroundings
 from .waiting import MAX_WAIT_SECONDS, Waiting
 
@@ -73,13 +70,14 @@ class Framework:
         self._missing = _missing(profile, self._plugins)
         self._pre_enqueue = self._hooks("preEnqueue", "pre_enqueue")
         self._sort_key = self._queue_sort()
-        self._pre_filter = self._hooks("preFilter", "pre_filter")
-        self._filter = self._hooks("filter", "filter")
+        self.hooks = Hooks(
+            self._hooks("preFilter", "pre_filter"),
+            self._hooks("filter", "filter"),
+            self._hooks("preScore", "pre_score"),
+            self._scorers(),
+        )
+        self._decider = self._decides()
         self._post_filter = self._hooks("postFilter", "post_filter")
-        self._pre_score = self._hooks("preScore", "pre_score")
-        self._score = self._scorers()
-        plugins = {name: each.plugin for name, each in self._plugins.items()}
-        self._kept = self._around.kept = Kept(plugins, self._pre_filter, self._pre_score)
         self._reserve = self._hooks("reserve", "reserve")
         self._unreserve = tuple(reversed(self._hooks("reserve", "unreserve")))
         self._permit = self._hooks("permit", "permit")
@@ -127,28 +125,21 @@ class Framework:
         Raises PluginError, with everything as it was.
         """
         self._around.table = cluster.table
-        self._kept.begin(cluster.table)
         try:
             return self._decide(pod, cluster)
         finally:
             self._around.table = None
 
     def _decide(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
-        size = len(cluster.table)
-        unfit = self._unfit(pod, size)
+        table = cluster.table
+        unfit = self._unfit(pod, len(table))
         if unfit is not None:
             return unfit
-        cycle: dict[str, Any] = {}
-        diagnosis = Diagnosis(size)
-        nodes = NodeTable(cluster.table, diagnosis.feasible)
-        states, skipped = pre_filter(self._pre_filter, pod, nodes, cycle, diagnosis)
-        if not diagnosis.rejection:
-            remaining = (hook for hook in self._filter if hook.plugin not in skipped) if skipped else self._filter
-            run_filters(remaining, pod, nodes, states, diagnosis, self._kept)
-        if not np.count_nonzero(diagnosis.feasible):
-            return self._unschedulable(pod, nodes, diagnosis, cycle)
-        row = self._best(pod, nodes, cycle, states)
-        return self._place(pod, cluster.table.names[row], states, cluster)
+        attempt = Attempt(pod, table)
+        row = self._decider.choose(attempt)
+        if isinstance(row, Nowhere):
+            return self._unschedulable(attempt, row)
+        return self._place(pod, table.names[row], attempt.states, cluster)
 
     def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
         """Pods about which the plugins need not be asked, and could not answer."""
@@ -163,26 +154,25 @@ class Framework:
             return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _unschedulable(self, pod: Pod, nodes: NodeTable, diagnosis: Diagnosis, cycle: dict[str, Any]) -> Unschedulable:
+    def _unschedulable(self, attempt: Attempt, nowhere: Nowhere) -> Unschedulable:
+        diagnosis = nowhere.diagnosis
         verdicts = diagnosis.verdicts
         reasons: list[str] = []
         nomination: Nomination | None = None
         for hook in self._post_filter:
-            answer = hook(pod, nodes, verdicts, cycle)
-            if isinstance(answer, Nomination):
-                nomination, reasons = answer, []
-                break
-            reasons.extend(answer or ())
-        return Unschedulable(pod, diagnosis.message(reasons), verdicts.plugins, nomination)
-
-    def _best(self, pod: Pod, nodes: NodeTable, cycle: dict[str, Any], states: Mapping[str, Any]) -> int:
-        feasible = nodes.feasible
-        if np.count_nonzero(feasible) == 1:
-            return int(feasible.argmax())  # Its score does not matter.
-        scoring, skipped = pre_score(self._pre_score, pod, nodes, cycle, states)
-        scorers = [scorer for scorer in self._score if scorer.score.plugin not in skipped]
-        total = total_scores(scorers, pod, nodes, scoring, self._kept)
-        return best_row(total, feasible, self._around.random)
+            answer = hook(attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
+            match answer:
+                case Nomination():
+                    nomination, reasons = answer, []
+                    break
+                case Reject(reason=reason, resolvable=False):
+                    reasons = [reason]
+                    break
+                case Reject(reason=reason):
+                    reasons.append(reason)
+                case _:
+                    reasons.extend(answer or ())
+        return Unschedulable(attempt.pod, diagnosis.message(reasons), verdicts.plugins, nomination)
 
     def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(pod, node)
@@ -231,20 +221,24 @@ class Framework:
             del self._around.waiting[placed.pod.uid]
         return None if rejected is None else _rejected_by(*rejected, placed.pod)
 
-    async def pre_bind(self, placed: Placed) -> None:
-        """Prepare the binding: plugins that agreed to it run beside each other. Raises BindError."""
+    async def pre_bind(self, placed: Placed) -> Unschedulable | None:
+        """Prepare the binding: plugins that agreed to it run beside each other.
+
+        The answer is why one of them rejected the pod. Raises BindError.
+        """
         together: list[Hook] = []
         for hook in self._pre_bind:
             flight = self._flight_of(hook, placed)
             if flight is SKIP:
                 continue
-            if flight is SERIAL:
-                await self._pre_bind_all(together, placed)
-                together = []
-                await self._pre_bind_one(hook, placed)
-            else:
+            if flight is PARALLEL:
                 together.append(hook)
-        await self._pre_bind_all(together, placed)
+                continue
+            for hooks in (together, [hook]):
+                if rejected := await self._pre_bind_all(hooks, placed):
+                    return rejected
+            together = []
+        return await self._pre_bind_all(together, placed)
 
     def _flight_of(self, hook: Hook, placed: Placed) -> Answer:
         flight = self._flight.get(hook.plugin)
@@ -258,15 +252,17 @@ class Framework:
             raise BindError(hook.plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
         return answer
 
-    async def _pre_bind_all(self, hooks: Iterable[Hook], placed: Placed) -> None:
+    async def _pre_bind_all(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
         outcomes = await asyncio.gather(*(self._pre_bind_one(hook, placed) for hook in hooks), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
+        return next((outcome for outcome in outcomes if isinstance(outcome, Unschedulable)), None)
 
-    async def _pre_bind_one(self, hook: Hook, placed: Placed) -> None:
+    async def _pre_bind_one(self, hook: Hook, placed: Placed) -> Unschedulable | None:
         try:
-            await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
+            reject = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
+            return None if reject is None else _rejected_by(hook.plugin, _rejection(hook, reject).reason, placed.pod)
         except Exception as error:
             raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {error}') from error
 
@@ -317,6 +313,37 @@ class Framework:
         return tuple(
             Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self._hooks("score", "score")
         )
+
+    def _decides(self) -> Decider:
+        hooks = self.hooks
+        locals_ = [self._local(each) for each in self._plugins.values() if _can_be_kept(each)]
+        looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
+        weight = sum(scorer.weight for scorer in hooks.score)
+        classes = self._around.classes = Classes(locals_, looking, weight)
+        return Decider(hooks, classes, frozenset(each.name for each in locals_), self._around.random)
+
+    def _local(self, registered: Registered) -> Local:
+        """A row-local plugin with its enabled hooks."""
+        name, plugin = registered.name, registered.plugin
+        enabled = self.hooks.of(name)
+        filters = None
+        if enabled.filter is not None:
+            own = Hook(name, "filter_row", plugin.filter_row) if "filter_row" in registered.hooks else None
+            filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
+        score = Score(enabled.score, Hook(name, "score_row", plugin.score_row)) if enabled.score else None
+        signature = Hook(name, "signature", plugin.signature)
+        return Local(name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
+
+
+def _can_be_kept(registered: Registered) -> bool:
+    """Whether what a plugin says can be brought up to date: by row, or rarely because only nodes matter to it."""
+    hooks = registered.hooks
+    if not registered.plugin.row_local or "signature" not in hooks:
+        return False
+    if not registered.plugin.looks_at_pods:
+        return True
+    by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
+    return by_row and "normalize_score" not in hooks
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api import SKIP, Cycle, Ints, Mask, NodeTable, Pod
+from ..api import SKIP, Cycle, Ints, NodeTable, Pod, Scores
 from .calls import Hook, checked_normalised, checked_scores
-from .kept import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,17 @@ class Scorer:
     normalize: Hook | None
     weight: int
 
+    @property
+    def keeps_equal(self) -> bool:
+        """Whether nodes of equal scores certainly have equal scores after normalising."""
+        return self.normalize is None or getattr(self.normalize.run, "keeps_equal", False)
+
 
 def pre_score(
     hooks: Iterable[Hook], pod: Pod, nodes: NodeTable, cycle: Cycle, states: Mapping[str, Any]
-) -> tuple[dict[str, Any], set[str]]:
+) -> tuple[Mapping[str, Any], set[str]]:
     """Run every ``pre_score``: the states for scoring, and the plugins that have nothing to say."""
-    scoring = dict(states)
+    scoring: dict[str, Any] = {}
     skipped: set[str] = set()
     for hook in hooks:
         answer = hook(pod, nodes, cycle)
@@ -35,12 +39,16 @@ def pre_score(
             skipped.add(hook.plugin)
         else:
             scoring[hook.plugin] = answer
-    return scoring, skipped
+    return ({**states, **scoring} if scoring else states), skipped
 
 
-def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any, kept: Kept) -> Ints:
-    """The normalised scores of one plugin, not yet weighted."""
-    scores = kept.scores(scorer.score, pod, nodes, state)
+def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> Ints:
+    """The normalised scores of one plugin, not yet weighted. Raises PluginError."""
+    return _normalised(scorer, pod, nodes, scorer.score(pod, nodes, state), state)
+
+
+def _normalised(scorer: Scorer, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+    checked_scores(scorer.score, scores, nodes.feasible)
     if scorer.normalize is None:
         return checked_normalised(scorer.score, scores, nodes.feasible)
     normalised = scorer.normalize(pod, nodes, scores, state)
@@ -48,17 +56,25 @@ def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any, kept: 
     return checked_normalised(scorer.normalize, normalised, nodes.feasible)
 
 
-def total_scores(scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], kept: Kept) -> Ints:
-    """The weighted sum over the plugins."""
-    total = np.zeros(len(nodes), np.int64)
+def relative_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+    """What ``scores`` that were kept are worth among the feasible nodes, weighted. Raises PluginError."""
+    return _weighted(_normalised(scorer, pod, nodes, scores, state), scorer.weight)
+
+
+def total_scores(scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any]) -> Ints:
+    """The weighted sum over the plugins. Raises PluginError."""
+    total: Ints | None = None
     for scorer in scorers:
-        scores = plugin_scores(scorer, pod, nodes, states.get(scorer.score.plugin), kept)
-        total += scores if scorer.weight == 1 else scores * scorer.weight
-    return total
+        scores = _weighted(plugin_scores(scorer, pod, nodes, states.get(scorer.score.plugin)), scorer.weight)
+        total = scores if total is None else total + scores
+    return np.zeros(len(nodes), np.int64) if total is None else total
 
 
-def best_row(total: Ints, feasible: Mask, random: Random) -> int:
-    """A feasible row of the highest total, any of them with equal chance."""
-    inside = total if np.count_nonzero(feasible) == len(feasible) else np.where(feasible, total, -1)
-    ties = (inside == inside.max()).nonzero()[0]
+def _weighted(scores: Ints, weight: int) -> Ints:
+    return scores if weight == 1 else scores * weight
+
+
+def best_row(ranked: Ints, random: Random) -> int:
+    """A row of the highest number, any of them with equal chance."""
+    ties = (ranked == ranked.max()).nonzero()[0]
     return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])

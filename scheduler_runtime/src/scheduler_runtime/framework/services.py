@@ -14,7 +14,7 @@ from ..api import Binds, NodeTable, Pod, Preemptions, WaitingPod, Watch
 from ..catalog import Target
 from ..nominations import Nominations
 from ..table import Table
-from .kept import Kept
+from .classes import Classes
 from .trial import Attempt, RowTrial
 from .waiting import Waiting
 
@@ -66,7 +66,7 @@ class Surroundings:
         self.table: Table | None = None
         self.attempt: Attempt | None = None
         self.waiting: dict[str, Waiting] = {}
-        self.kept: Kept | None = None
+        self.classes: Classes | None = None
 
 
 class PluginHandle:
@@ -164,8 +164,8 @@ class PluginHandle:
 
     def invalidate(self) -> None:
         """Forget the verdicts of this plugin that were kept."""
-        if self._around.kept is not None:
-            self._around.kept.forget(self._plugin)
+        if self._around.classes is not None:
+            self._around.classes.forget()
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """The pods that a ``permit`` holds."""

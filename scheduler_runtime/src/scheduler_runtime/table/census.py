@@ -14,15 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..wire import Pod
+from .changes import Changes
 from .columns import Column, Ints, LabelColumn
 from .pod_selectors import ByLabels, PodSelector, Requirements
 
 MAX_CENSUSES = 4096
 """As many are kept up to date; the one that was not asked for the longest is given up."""
-_LONGEST_LOG = 2048
-
-Changes = Sequence[tuple[int, int]]
-"""Rows, each with how many pods more (or fewer, when negative) are on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +62,7 @@ class _Sums:
 class Census:
     """How many pods of one kind are on each node."""
 
-    __slots__ = ("_column", "_first", "_label", "_log", "_sums", "_version", "total")
+    __slots__ = ("_changes", "_column", "_label", "_sums", "_version", "total")
 
     def __init__(self, column: Column, label: Callable[[str], LabelColumn], version: Callable[[], int]) -> None:
         """``column`` is empty; ``label`` and ``version`` tell how nodes are labelled, and when that changed."""
@@ -73,8 +70,7 @@ class Census:
         self._label = label
         self._version = version
         self._sums: dict[str, _Sums] = {}
-        self._log: list[tuple[int, int]] = []
-        self._first = 0
+        self._changes: Changes[tuple[int, int]] = Changes()
         self.total = 0
 
     @property
@@ -85,11 +81,14 @@ class Census:
     @property
     def position(self) -> int:
         """How far it has come; for :meth:`changes_since`."""
-        return self._first + len(self._log)
+        return self._changes.position
 
-    def changes_since(self, position: int) -> Changes | None:
-        """What changed since it had come to ``position``; None when that is too long ago, or rows moved since."""
-        return self._log[position - self._first :] if position >= self._first else None
+    def changes_since(self, position: int) -> Sequence[tuple[int, int]] | None:
+        """The rows with how many pods more, or fewer, are on them since it had come to ``position``.
+
+        None when that is too long ago, or rows moved since.
+        """
+        return self._changes.since(position)
 
     def by_domain(self, key: str) -> Ints:
         """How many there are for each value of the label ``key``, by its ids; the first is for nodes without it."""
@@ -109,9 +108,7 @@ class Census:
         """Count ``change`` pods more in a row."""
         self._column.all[row] += change
         self.total += change
-        self._log.append((row, change))
-        if len(self._log) > _LONGEST_LOG:
-            self._forget(_LONGEST_LOG // 2)
+        self._changes.add((row, change))
         for sums in self._sums.values():
             sums.counts[sums.label.ids.item(row)] += change
 
@@ -125,13 +122,8 @@ class Census:
     def resize(self, rows: int, capacity: int) -> None:
         """Show ``rows`` rows, with room for ``capacity``; who kept rows has to start over."""
         self._column.resize(rows, capacity)
-        self._forget(len(self._log))
-        self._first += 1  # Also for who is at the end: the rows are others now.
+        self._changes.start_over()
         self._sums.clear()
-
-    def _forget(self, entries: int) -> None:
-        self._first += entries
-        del self._log[:entries]
 
 
 class Censuses:

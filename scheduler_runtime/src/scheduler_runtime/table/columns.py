@@ -83,13 +83,6 @@ class LabelColumn:
         self._index: dict[str, int] = {}
         self._integers: dict[int, int | None] = {}
 
-    def at(self, rows: NDArray[np.intp]) -> LabelColumn:
-        """The same label of the nodes in ``rows``."""
-        part = LabelColumn()
-        part.values, part._index, part._integers = self.values, self._index, self._integers
-        part.ids = self.ids[rows]
-        return part
-
     def equals(self, value: str) -> Mask:
         """The nodes that have the label with this ``value``."""
         found = self._index.get(value)

@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..wire import Node, Pod, QuantityError, Requests, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
 from .census import Census, Censuses, Population
-from .columns import Column, Ints, LabelColumn, Mask, WrittenLabels
+from .changes import Changes
+from .columns import Column, Distinct, Ints, LabelColumn, Mask, WrittenLabels
+from .images import Image, Images
 from .pod_selectors import SelectorError
+from .ports import HostPort, Ports, host_ports
 from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
+from .tried_row import TriedRow
 
 _FIRST_CAPACITY = 64
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
@@ -23,16 +26,14 @@ class Table:
     """The nodes, a row each, and the pods on them.
 
     Rows are in no order that means anything: removing a node moves the last row into its place.
-    Whoever keeps something per row compares ``layout``, which changes whenever rows are added or moved, and asks for
-    the rows that changed since the ``clock`` showed a certain time. ``nodes_version`` changes with the nodes' own data
-    and the layout, and not with the pods on them.
+    Whoever keeps something per row follows ``changes``: the rows on which anything changed; it starts over when rows
+    are added or moved. ``nodes_version`` changes with the nodes' own data and the rows, and not with the pods on them.
     A pod on a node that is not there is kept aside and counts as soon as the node appears.
     A quantity that cannot be read counts as nothing: such a node offers nothing, such a pod takes nothing.
     """
 
     def __init__(self) -> None:
-        self.layout = 0
-        self.clock = 0
+        self.changes: Changes[int] = Changes()
         self.nodes_version = 0
         self.names: list[str] = []
         self._rows: dict[str, int] = {}
@@ -46,10 +47,11 @@ class Table:
         self._pod_counts = self._new(np.int64)
         self._max_pods = self._new(np.int64)
         self._unschedulable = self._new(np.bool_)
-        self._taint_ids = self._new(np.int64)
+        self._taints: Distinct[tuple[Taint, ...]] = Distinct(self._new(np.int64))
+        self._features: Distinct[tuple[str, ...]] = Distinct(self._new(np.int64))
+        self._images = Images(self._new, self.row)
+        self._ports = Ports(lambda: self._new(np.int64))
         self._zeros = self._new(np.int64)
-        self._stamps = self._new(np.int64)
-        self._taint_sets: dict[tuple[Taint, ...], int] = {}
         self._labels: dict[str, WrittenLabels] = {}
         self._label_uses: Counter[str] = Counter()
         self._absent = WrittenLabels((), 0, 0)
@@ -62,7 +64,7 @@ class Table:
         return len(self.names)
 
     def row(self, name: str) -> int | None:
-        """The row of the node called ``name``, until the layout changes."""
+        """The row of the node called ``name``, until rows move."""
         return self._rows.get(name)
 
     def node(self, row: int) -> Node:
@@ -109,12 +111,34 @@ class Table:
     @property
     def taint_sets(self) -> Sequence[tuple[Taint, ...]]:
         """The different lists of taints that nodes have, or had."""
-        return tuple(self._taint_sets)
+        return self._taints.values
 
     @property
     def taint_set_ids(self) -> Ints:
         """Which of :attr:`taint_sets` each node has."""
-        return self._taint_ids.shown
+        return self._taints.column.shown
+
+    @property
+    def feature_sets(self) -> Sequence[tuple[str, ...]]:
+        """The different lists of features that nodes declare, or declared."""
+        return self._features.values
+
+    @property
+    def feature_set_ids(self) -> Ints:
+        """Which of :attr:`feature_sets` each node has."""
+        return self._features.column.shown
+
+    def port_users(self, port: HostPort) -> Sequence[Ints]:
+        """How many pods on each node bind ``port``, or what conflicts with it; an array for each address."""
+        return self._ports.users(port)
+
+    def image(self, name: str) -> Image | None:
+        """The image called ``name``, if some node has it."""
+        return self._images.find(name)
+
+    def image_rows(self, name: str) -> Mask:
+        """The nodes that have the image called ``name``, which is one that some node has."""
+        return self._images.rows(name)
 
     def label(self, key: str) -> LabelColumn:
         """The label ``key`` of every node."""
@@ -126,11 +150,6 @@ class Table:
         column = WrittenLabels((node.labels.get(key) for node in self._nodes), len(self), self._capacity)
         self._labels[key] = column
         return column
-
-    def changed_since(self, clock: int) -> NDArray[np.intp]:
-        """The rows on which anything changed after the clock showed ``clock``, while the layout stayed."""
-        changed: NDArray[np.intp] = (self._stamps.shown > clock).nonzero()[0]
-        return changed
 
     def census(self, population: Population) -> Census:
         """How many pods of ``population`` are on each node."""
@@ -149,6 +168,7 @@ class Table:
             row = self._add_row(node)
         else:
             self._forget_labels(self._nodes[row])
+            self._images.remove(node.name, row, self._nodes[row].status.images)
             self._nodes[row] = node
         self._label_uses.update(node.labels.keys())
         self._write_node(row, node)
@@ -161,6 +181,8 @@ class Table:
         if self._pods[row]:
             self._aside[name] = self._pods[row]
         self._forget_labels(self._nodes[row])
+        self._images.remove(name, row, self._nodes[row].status.images)
+        self._count_ports(row, -1)
         last = len(self) - 1
         for column in self._columns():
             column.all[row] = column.all[last]
@@ -200,6 +222,10 @@ class Table:
         if not pods:
             del self._aside[node_name]
 
+    def try_row(self, row: int) -> TriedRow:
+        """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
+        return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
+
     # How it is written.
 
     def _new(self, dtype: type) -> Column:
@@ -223,7 +249,10 @@ class Table:
         yield from self._allocatable.values()
         yield from self._requested.values()
         yield from self._scored.values()
-        yield from (self._pod_counts, self._max_pods, self._unschedulable, self._taint_ids, self._zeros, self._stamps)
+        yield from (self._pod_counts, self._max_pods, self._unschedulable, self._zeros)
+        yield from (self._taints.column, self._features.column)
+        yield from self._images
+        yield from self._ports
 
     def _add_row(self, node: Node) -> int:
         row = self._rows[node.name] = len(self)
@@ -234,7 +263,7 @@ class Table:
         return row
 
     def _resize(self) -> None:
-        self.layout += 1
+        self.changes.start_over()
         self.nodes_version += 1
         if len(self) > self._capacity:
             self._capacity *= 2
@@ -245,12 +274,8 @@ class Table:
         for census in self._all_censuses():
             census.resize(len(self), self._capacity)
 
-    def _stamp(self, row: int) -> None:
-        self.clock += 1
-        self._stamps.all[row] = self.clock
-
     def _write_node(self, row: int, node: Node) -> None:
-        self._stamp(row)
+        self.changes.add(row)
         self.nodes_version += 1
         offered = offered_by(node)
         for resource in offered.keys() - self._allocatable.keys() - {"pods"}:
@@ -259,7 +284,8 @@ class Table:
             column.all[row] = offered.get(resource, 0)
         self._max_pods.all[row] = offered.get("pods", 0)
         self._unschedulable.all[row] = node.spec.unschedulable
-        self._write_taints(row, node.spec.taints)
+        self._images.add(node.name, row, node.status.images)
+        self._write_distinct(row, node)
         for key, label in list(self._labels.items()):
             label.set(row, node.labels.get(key))
             if label.is_stale:
@@ -272,15 +298,16 @@ class Table:
                 del self._label_uses[key]
                 self._labels.pop(key, None)
 
-    def _write_taints(self, row: int, taints: tuple[Taint, ...]) -> None:
-        if len(self._taint_sets) > 2 * len(self) + 64:
-            self._taint_sets = {}
-            for other, node in enumerate(self._nodes):
-                self._taint_ids.all[other] = self._taint_sets.setdefault(node.spec.taints, len(self._taint_sets))
-        self._taint_ids.all[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
+    def _write_distinct(self, row: int, node: Node) -> None:
+        self._taints.set(row, node.spec.taints)
+        if self._taints.is_stale:
+            self._taints.write(each.spec.taints for each in self._nodes)
+        self._features.set(row, node.status.declared_features)
+        if self._features.is_stale:
+            self._features.write(each.status.declared_features for each in self._nodes)
 
     def _count(self, row: int, pod: Pod, sign: int) -> None:
-        self._stamp(row)
+        self.changes.add(row)
         try:
             requests = pod.requests
         except QuantityError:
@@ -293,9 +320,16 @@ class Table:
         self._scored["cpu"].all[row] += sign * requests.scored_cpu
         self._scored["memory"].all[row] += sign * requests.scored_memory
         self._pod_counts.all[row] += sign
+        ports = host_ports(pod)
+        if ports:
+            self._ports.count(row, ports, sign)
         self._censuses.count(row, pod, sign)
         if pod.spec.affinity is not None:
             self._count_terms(row, pod, sign)
+
+    def _count_ports(self, row: int, sign: int) -> None:
+        for pod in self._pods[row].values():
+            self._ports.count(row, host_ports(pod), sign)
 
     def _count_terms(self, row: int, pod: Pod, sign: int) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from scheduler_runtime import testing, wire
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject, Scores, highest_is_best
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
+from scheduler_runtime.framework.classes import Classes
+from scheduler_runtime.table import Table
 
 NAMES = [f"node-{number}" for number in range(9)]
 TAINT = wire.Taint(key="a", effect="NoSchedule")
@@ -68,8 +70,22 @@ def summary(outcome: Placed | Unschedulable) -> tuple[str, frozenset[str]]:
     return outcome.message, outcome.plugins
 
 
+class Never(Classes):
+    """Knows no class, so that every plugin is asked about every pod."""
+
+    def of(self, pod: Pod, table: Table) -> None:
+        return None
+
+
+def forgetful() -> Framework:
+    """A framework that keeps nothing."""
+    made = testing.framework(PROFILE, Prices)
+    made._decider._classes = Never((), (), 1)
+    return made
+
+
 class KeptAgainstFresh(RuleBasedStateMachine):
-    """A framework that has seen everything, against one that is made for each question."""
+    """A framework that has seen everything, against one that is made for each question and keeps nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +113,7 @@ class KeptAgainstFresh(RuleBasedStateMachine):
     def decide(self, kind: dict[str, Any], cpu: str, stays: bool) -> None:
         self.made += 1
         pod = testing.pod(f"pod-{self.made}", {"cpu": cpu}, **kind)
-        fresh = testing.framework(PROFILE, Prices)
+        fresh = forgetful()
         give_same_luck(fresh, self.seasoned)
         expected = fresh.schedule(pod, self.cluster)
         if isinstance(expected, Placed):
@@ -120,35 +136,60 @@ TestKeptAgainstFresh.settings = settings(max_examples=25, stateful_step_count=30
 
 
 class Counts(Plugin):
-    """Counts the rows it is asked about."""
+    """Notes how it is asked."""
 
     row_local = True
-    asked: ClassVar[list[int]] = []
-    answer: ClassVar[str] = "no"
+    asked: ClassVar[list[int | str]] = []
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         self.asked.append(len(nodes))
-        yield Reject(np.ones(len(nodes), np.bool_), self.answer)
+        yield from ()
+
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+        self.asked.append(nodes.names[row])
+        yield from ()
 
     def signature(self, pod: Pod) -> Hashable:
         return pod.spec.priority
 
 
-def test_only_changed_rows_are_asked_about_again() -> None:
+class CountsNodesOnly(Counts):
+    """The same, for a plugin to which pods on a node do not matter."""
+
+    name = "Counts"
+    looks_at_pods = False
+
+
+def asked(kind: type[Counts]) -> list[int | str]:
     Counts.asked.clear()
     cluster = testing.Cluster(*(testing.node(name) for name in NAMES))
-    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}
-    decides = testing.framework(profile, Counts)
-    decides.schedule(testing.pod("first"), cluster)
-    decides.schedule(testing.pod("second"), cluster)
-    cluster.place(testing.pod("there"), "node-3")
-    decides.schedule(testing.pod("third"), cluster)
-    cluster.table.set_node(testing.node("node-5", cpu="1"))
-    decides.schedule(testing.pod("third again"), cluster)
+    decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}, kind)
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: None,
+        lambda: cluster.place(testing.pod("there"), "node-3"),
+        lambda: cluster.table.set_node(testing.node("node-5", cpu="1")),
+        lambda: cluster.table.set_node(testing.node("node-9")),
+        lambda: decides._plugins["Counts"].plugin.handle.invalidate(),
+    ]
+    for step in steps:
+        step()
+        pod = testing.pod("p")
+        decides.schedule(pod, cluster)
+        cluster.forget(pod)
     decides.schedule(testing.pod("another kind", priority=5), cluster)
-    cluster.table.set_node(testing.node("node-9"))
-    decides.schedule(testing.pod("fourth"), cluster)
-    assert Counts.asked == [9, 1, 1, 9, 10]
+    return list(Counts.asked)
+
+
+def test_a_plugin_that_looks_at_pods_is_asked_about_the_rows_that_changed() -> None:
+    found = asked(Counts)
+    assert found[0] == len(NAMES)
+    assert [each for each in found if isinstance(each, int)] == [9, 10, 10, 10]
+    assert {"node-3", "node-5"} <= set(found)
+
+
+def test_a_plugin_that_does_not_look_at_pods_is_asked_again_when_nodes_changed() -> None:
+    assert asked(CountsNodesOnly) == [9, 9, 10, 10, 10]
 
 
 def test_a_reason_that_no_longer_holds_is_taken_back() -> None:
@@ -160,13 +201,3 @@ def test_a_reason_that_no_longer_holds_is_taken_back() -> None:
     assert found == "0/9 nodes are available: 1 no price, 8 too dear."
     cluster.table.set_node(testing.node("node-4", labels={"price": "1"}))
     assert summary(decides.schedule(testing.pod("p"), cluster))[0] == "node-4"
-
-
-def test_a_plugin_whose_data_changed_is_asked_anew() -> None:
-    Counts.asked.clear()
-    cluster = testing.Cluster(*(testing.node(name) for name in NAMES))
-    decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Counts"}]}}}, Counts)
-    decides.schedule(testing.pod("first"), cluster)
-    decides._plugins["Counts"].plugin.handle.invalidate()
-    decides.schedule(testing.pod("second"), cluster)
-    assert Counts.asked == [9, 9]

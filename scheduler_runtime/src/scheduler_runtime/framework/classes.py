@@ -1,0 +1,285 @@
+"""What row-local plugins said, kept for pods that are alike to them and brought up to date for the rows that changed.
+
+Between two pods of one kind usually a single row changes: the one the first was placed on. Most of what plugins say
+about a node does not even depend on the pods that are on it. So what they say is kept in two parts:
+
+    node part   what holds whatever runs on the nodes (taints, labels, …)   anew when some node changed
+    pod class   the node part together with the rest (room, ports, …)       row by row, where something changed
+
+A pod class has, for each row, the sum of the weighted scores, or -1 where some plugin rejects: a decision is then
+little more than finding the highest.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
+from ..table import Table
+from .calls import Hook, checked_rows, checked_scores, rejections
+from .scoring import Scorer
+
+BUDGET_BYTES = 64 * 2**20
+"""What the pod classes of one profile may take."""
+_INFEASIBLE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter, for all rows and for one."""
+
+    every: Hook
+    row: Hook
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score, for all rows and for one."""
+
+    scorer: Scorer
+    row: Hook
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A plugin that is kept, with those of its hooks that the profile enables."""
+
+    name: str
+    signature: Hook
+    pre_filter: Hook | None = None
+    filter: Filter | None = None
+    pre_score: Hook | None = None
+    score: Score | None = None
+
+
+class Said:
+    """What some plugins say about a pod before nodes are looked at: who has anything to say, and with which state."""
+
+    def __init__(self, plugins: Iterable[Local], pod: Pod, nodes: NodeTable) -> None:
+        self.answers: dict[str, Any] = {}
+        """What each ``pre_filter`` answered."""
+        self.states: dict[str, Any] = {}
+        self.is_plain = True
+        """Whether no ``pre_filter`` rejected the pod or restricted the nodes."""
+        self.filters: list[tuple[Filter, Any]] = []
+        self.scores: list[tuple[Score, Any]] = []
+        for plugin in plugins:
+            self._ask(plugin, pod, nodes)
+
+    def _ask(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
+        answer = None
+        if plugin.pre_filter:
+            answer = self.answers[plugin.name] = plugin.pre_filter(pod, nodes, {})
+        if isinstance(answer, Reject | Restrict):
+            self.is_plain = False
+            return
+        state = None if answer is SKIP else answer
+        if plugin.pre_filter and answer is not SKIP:
+            self.states[plugin.name] = state
+        if plugin.filter and answer is not SKIP:
+            self.filters.append((plugin.filter, state))
+        if plugin.score:
+            scoring = plugin.pre_score(pod, nodes, {}) if plugin.pre_score else state
+            if scoring is not SKIP:
+                self.scores.append((plugin.score, scoring))
+
+    def feasible(self, pod: Pod, nodes: NodeTable) -> Mask:
+        """The rows that no filter rejects."""
+        mask = np.ones(len(nodes), np.bool_)
+        for each, state in self.filters:
+            for reject in rejections(each.every, pod, nodes, state):
+                mask &= ~checked_rows(each.every, reject.rows, len(nodes))
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Scores that mean something only when they are compared with those of the other feasible nodes."""
+
+    scorer: Scorer
+    scores: Scores
+    state: Any
+
+
+class NodePart:
+    """What holds about each node for a class of pods whatever runs there."""
+
+    def __init__(self, plugins: Sequence[Local], pod: Pod, table: Table) -> None:
+        nodes = _every(table)
+        self.version = table.nodes_version
+        self.table = table
+        self.said = Said(plugins, pod, nodes)
+        self.mask: Mask = np.ones(0, np.bool_)
+        self.fixed: Ints = np.zeros(len(nodes), np.int64)
+        self.relative: list[Relative] = []
+        if self.said.is_plain:
+            self.mask = self.said.feasible(pod, nodes)
+            for each, state in self.said.scores:
+                self._add(each.scorer, pod, nodes, state)
+
+    def _add(self, scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> None:
+        nobody = np.zeros(len(nodes), np.bool_)
+        scores = checked_scores(scorer.score, scorer.score(pod, nodes, state), nobody)
+        if scorer.normalize is None and _in_range(scores):
+            self.fixed += scores if scorer.weight == 1 else scores * scorer.weight
+        elif not (scorer.keeps_equal and _is_constant(scores)):  # Equal scores decide nothing.
+            self.relative.append(Relative(scorer, scores, state))
+
+    def is_current(self, table: Table) -> bool:
+        """Whether no node changed since."""
+        return self.version == table.nodes_version and self.table is table
+
+
+class PodClass:
+    """What all kept plugins together say about each row for a class of pods."""
+
+    __slots__ = ("_position", "is_sound", "mask", "node", "ranked", "said", "states")
+
+    def __init__(self, node: NodePart, plugins: Sequence[Local], pod: Pod, table: Table, dtype: type) -> None:
+        nodes = _every(table)
+        self.node = node
+        self.said = Said(plugins, pod, nodes)
+        self.states = {**node.said.states, **self.said.states}
+        """What the later hooks of kept plugins are given, the same for all pods of the class."""
+        self.is_sound = node.said.is_plain and self.said.is_plain
+        """Whether the class can be used; otherwise each pod is asked about anew."""
+        self.mask: Mask = node.mask
+        self.ranked: NDArray[Any] = np.zeros(0, dtype)
+        if self.is_sound:
+            self._fill(pod, table, nodes)
+
+    def _fill(self, pod: Pod, table: Table, nodes: NodeTable) -> None:
+        self._position = table.changes.position
+        self.mask = self.node.mask & self.said.feasible(pod, nodes)
+        total = self.node.fixed.copy()
+        for each, state in self.said.scores:
+            scorer = each.scorer
+            scores = checked_scores(scorer.score, scorer.score(pod, nodes, state), self.mask)
+            if not _in_range(scores):
+                self.is_sound = False  # Perhaps on rows only that other plugins reject: who asks in order will see.
+                return
+            total += scores if scorer.weight == 1 else scores * scorer.weight
+        self.ranked = np.where(self.mask, total, _INFEASIBLE).astype(self.ranked.dtype)
+
+    def bring_up_to_date(self, node: NodePart, pod: Pod, table: Table) -> None:
+        """Look again at the rows that changed since."""
+        self.node = node
+        rows = table.changes.since(self._position)
+        if rows is None or len(rows) > 8 + len(table) // 256:
+            self._fill(pod, table, _every(table))
+            return
+        self._position = table.changes.position
+        nodes = NodeTable(table, self.mask)
+        for row in rows if len(rows) < 2 else set(rows):
+            self._look_at(row, pod, nodes)
+
+    def _look_at(self, row: int, pod: Pod, nodes: NodeTable) -> None:
+        fits = self.node.mask.item(row) and not any(
+            _rejects(each.row, pod, nodes, state, row) for each, state in self.said.filters
+        )
+        self.mask[row] = fits
+        self.ranked[row] = self._total(row, pod, nodes) if fits else _INFEASIBLE
+
+    def _total(self, row: int, pod: Pod, nodes: NodeTable) -> int:
+        total: int = self.node.fixed.item(row)
+        for each, state in self.said.scores:
+            score = each.row(pod, nodes, state, row)
+            if not 0 <= score <= MAX_SCORE:
+                raise each.row.error(f"it scored {score}; scores go from 0 to {MAX_SCORE}")
+            total += score * each.scorer.weight
+        return total
+
+
+class Classes:
+    """The pod classes of one profile."""
+
+    def __init__(self, plugins: Sequence[Local], looks_at_pods: Iterable[str], total_weight: int) -> None:
+        """``looks_at_pods`` names those of ``plugins`` whose verdicts depend on what runs on a node."""
+        looking = frozenset(looks_at_pods)
+        self._of_nodes = [plugin for plugin in plugins if plugin.name not in looking]
+        self._of_pods = [plugin for plugin in plugins if plugin.name in looking]
+        self._dtype = np.int32 if total_weight * MAX_SCORE < 2**31 else np.int64
+        self._node_parts: OrderedDict[Hashable, NodePart] = OrderedDict()
+        self._classes: OrderedDict[Hashable, PodClass] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+
+    def forget(self) -> None:
+        """Drop everything: data that some plugin goes by changed."""
+        self._node_parts.clear()
+        self._classes.clear()
+
+    def of(self, pod: Pod, table: Table) -> PodClass | None:
+        """The class of ``pod``, up to date; None when a plugin wants to see each pod by itself. Raises PluginError."""
+        node_key = _key(self._of_nodes, pod)
+        pods_key = _key(self._of_pods, pod)
+        if node_key is None or pods_key is None:
+            return None
+        node = self._node_part(node_key, pod, table)
+        key = (node_key, pods_key)
+        known = self._classes.get(key)
+        if known is None or (known.node is not node and not known.is_sound) or known.node.table is not table:
+            self.misses += 1
+            return self._begin(key, node, pod, table)
+        self.hits += 1
+        self._classes.move_to_end(key)
+        if known.is_sound:
+            known.bring_up_to_date(node, pod, table)
+        return known
+
+    def _node_part(self, key: Hashable, pod: Pod, table: Table) -> NodePart:
+        part = self._node_parts.get(key)
+        if part is None or not part.is_current(table):
+            part = self._node_parts[key] = NodePart(self._of_nodes, pod, table)
+            _trim(self._node_parts, len(table))
+        self._node_parts.move_to_end(key)
+        return part
+
+    def _begin(self, key: Hashable, node: NodePart, pod: Pod, table: Table) -> PodClass:
+        known = self._classes[key] = PodClass(node, self._of_pods, pod, table, self._dtype)
+        _trim(self._classes, len(table))
+        return known
+
+
+def _trim(kept: OrderedDict[Hashable, Any], rows: int) -> None:
+    while len(kept) > 16 + BUDGET_BYTES // (10 * rows + 1000):  # About what an entry takes.
+        kept.popitem(last=False)
+
+
+def _key(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
+    signatures = []
+    for plugin in plugins:
+        signature = plugin.signature(pod)
+        if signature is None:
+            return None
+        signatures.append(signature)
+    return tuple(signatures)
+
+
+def _every(table: Table) -> NodeTable:
+    """All nodes, each of them in play: what is said is used again where others did not reject."""
+    return NodeTable(table, np.ones(len(table), np.bool_))
+
+
+def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bool:
+    try:
+        return any(True for _ in hook.run(pod, nodes, state, row))
+    except Exception as error:
+        raise hook.error(error) from error
+
+
+def _in_range(scores: Scores) -> bool:
+    """Whether all are whole numbers from 0 to 100. Seen as unsigned, a negative score is a huge one."""
+    if scores.dtype != np.int64:
+        return scores.dtype.kind in "iu" and bool(scores.min() >= 0 and scores.max() <= MAX_SCORE)
+    return bool(scores.view(np.uint64).max() <= MAX_SCORE)
+
+
+def _is_constant(scores: Scores) -> bool:
+    return bool((scores == scores[0]).all())

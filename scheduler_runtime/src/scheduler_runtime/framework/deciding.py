@@ -1,0 +1,185 @@
+"""Which node a pod should go to.
+
+Two ways lead to the same answer. The quick one goes by the class of the pod: what the row-local plugins say is kept,
+and only the other plugins are asked. It ends as soon as something is out of the ordinary (a pod that fits nowhere, a
+plugin that rejects the pod as a whole), and the thorough way asks plugin after plugin, as the order of the profile
+has it, and can say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ..api import SKIP, Mask, NodeTable, Pod, Reject, Restrict
+from ..table import Table
+from .calls import Hook, checked_rows, rejections
+from .classes import Classes, PodClass
+from .filtering import Diagnosis, pre_filter, run_filters
+from .scoring import Scorer, best_row, pre_score, relative_scores, total_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The hooks that choose a node, in the profile's order."""
+
+    pre_filter: Sequence[Hook]
+    filter: Sequence[Hook]
+    pre_score: Sequence[Hook]
+    score: Sequence[Scorer]
+
+    def without(self, plugins: frozenset[str]) -> Hooks:
+        """The hooks of the other plugins."""
+        return Hooks(
+            [hook for hook in self.pre_filter if hook.plugin not in plugins],
+            [hook for hook in self.filter if hook.plugin not in plugins],
+            [hook for hook in self.pre_score if hook.plugin not in plugins],
+            [scorer for scorer in self.score if scorer.score.plugin not in plugins],
+        )
+
+    def of(self, plugin: str) -> HooksOfOne:
+        """The hooks of one plugin."""
+        return HooksOfOne(
+            next((hook for hook in self.pre_filter if hook.plugin == plugin), None),
+            next((hook for hook in self.filter if hook.plugin == plugin), None),
+            next((hook for hook in self.pre_score if hook.plugin == plugin), None),
+            next((scorer for scorer in self.score if scorer.score.plugin == plugin), None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HooksOfOne:
+    """Those hooks of a plugin that choose a node and are enabled."""
+
+    pre_filter: Hook | None
+    filter: Hook | None
+    pre_score: Hook | None
+    score: Scorer | None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One pod, and what the plugins have answered so far: nobody is asked the same twice."""
+
+    pod: Pod
+    table: Table
+    cycle: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What each ``pre_filter`` answered."""
+    rejections: dict[str, list[Reject]] = field(default_factory=dict)
+    """What each ``filter`` yielded."""
+    states: Mapping[str, Any] = field(default_factory=dict)
+    """What the filters, and the hooks after the choice, are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No node is feasible, and why."""
+
+    nodes: NodeTable
+    diagnosis: Diagnosis
+
+
+class Decider:
+    """Chooses nodes by the plugins of one profile."""
+
+    def __init__(self, hooks: Hooks, classes: Classes, kept: frozenset[str], random: Random) -> None:
+        """``kept`` names the plugins that ``classes`` speaks for."""
+        self._hooks = hooks
+        self._others = hooks.without(kept)
+        self._classes = classes
+        self._random = random
+
+    def choose(self, attempt: Attempt) -> int | Nowhere:
+        """The row of the best node, any of several that are equally good. Raises PluginError."""
+        known = self._classes.of(attempt.pod, attempt.table)
+        row = self._by_class(attempt, known) if known is not None else None
+        return self._thoroughly(attempt) if row is None else row
+
+    # The quick way.
+
+    def _by_class(self, attempt: Attempt, known: PodClass) -> int | None:
+        """The best row, by what is kept and by the other plugins; None when only the thorough way can tell."""
+        attempt.answers = {**known.node.said.answers, **known.said.answers}
+        if not known.is_sound:
+            return None
+        nodes = NodeTable(attempt.table, known.mask)
+        skipped = self._ask_others(attempt, nodes, known)
+        if skipped is None:
+            return None
+        feasible = self._filtered_by_others(attempt, nodes, skipped)
+        count = np.count_nonzero(feasible)
+        if not count:
+            return None
+        if count == 1:
+            return int(feasible.argmax())  # Its score does not matter.
+        return self._best(attempt, nodes, known)
+
+    def _ask_others(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> set[str] | None:
+        """Run the other plugins' ``pre_filter``; return who skips, or None when one does not simply go on."""
+        skipped: set[str] = set()
+        states: dict[str, Any] = {}
+        for hook in self._others.pre_filter:
+            answer = attempt.answers[hook.plugin] = hook(attempt.pod, nodes, attempt.cycle)
+            if answer is SKIP:
+                skipped.add(hook.plugin)
+            elif isinstance(answer, Reject | Restrict):
+                return None
+            else:
+                states[hook.plugin] = answer
+        attempt.states = {**known.states, **states} if states else known.states
+        return skipped
+
+    def _filtered_by_others(self, attempt: Attempt, nodes: NodeTable, skipped: set[str]) -> Mask:
+        for hook in self._others.filter:
+            if hook.plugin in skipped:
+                continue
+            if not np.count_nonzero(nodes.feasible):
+                break
+            found = rejections(hook, attempt.pod, nodes, attempt.states.get(hook.plugin))
+            attempt.rejections[hook.plugin] = found
+            feasible = nodes.feasible
+            for reject in found:
+                feasible = feasible & ~checked_rows(hook, reject.rows, len(nodes))
+            nodes.feasible = feasible
+        return nodes.feasible
+
+    def _best(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> int:
+        pod = attempt.pod
+        scoring, skipped = pre_score(self._others.pre_score, pod, nodes, attempt.cycle, attempt.states)
+        scorers = [each for each in self._others.score if each.score.plugin not in skipped]
+        relative = known.node.relative
+        if not (scorers or relative or nodes.feasible is not known.mask):
+            return best_row(known.ranked, self._random)
+        total = np.where(nodes.feasible, known.ranked, np.int64(-1))
+        more = [relative_scores(each.scorer, pod, nodes, each.scores, each.state) for each in relative]
+        if scorers:
+            more.append(total_scores(scorers, pod, nodes, scoring))
+        for scores in more:
+            np.add(total, scores, out=total, where=nodes.feasible)
+        return best_row(total, self._random)
+
+    # The thorough way.
+
+    def _thoroughly(self, attempt: Attempt) -> int | Nowhere:
+        pod = attempt.pod
+        diagnosis = Diagnosis(len(attempt.table))
+        nodes = NodeTable(attempt.table, diagnosis.feasible)
+        states, skipped = pre_filter(self._hooks.pre_filter, pod, nodes, attempt.cycle, diagnosis, attempt.answers)
+        attempt.states = states
+        if not diagnosis.rejection:
+            remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
+            run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)
+        count = np.count_nonzero(diagnosis.feasible)
+        if not count:
+            return Nowhere(nodes, diagnosis)
+        if count == 1:
+            return int(diagnosis.feasible.argmax())
+        scoring, unscored = pre_score(self._hooks.pre_score, pod, nodes, attempt.cycle, states)
+        scorers = [each for each in self._hooks.score if each.score.plugin not in unscored]
+        total = total_scores(scorers, pod, nodes, scoring)
+        return best_row(np.where(diagnosis.feasible, total, -1), self._random)
