@@ -63,8 +63,8 @@ def _by_filter(plugin: Plugin) -> Callable[[Pod, NodeTable, Any, int], Iterable[
     return judge
 
 
-class Attempt:
-    """One attempt to place a pod, as far as nodes are tried one by one for it."""
+class Trials:
+    """The nodes that are tried one by one for a pod."""
 
     __slots__ = ("_filters", "_moving", "nodes", "nominations", "pod", "states", "table")
 
@@ -100,18 +100,18 @@ class Attempt:
 class RowTrial:
     """One node, with other pods on it. The table is as before when the ``with`` ends."""
 
-    __slots__ = ("_attempt", "_filters", "_moving", "_nominated", "_row", "_states", "_tried")
+    __slots__ = ("_trials", "_filters", "_moving", "_nominated", "_row", "_states", "_tried")
 
     def __init__(
-        self, attempt: Attempt, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]
+        self, trials: Trials, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]
     ) -> None:
-        self._attempt = attempt
+        self._trials = trials
         self._row = row
         self._filters = filters
         self._moving = moving
         self._states: dict[str, Any] = {}
-        self._nominated = attempt.counted(attempt.table.names[row])
-        self._tried = attempt.table.try_row(row)
+        self._nominated = trials.counted(trials.table.names[row])
+        self._tried = trials.table.try_row(row)
 
     def __enter__(self) -> RowTrial:
         return self
@@ -160,8 +160,8 @@ class RowTrial:
             self._states = before
 
     def _ask(self) -> Judged:
-        attempt, row = self._attempt, self._row
-        pod, nodes, own, states = attempt.pod, attempt.nodes, self._states, attempt.states
+        trials, row = self._trials, self._row
+        pod, nodes, own, states = trials.pod, trials.nodes, self._states, trials.states
         for each in self._filters:
             name = each.plugin
             try:
@@ -174,10 +174,10 @@ class RowTrial:
         return _FITS
 
     def _change(self, each: RowFilter, change: Change, hook: str, other: Pod) -> None:
-        attempt, name = self._attempt, each.plugin
-        state = self._states[name] if name in self._states else _clone(attempt.states.get(name))
+        trials, name = self._trials, each.plugin
+        state = self._states[name] if name in self._states else _clone(trials.states.get(name))
         try:
-            self._states[name] = change(attempt.pod, attempt.nodes, state, other, self._row)
+            self._states[name] = change(trials.pod, trials.nodes, state, other, self._row)
         except Exception as error:
             raise PluginError(name, hook, error) from error
 
