@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -228,12 +229,37 @@ TAINT = Taint(key="k", effect="NoSchedule")
         (node("n", cpu="8"), Action.UPDATE_NODE_ALLOCATABLE),
         (node("n", labels={"zone": "a"}), Action.UPDATE_NODE_LABEL),
         (node("n", taints=[TAINT]), Action.UPDATE_NODE_TAINT),
-        (node("n", unschedulable=True), Action.UPDATE_NODE_TAINT),
+        (node("n", unschedulable=True), Action(0)),
         (node("n", cpu="8", taints=[TAINT]), Action.UPDATE_NODE_ALLOCATABLE | Action.UPDATE_NODE_TAINT),
     ],
 )
 def test_actions_of_a_node(new: Node, action: Action) -> None:
     assert node_actions(node("n"), new) == action
+
+
+def of_node(status: Mapping[str, Any], **metadata: Any) -> Node:
+    return msgspec.convert({"metadata": {"name": "n", **metadata}, "status": status}, Node)
+
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "action"),
+    [
+        (node("n", unschedulable=True), node("n"), Action.UPDATE_NODE_TAINT),
+        (node("n", cpu="1"), node("n", cpu="1000m"), Action(0)),
+        (node("n", cpu="1"), node("n", cpu="one"), Action.UPDATE_NODE_ALLOCATABLE),
+        (of_node(READY), of_node({}), Action.UPDATE_NODE_CONDITION),
+        (of_node(READY), of_node({"conditions": [{**READY["conditions"][0], "reason": "x"}]}), Action(0)),
+        (of_node({}), of_node({}, annotations={"a": "b"}), Action.UPDATE_NODE_ANNOTATION),
+        (of_node({}), of_node({"declaredFeatures": ["One"]}), Action.UPDATE_NODE_DECLARED_FEATURE),
+        (of_node({}), of_node({"images": [{"names": ["a"], "sizeBytes": 1}]}), Action(0)),
+    ],
+    ids=["uncordoned", "same-amount", "unreadable", "condition", "its-reason", "annotation", "feature", "image"],
+)
+def test_actions_between_two_versions_of_a_node(old: Node, new: Node, action: Action) -> None:
+    assert node_actions(old, new) == action
 
 
 GATED = ours(schedulingGates=[{"name": "wait"}])

@@ -12,7 +12,8 @@ from scheduler_runtime.api import Action, Event
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.watches import Change
-from scheduler_runtime.wire import Node, Pod, QuantityError
+from scheduler_runtime.wire import Node, NodeMeta, Pod, QuantityError
+from scheduler_runtime.wire.requests import thousandths_of
 
 NOTHING = Action(0)
 
@@ -48,7 +49,7 @@ class Intake:
                 self._cache.set_node(new)
                 self._happened(Event("Node", Action.ADD, None, new))
             case Change(old=Node() as old, new=Node() as new):
-                if (old.labels, old.spec, old.status) != (new.labels, new.spec, new.status):
+                if (_named(old.metadata), old.spec, old.status) != (_named(new.metadata), new.spec, new.status):
                     self._cache.set_node(new)  # most updates of a node are heartbeats
                 if action := node_actions(old, new):
                     self._happened(Event("Node", action, old, new))
@@ -109,21 +110,43 @@ class Intake:
 def node_actions(old: Node, new: Node) -> Action:
     """Return which of the things that matter to plugins differ between two versions of a node."""
     action = NOTHING
-    if old.status.allocatable != new.status.allocatable:
+    if not _equal_amounts(old, new):
         action |= Action.UPDATE_NODE_ALLOCATABLE
     if old.status.declared_features != new.status.declared_features:
         action |= Action.UPDATE_NODE_DECLARED_FEATURE
+    if old.status.conditions != new.status.conditions and _conditions(old) != _conditions(new):
+        action |= Action.UPDATE_NODE_CONDITION
     if old.labels != new.labels:
         action |= Action.UPDATE_NODE_LABEL
-    if old.spec != new.spec:
-        action |= Action.UPDATE_NODE_TAINT
+    if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
+        action |= Action.UPDATE_NODE_ANNOTATION
+    if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
+        action |= Action.UPDATE_NODE_TAINT  # Cordoning alone is no news: it helps no pod.
     return action
+
+
+def _named(metadata: NodeMeta) -> tuple[dict[str, str], dict[str, str]]:
+    return metadata.labels or {}, metadata.annotations or {}
+
+
+def _conditions(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
+def _equal_amounts(old: Node, new: Node) -> bool:
+    """Whether both offer the same, however it is written."""
+    if old.status.allocatable == new.status.allocatable:
+        return True
+    try:
+        return thousandths_of(old.status.allocatable, "") == thousandths_of(new.status.allocatable, "")
+    except QuantityError:
+        return False
 
 
 def pod_actions(old: Pod, new: Pod) -> Action:
     """Return which of the things that plugins can ask for by name differ between two versions of a pod."""
     action = NOTHING
-    if old.metadata.labels != new.metadata.labels:
+    if (old.metadata.labels or {}) != (new.metadata.labels or {}):
         action |= Action.UPDATE_POD_LABEL
     if old.spec.tolerations != new.spec.tolerations:
         action |= Action.UPDATE_POD_TOLERATION

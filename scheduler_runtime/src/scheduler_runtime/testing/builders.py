@@ -33,7 +33,7 @@ def node(
     """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``."""
     extra = {resource.replace("_", "-"): amount for resource, amount in more.items()}
     return wire.Node(
-        metadata=wire.ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
+        metadata=wire.NodeMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
         status=wire.NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **extra}),
     )

@@ -45,6 +45,12 @@ class ObjectMeta(Wire, frozen=True, gc=False):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
+class NodeMeta(ObjectMeta, frozen=True, gc=False):
+    """As of any object, with the annotations."""
+
+    annotations: dict[str, str] | None = None
+
+
 class ResourceRequirements(Wire, frozen=True, gc=False):
     """What a container, or a pod as a whole, asks for."""
 
@@ -60,6 +66,18 @@ class ContainerPort(Wire, frozen=True, gc=False):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(Wire, frozen=True, gc=False):
+    """What happens when a container ends in a certain way."""
+
+    action: str = ""
+
+
+class VolumeMount(Wire, frozen=True, gc=False):
+    """Where a container sees a volume; only what not every node can do is read."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Wire, frozen=True, gc=False):
     """A container, or an init container; a sidecar when ``restart_policy`` is ``Always``."""
 
@@ -67,7 +85,9 @@ class Container(Wire, frozen=True, gc=False):
     image: str = ""
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
 
 class Toleration(Wire, frozen=True, gc=False):
@@ -186,6 +206,12 @@ class Named(Wire, frozen=True, gc=False):
     name: str = ""
 
 
+class ImageVolume(Wire, frozen=True, gc=False):
+    """A volume that is an image."""
+
+    reference: str = ""
+
+
 class Volume(Wire, frozen=True, gc=False):
     """A volume of a kind on which the choice of the node depends; all kinds are None for an ordinary one."""
 
@@ -201,6 +227,7 @@ class Volume(Wire, frozen=True, gc=False):
     cinder: Present | None = None
     iscsi: Present | None = None
     rbd: Present | None = None
+    image: ImageVolume | None = None
 
 
 class PodSpec(Wire, frozen=True, gc=False):
@@ -212,6 +239,9 @@ class PodSpec(Wire, frozen=True, gc=False):
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
+    host_network: bool = False
+    host_users: bool | None = None
     overhead: ResourceList | None = None
     resources: ResourceRequirements | None = None
     node_selector: dict[str, str] | None = None
@@ -316,18 +346,26 @@ class ContainerImage(Wire, frozen=True, gc=False):
     size_bytes: int = 0
 
 
+class NodeCondition(Wire, frozen=True, gc=False):
+    """How a node is doing; the time of its last heartbeat is left out."""
+
+    type: str = ""
+    status: str = ""
+
+
 class NodeStatus(Wire, frozen=True, gc=False):
-    """What a node offers, and the images it has."""
+    """What a node offers, how it is doing, and the images it has."""
 
     allocatable: ResourceList | None = None
     images: tuple[ContainerImage, ...] = ()
+    conditions: tuple[NodeCondition, ...] = ()
     declared_features: tuple[str, ...] = ()
 
 
 class Node(Wire, frozen=True, gc=False):
     """A node. It is itself by name."""
 
-    metadata: ObjectMeta
+    metadata: NodeMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
