@@ -127,7 +127,11 @@ class Binder:
                 self.report(rejected)
                 return
             self._pending.settle(pod.uid)
-            await framework.pre_bind(placed)
+            rejected = await framework.pre_bind(placed)
+            if rejected:  # what happened since it was settled was not kept for it: it must not wait for an event
+                self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+                self.report(rejected)
+                return
             async with self._slots:
                 self._conditions.withdraw(pod.uid)
                 await framework.bind(placed)

@@ -272,6 +272,21 @@ async def test_a_held_pod_that_is_rejected_is_parked_and_gives_its_room_back() -
         assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its gang is not complete.")]
 
 
+class RejectsAtTheEnd(Plugin):
+    """Takes room, and finds out before the binding that the pod cannot have it."""
+
+    async def pre_bind(self, pod: Pod, node: str, state: Any) -> Reject | None:
+        return Reject.pod("its volume is elsewhere")
+
+
+async def test_a_pod_that_is_rejected_before_its_binding_backs_off_and_gives_its_room_back() -> None:
+    async with running(RejectsAtTheEnd) as scene:
+        pod = scene.add("a")
+        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        assert (scene.cpu, scene.binds.bound) == (0, [])
+        assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its volume is elsewhere.")]
+
+
 class HoldsAndHearsOfRoom(Plugin):
     """Rejects at permit, and wants to hear of pods that leave."""
 

@@ -87,9 +87,12 @@ async def test_a_pod_goes_on_when_no_plugin_holds_it() -> None:
     placed = placed_by(decides)
     waiting = asyncio.ensure_future(decides.wait_on_permit(placed))
     await asyncio.sleep(0)
+    (held,) = plugin_of(decides, "Holds").handle.waiting_pods()
+    assert held.held_by == {"Holds", "HoldsForEver"}
     plugin_of(decides, "Holds").release()
     await asyncio.sleep(0)
     assert not waiting.done()
+    assert held.held_by == {"HoldsForEver"}
     plugin_of(decides, "HoldsForEver").release()
     assert await waiting is None
 

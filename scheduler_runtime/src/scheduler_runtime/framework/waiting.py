@@ -19,6 +19,11 @@ class Waiting:
         self._rejected: tuple[str, str] | None = None
         self._decided = asyncio.Event()
 
+    @property
+    def held_by(self) -> frozenset[str]:
+        """The plugins that have not allowed it yet."""
+        return frozenset(self._waits)
+
     def allow(self, plugin: str) -> None:
         """Let ``plugin`` hold it no longer."""
         self._waits.pop(plugin, None)
