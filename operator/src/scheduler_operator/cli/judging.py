@@ -1,13 +1,13 @@
 """The linter, for a reader who wants to see what it says before anything is refused for it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler_operator.findings import CODES
 from scheduler_operator.render.judging import Lint
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, Finding, Severity
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Severity
 
 
 class Judge:
@@ -27,10 +27,15 @@ class Judge:
         return self._lint
 
     def _lint(
-        self, document: Document, target: Target, others: Mapping[str, Declaration], engine: config.Engine
+        self,
+        document: Document,
+        target: Target,
+        others: Mapping[str, Declaration],
+        engine: config.Engine,
+        expanded: Sequence[EffectiveProfile],
     ) -> Iterator[Finding]:
         self.others = others
-        for finding in config.lint(document, target, others, engine):
+        for finding in config.lint(document, target, others, engine, expanded):
             yield replace(finding, severity=Severity.WARNING)
 
     def judged(self, findings: Iterable[Finding]) -> Iterator[Finding]:

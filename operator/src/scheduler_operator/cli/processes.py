@@ -145,7 +145,7 @@ def _read(source: Source, target: Target, others: Mapping[str, Declaration], eng
     if isinstance(accepted, Problems):
         return accepted
     document, profiles = accepted.document, accepted.profiles
-    findings, _ = config.allowed(config.lint(document, target, others, engine), source.allowed)
+    findings, _ = config.allowed(config.lint(document, target, others, engine, profiles), source.allowed)
     findings = (*idle_allowances(source), *findings)
     return Process(
         target=target,

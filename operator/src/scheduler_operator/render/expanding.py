@@ -40,10 +40,7 @@ def summary(effective: EffectiveProfile, target: Target) -> str:
 @lru_cache(maxsize=16)
 def _usual(version: Version, gates: tuple[tuple[str, bool], ...]) -> dict[str, dict[str, int]]:
     """What a profile that says nothing has, as :func:`_by_plugin`."""
-    found = config.effective(config.Profile(scheduler_name="default-scheduler"), Target(version, dict(gates)))
-    if isinstance(found, config.Problems):
-        raise TypeError(f"the default profile of {version} is refused: {found}")
-    return _by_plugin(found)
+    return _by_plugin(config.default_profile(Target(version, dict(gates))))
 
 
 def _by_plugin(effective: EffectiveProfile) -> dict[str, dict[str, int]]:

@@ -1,6 +1,6 @@
 """Findings: what is to be said of a valid document, brought back to the profile and the path it was written at."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scheduler_operator.authored import Authored
 from scheduler_operator.findings import ANNOTATION, codes_in, unknown_codes
@@ -8,7 +8,7 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.render.assembling import BERTHS_DEFAULT
 from scheduler_operator.render.origins import Origins
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, Engine, Finding, Problem, Severity
+from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Severity
 
 _REASONS: Mapping[str, Reason] = {
     "UnknownPluginForVersion": "PluginUnknown",
@@ -18,7 +18,7 @@ _REASONS: Mapping[str, Reason] = {
 
 
 Lint = Callable[
-    [Document, Target, Mapping[str, Declaration], Engine],
+    [Document, Target, Mapping[str, Declaration], Engine, Sequence[EffectiveProfile]],
     Iterable[Finding],
 ]
 """What finds them: ``scheduler_runtime.config.lint``."""

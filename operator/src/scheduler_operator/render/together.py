@@ -109,7 +109,7 @@ class _Attempt:
             self.trouble.add(name, [problem], "JoinConflict")
         if self.trouble.found:  # findings would say some of it again
             return self.trouble.by_profile()
-        findings = self.findings(document, origins)
+        findings = self.findings(document, origins, tuple(expanded.values()))
         if self.trouble.found:
             return self.trouble.by_profile()
         return self.rendered(document, raw, origins, expanded, findings)
@@ -183,9 +183,11 @@ class _Attempt:
             return True
         return catalog.known(plugin, self.target.version) or catalog.find(plugin) is not None
 
-    def findings(self, document: Document, origins: Origins) -> dict[str, tuple[Finding, ...]]:
+    def findings(
+        self, document: Document, origins: Origins, expanded: Sequence[EffectiveProfile]
+    ) -> dict[str, tuple[Finding, ...]]:
         """What nobody allowed; the errors among it are trouble."""
-        of_document = self.given.lint(document, self.target, self.declared.plugins, self.runs())
+        of_document = self.given.lint(document, self.target, self.declared.plugins, self.runs(), expanded)
         found = in_words_of_nodes(of_document, [nodes.expressions(each.spec.nodes) for each in self.drafts])
         profiles = {each.name: each.profile for each in self.drafts}
         findings = judging.sorted_out(found, origins, profiles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 
 from .gates import Gate, gates, needs
@@ -31,8 +32,7 @@ class Target:
     @property
     def minor(self) -> str:
         """The known minor version that is nearest to the one meant, such as ``1.36``."""
-        known = [minor for minor in KNOWN if self.version.at_least(minor)]
-        return known[-1] if known else KNOWN[0]
+        return _nearest_known(self.version)
 
     def enabled(self, gate: str) -> bool:
         """Whether the feature ``gate`` is on. A gate that the version does not have is off."""
@@ -49,6 +49,12 @@ class Target:
 
     def __str__(self) -> str:
         return f"Kubernetes {self.version.major}.{self.version.minor}"
+
+
+@cache
+def _nearest_known(version: Version) -> str:
+    known = [minor for minor in KNOWN if version.at_least(minor)]
+    return known[-1] if known else KNOWN[0]
 
 
 def gate_problems(target: Target) -> tuple[str, ...]:

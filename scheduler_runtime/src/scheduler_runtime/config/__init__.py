@@ -5,7 +5,7 @@ Pure: no clock, no network, no disk, no numpy. Everything wrong with a document 
 
 from .defaulting import defaulted
 from .engines import Engine, lacking
-from .expansion import EffectiveProfile, EnabledPlugin, effective, unknown
+from .expansion import EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
 from .findings import Finding, Severity
 from .linter import CODES, Code, allowed, lint
 from .loading import document, dump, load, written
@@ -50,6 +50,7 @@ __all__ = [
     "Severity",
     "Source",
     "allowed",
+    "default_profile",
     "defaulted",
     "document",
     "dump",

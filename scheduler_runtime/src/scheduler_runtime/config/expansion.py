@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from .. import catalog
@@ -11,13 +12,13 @@ from ..catalog import Declaration, DefaultSet, PluginArgs, Target
 from ..catalog.spelling import did_you_mean
 from .arguments import Arguments
 from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
-from .models import PluginSet, Profile
+from .models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
 from .problems import Problem, Problems
 
 __all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EffectiveProfile:
     """What a profile means: which plugins run where, in which order, with which weights and arguments."""
 
@@ -26,7 +27,7 @@ class EffectiveProfile:
     args: Mapping[str, PluginArgs]
     percentage_of_nodes_to_score: int | None = None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every enabled plugin once, in the order in which it first appears."""
         return tuple(dict.fromkeys(plugin.name for plugins in self.points.values() for plugin in plugins))
@@ -42,6 +43,14 @@ def effective(
     ``others`` are the plugins that do not come with this build, by name. Paths are relative to the profile.
     """
     return Expansion(profile, target, others).result()
+
+
+def default_profile(target: Target) -> EffectiveProfile:
+    """What a profile that says nothing means to the ``target``."""
+    found = effective(Profile(scheduler_name=DEFAULT_SCHEDULER_NAME), target)
+    if isinstance(found, Problems):
+        raise TypeError(f"the default profile of {target} is refused: {found}")
+    return found
 
 
 class Expansion:

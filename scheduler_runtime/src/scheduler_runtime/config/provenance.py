@@ -9,9 +9,8 @@ from types import MappingProxyType
 from .. import catalog
 from ..catalog import Target
 from .engines import Engine, lacking
-from .expansion import EffectiveProfile, EnabledPlugin, effective
+from .expansion import EffectiveProfile, EnabledPlugin, default_profile
 from .models import Profile
-from .problems import Problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,8 @@ def origins(
 
 def _defaults(target: Target) -> dict[str, dict[str, int]]:
     """The weight of each default plugin, by point."""
-    found = effective(Profile(), target)
-    if isinstance(found, Problems):
-        raise TypeError(f"the default profile of {target} is refused: {found}")
-    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in found.points.items()}
+    points = default_profile(target).points
+    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in points.items()}
 
 
 def _gates(target: Target) -> dict[str, str]:

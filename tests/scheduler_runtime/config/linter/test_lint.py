@@ -157,7 +157,7 @@ def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[s
     document = config.document(written)
     if isinstance(document, config.Document):
         for each in Whole(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
-            meaning = each.meaning()
+            meaning = each.meaning
             points = meaning.effective.points if meaning else {}
             assert {point: each.runs(point) for point in points} == {
                 point: tuple(meaning.at(point)) for point in points if meaning

@@ -7,11 +7,12 @@ One function for each code, in a module for each theme, all of them listed in ``
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ...catalog import Declaration, Target
 from ..engines import Engine
+from ..expansion import EffectiveProfile
 from ..findings import Finding
 from ..models import Document
 from .checks import Code
@@ -27,13 +28,15 @@ def lint(
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
     engine: Engine = "KubeScheduler",
+    expanded: Sequence[EffectiveProfile] = (),
 ) -> tuple[Finding, ...]:
     """What is to be said of ``document``, from its first field to its last, the worst first within a place.
 
     Of a profile that :func:`~scheduler_runtime.config.effective` refuses only what is written can be judged.
-    ``others`` are the plugins that do not come with the ``engine``, by name.
+    ``others`` are the plugins that do not come with the ``engine``, by name; ``expanded`` is what the profiles of the
+    document mean, each in turn, where that is known already.
     """
-    whole = Whole(document, target, others, engine)
+    whole = Whole(document, target, others, engine, expanded)
     found = [finding for check in OF_DOCUMENT for finding in check.findings(whole)]
     for index, written in enumerate(whole.profiles):
         found.extend(_of_profile(written, f"profiles[{index}]"))
@@ -43,10 +46,9 @@ def lint(
 def _of_profile(written: Written, path: str) -> Iterator[Finding]:
     for check in OF_PROFILE:
         yield from check.findings(written, path)
-    meaning = written.meaning()
-    if meaning is not None:
+    if written.meaning is not None:
         for deeper in OF_MEANING:
-            yield from deeper.findings(meaning, path)
+            yield from deeper.findings(written.meaning, path)
 
 
 def allowed(findings: Iterable[Finding], allow: Collection[str]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:

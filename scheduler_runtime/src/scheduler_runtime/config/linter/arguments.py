@@ -74,7 +74,7 @@ def _can_be_called(written: Written, index: int, name: str) -> bool:
     entries[index] = entries[index].model_copy(update={"name": name})
     profile = written.profile.model_copy(update={"plugin_config": tuple(entries)})
     takes = name in catalog.IN_TREE_ARGS or name not in written.defaults.extends or not entries[index].args
-    return takes and Written(profile, written.whole).meaning() is not None
+    return takes and Written(profile, written.whole).meaning is not None
 
 
 @check(

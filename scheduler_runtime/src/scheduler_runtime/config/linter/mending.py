@@ -161,7 +161,7 @@ def without(written: Written, plugins: Iterable[str], points: Collection[str]) -
 
 def _breaks(before: Written, after: Written) -> bool:
     """Whether ``after`` is refused, or some plugin runs at one of two points that go together, unlike ``before``."""
-    was, becomes = before.meaning(), after.meaning()
+    was, becomes = before.meaning, after.meaning
     if was is None:
         return False  # what else is wrong is not known
     return (

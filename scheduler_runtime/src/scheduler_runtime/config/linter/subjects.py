@@ -33,11 +33,15 @@ class Whole:
     target: Target
     others: Mapping[str, Declaration]
     engine: Engine
+    expanded: Sequence[EffectiveProfile] = ()
+    """What its profiles mean; empty when that is not known yet."""
 
     @property
     def profiles(self) -> Iterator[Written]:
         """Its profiles."""
-        return (Written(profile, self) for profile in self.document.profiles)
+        profiles = self.document.profiles
+        expanded = self.expanded or (None,) * len(profiles)
+        return (Written(profile, self, known) for profile, known in zip(profiles, expanded, strict=True))
 
     def lacks(self, plugin: str) -> bool:
         """Whether the scheduler that is to run does not have ``plugin``."""
@@ -50,6 +54,8 @@ class Written:
 
     profile: Profile
     whole: Whole
+    expanded: EffectiveProfile | None = None
+    """What it means, where that is known already."""
 
     @cached_property
     def defaults(self) -> DefaultSet:
@@ -105,9 +111,10 @@ class Written:
                         return f"plugins.{place}.disabled[{index}]"
         return f"plugins.{point}"
 
+    @cached_property
     def meaning(self) -> Meaning | None:
         """What the profile means; None when a kube-scheduler would refuse it."""
-        found = effective(self.profile, self.whole.target, self.whole.others)
+        found = self.expanded or effective(self.profile, self.whole.target, self.whole.others)
         return None if isinstance(found, Problems) else Meaning(self._in_engine(found), self, found)
 
     def _in_engine(self, enabled: EffectiveProfile) -> EffectiveProfile:
