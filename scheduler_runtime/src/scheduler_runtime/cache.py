@@ -69,8 +69,14 @@ class Cache:
 
     def add(self, pod: Pod) -> None:
         """Hold ``pod`` on the node it is bound to, wherever it was held or assumed before."""
-        self._release(pod.uid)
-        self._hold(Held(pod, pod.spec.node_name, assumed=False))
+        uid, node = pod.metadata.uid, pod.spec.node_name
+        held = self._held.get(uid)
+        if held is not None and held.node == node:
+            self._held[uid] = Held(pod, node, assumed=False)
+            self.table.replace_pod(pod, node)
+            return
+        self._release(uid)
+        self._hold(Held(pod, node, assumed=False))
 
     def remove(self, uid: str) -> Held | None:
         """Forget a pod that is gone or has ended, assumed or not; return what was known of it."""

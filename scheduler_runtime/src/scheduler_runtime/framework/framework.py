@@ -319,7 +319,7 @@ class Framework:
         locals_ = [self._local(each) for each in self._plugins.values() if _can_be_kept(each)]
         looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
         weight = sum(scorer.weight for scorer in hooks.score)
-        classes = self._around.classes = Classes(locals_, looking, weight)
+        classes = self.classes = self._around.classes = Classes(locals_, looking, weight)
         return Decider(hooks, classes, frozenset(each.name for each in locals_), self._around.random)
 
     def _local(self, registered: Registered) -> Local:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import force_setattr
 
-from ..wire import Node, Pod, QuantityError, Requests, Taint
+from ..wire import Node, Pod, PodStatus, QuantityError, Requests, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
 from .census import Census, Censuses, Population
 from .changes import Changes
@@ -226,6 +227,19 @@ class Table:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
         return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
 
+    def replace_pod(self, pod: Pod, node_name: str) -> None:
+        """Put a newer version of a pod in the place of the one of its uid. Raises KeyError when there is none.
+
+        Most versions differ in nothing that counts: then nothing changes but the object.
+        """
+        row = self._rows.get(node_name)
+        pods = self._aside[node_name] if row is None else self._pods[row]
+        if counts_alike(pods[pod.uid], pod):
+            pods[pod.uid] = pod
+        else:
+            self.remove_pod(pod, node_name)
+            self.add_pod(pod, node_name)
+
     # How it is written.
 
     def _new(self, dtype: type) -> Column:
@@ -347,3 +361,36 @@ def offered_by(node: Node) -> Amounts:
     except QuantityError:
         return {}
     return {"pods": written.get("pods", 0) // 1000, **counted(written)}
+
+
+def counts_alike(old: Pod, new: Pod) -> bool:
+    """Whether two versions of a pod count the same on their node. What was derived from the old one is handed on."""
+    if old.spec is not new.spec and (
+        old.spec.containers != new.spec.containers
+        or old.spec.affinity != new.spec.affinity
+        or old.spec.init_containers != new.spec.init_containers
+        or old.spec.overhead != new.spec.overhead
+        or old.spec.resources != new.spec.resources
+    ):
+        return False
+    if (
+        old.metadata.labels != new.metadata.labels
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or (old.status != new.status and _resized(old.status, new.status))
+    ):
+        return False
+    if new.derived is None and old.derived is not None:
+        force_setattr(new, "derived", old.derived)
+    if new.terms is None and old.terms is not None:
+        force_setattr(new, "terms", old.terms)
+    return True
+
+
+def _resized(old: PodStatus, new: PodStatus) -> bool:
+    return (
+        old.container_statuses != new.container_statuses
+        or old.init_container_statuses != new.init_container_statuses
+        or old.resources != new.resources
+        or old.allocated_resources != new.allocated_resources
+        or old.conditions != new.conditions
+    )

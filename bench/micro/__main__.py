@@ -1,0 +1,116 @@
+"""How long one decision takes, without an API server: ``python -m bench.micro [FAMILY ...] [--nodes N ...]``.
+
+Prints microseconds of CPU per decision, by kind of pod and size of cluster, with everything a pod costs between its
+coming off the queue and the news that it is bound: deciding, assuming, and taking in the event that confirms it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import gc
+import pstats
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from bench.micro.families import FAMILIES, Family, node
+from scheduler_runtime import testing, wire
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.framework import Framework, Placed
+
+BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Microseconds of CPU per pod, and the share of the decisions that knew the class of their pod."""
+
+    best: float
+    median: float
+    known: float
+
+
+class Scene:
+    """A cluster, a framework, and pods to place."""
+
+    def __init__(self, family: Family, nodes: int) -> None:
+        self.family = family
+        self.cache = Cache()
+        for number in range(nodes):
+            self.cache.set_node(node(number))
+        for number in range(family.before):
+            there = family.pod(f"before-{number}", number)
+            self.cache.add(replace(there, spec=replace(there.spec, node_name=f"node-{number % nodes}")))
+        self.framework: Framework = testing.framework()
+
+    def batches(self, count: int) -> Iterator[list[wire.Pod]]:
+        """Pods, a batch at a time."""
+        for start in range(0, count, BATCH):
+            yield [self.family.pod(f"pod-{number}", number) for number in range(start, start + BATCH)]
+
+    def nanoseconds(self, pods: Sequence[wire.Pod]) -> int:
+        """Place ``pods`` and confirm them; the CPU time of that."""
+        started = time.process_time_ns()
+        outcomes = [self.framework.schedule(pod, self.cache) for pod in pods]
+        spent = time.process_time_ns() - started
+        confirmed = [
+            replace(each.pod, spec=replace(each.pod.spec, node_name=each.node))
+            for each in outcomes
+            if isinstance(each, Placed)
+        ]
+        started = time.process_time_ns()
+        for pod in confirmed:
+            self.cache.add(pod)
+        return spent + time.process_time_ns() - started
+
+
+def measure(family: Family, nodes: int, count: int) -> Measured:
+    """Place ``count`` pods on a cluster of ``nodes``."""
+    scene = Scene(family, nodes)
+    gc.collect()
+    gc.freeze()
+    times = sorted(scene.nanoseconds(pods) / BATCH / 1000 for pods in scene.batches(count))
+    classes = scene.framework.classes
+    return Measured(times[0], times[len(times) // 2], classes.hits / max(classes.hits + classes.misses, 1))
+
+
+def profile(family: Family, nodes: int, count: int) -> None:
+    """Print the ten functions in which the time goes."""
+    scene = Scene(family, nodes)
+    batches = list(scene.batches(count))
+    profiler = cProfile.Profile()
+    profiler.enable()
+    for pods in batches:
+        scene.nanoseconds(pods)
+    profiler.disable()
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(10)
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__.partition("\n")[0])
+    parser.add_argument("family", nargs="*", help=f"any of {', '.join(FAMILIES)}; all by default")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 5000, 15000])
+    parser.add_argument("--pods", type=int, default=2000)
+    parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
+    asked = parser.parse_args()
+    for name in asked.family or FAMILIES:
+        if name not in FAMILIES:
+            parser.error(f"{name} is none of the families {', '.join(FAMILIES)}")
+        for nodes in asked.nodes:
+            if asked.profile:
+                profile(FAMILIES[name], nodes, asked.pods)
+                continue
+            found = measure(FAMILIES[name], nodes, asked.pods)
+            print(
+                f"{name:>14} {nodes:>6} nodes {found.best:>8.1f} µs best {found.median:>8.1f} µs median"
+                f" {found.known:>6.0%} known  {FAMILIES[name].title}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
