@@ -16,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

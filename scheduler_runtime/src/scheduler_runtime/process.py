@@ -103,7 +103,7 @@ class Process:
             activate=self._activate,
             objects=self.objects,
         )
-        frameworks = {
+        frameworks = self._frameworks = {
             profile.scheduler_name: Framework(
                 profile, services, version, settings.seed, classes, settings.feature_gates
             )
@@ -168,6 +168,8 @@ class Process:
         await self.loop.run()
 
     def _happened(self, event: Event) -> None:
+        for framework in self._frameworks.values():
+            framework.changed(event.resource)
         self.pending.happened(event, time.monotonic())
 
     def _activate(self, pods: Iterable[Pod]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +32,7 @@ from ..wire import QuantityError
 from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Attempt, Decider, Hooks, Nowhere
-from .missing import JUDGED_BY, explain, needed_but_missing
+from .missing import JUDGED_BY, explain, needed_but_missing, said_after_filters
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import Registered, register
 from .scoring import Scorer
@@ -77,7 +78,12 @@ class Framework:
             self._scorers(),
         )
         self._decider = self._decides()
-        self._post_filter = self._hooks("postFilter", "post_filter")
+        self._watched = frozenset(
+            watch.event_resource
+            for name, each in self._plugins.items()
+            for watch in each.declaration.watches_for(profile.args.get(name))
+        )
+        self._post_filter = self._post_filters()
         self._reserve = self._hooks("reserve", "reserve")
         self._unreserve = tuple(reversed(self._hooks("reserve", "unreserve")))
         self._permit = self._hooks("permit", "permit")
@@ -116,6 +122,11 @@ class Framework:
         except Exception:  # A pod must not be left behind because a hint failed.
             logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
             return True
+
+    def changed(self, resource: str) -> None:
+        """Objects of ``resource`` changed: forget what plugins that watch them said."""
+        if resource in self._watched:
+            self.classes.forget()
 
     # The decision.
 
@@ -301,6 +312,15 @@ class Framework:
             Hook(each.name, name, getattr(each.plugin, name)) for each in enabled if each and name in each.hooks
         )
 
+    def _post_filters(self) -> tuple[Hook, ...]:
+        """The hooks, and in their places the words of plugins that are not there."""
+        found = {hook.plugin: hook for hook in self._hooks("postFilter", "post_filter")}
+        for plugin in self.profile.points.get("postFilter", ()):
+            words = said_after_filters(plugin.name, self.version)
+            if plugin.name not in found and words:
+                found[plugin.name] = Hook(plugin.name, "post_filter", partial(_say, (words,)))
+        return tuple(found[each.name] for each in self.profile.points.get("postFilter", ()) if each.name in found)
+
     def _queue_sort(self) -> Hook:
         hooks = self._hooks("queueSort", "sort_key")
         if len(hooks) != 1:
@@ -344,6 +364,10 @@ def _can_be_kept(registered: Registered) -> bool:
         return True
     by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
     return by_row and "normalize_score" not in hooks
+
+
+def _say(words: tuple[str, ...], *_: Any) -> tuple[str, ...]:
+    return words
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..api import Pod
+from ..catalog import Version
 
 Judged = Callable[[Pod], str]
 """The field of a pod that a plugin looks at; empty when the pod has nothing for it to judge."""
@@ -25,13 +26,12 @@ _MIGRATED_VOLUMES = (
     "portworx_volume",
 )
 _CLAIMED_VOLUMES = ("persistent_volume_claim", "ephemeral")
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _is_plain(pod: Pod) -> bool:
     """Whether nothing in ``pod`` concerns any of the plugins below, as in most pods."""
     spec = pod.spec
-    rare = spec.affinity or spec.topology_spread_constraints or spec.volumes or spec.resource_claims
+    rare = spec.topology_spread_constraints or spec.volumes or spec.resource_claims
     return not (rare or spec.init_containers or any(container.ports for container in spec.containers))
 
 
@@ -45,16 +45,6 @@ def _host_ports(pod: Pod) -> str:
 def _hard_spread(pod: Pod) -> str:
     is_hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints)
     return "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule" if is_hard else ""
-
-
-def _hard_pod_affinity(pod: Pod) -> str:
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return ""
-    for name, terms in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
-        if terms is not None and terms.required:
-            return f"spec.affinity.{name}.{_REQUIRED}"
-    return ""
 
 
 def _claims(pod: Pod) -> str:
@@ -82,7 +72,6 @@ JUDGED_BY: Mapping[str, Judged] = MappingProxyType(
         "VolumeBinding": _volumes(*_CLAIMED_VOLUMES),
         "VolumeZone": _volumes(*_CLAIMED_VOLUMES),
         "PodTopologySpread": _hard_spread,
-        "InterPodAffinity": _hard_pod_affinity,
         "DynamicResources": _claims,
     }
 )
@@ -107,3 +96,13 @@ def _by_field(needed: Mapping[str, str]) -> Iterator[str]:
     for field in dict.fromkeys(needed.values()):
         *others, last = (plugin for plugin, looked_at in needed.items() if looked_at == field)
         yield f"{', '.join(others)} and {last} ({field})" if others else f"{last} ({field})"
+
+
+def said_after_filters(plugin: str, version: Version) -> str:
+    """What a plugin that is not there says about every pod for which no node was found; empty for nothing.
+
+    Before 1.37 DynamicResources joins each such message, also that of pods without claims.
+    """
+    if plugin == "DynamicResources" and not version.at_least("1.37"):
+        return "no new claims to deallocate"
+    return ""

@@ -6,6 +6,7 @@ import msgspec
 
 from .neighbours import (
     KINDS,
+    ConfigMap,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
@@ -54,6 +55,7 @@ from .streams import ListMeta, NodeList, PodList, Status, WatchEvent
 __all__ = [
     "KINDS",
     "Affinity",
+    "ConfigMap",
     "Container",
     "ContainerImage",
     "ContainerPort",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from .objects import LabelSelector, ObjectMeta, Wire
 
 
@@ -69,8 +71,16 @@ class PodDisruptionBudget(Wire, frozen=True, gc=False):
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
+class ConfigMap(Wire, frozen=True, gc=False):
+    """A config map, for plugins that keep something of theirs in one."""
+
+    metadata: ObjectMeta
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 KINDS: Mapping[tuple[str, str], type[Wire]] = MappingProxyType(
     {
+        ("v1", "ConfigMap"): ConfigMap,
         ("v1", "Namespace"): Namespace,
         ("v1", "Service"): Service,
         ("v1", "ReplicationController"): ReplicationController,
