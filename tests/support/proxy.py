@@ -220,11 +220,7 @@ def cut_after(lines: int, more: int = 60) -> Act:
     """Cut a watch ``more`` bytes into the line after so many lines."""
 
     async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
-        async with proxy.sent(request) as answer:
-            back = web.StreamResponse(status=answer.status)
-            await back.prepare(request)
-            for _ in range(lines):
-                await back.write(await answer.content.readline())
+        async with _followed(request, proxy, lines) as (answer, back):
             await back.write((await answer.content.readline())[:more])
             await asyncio.sleep(0.01)
         return _abort(request)
@@ -236,15 +232,24 @@ def garble_after(lines: int, garbage: bytes) -> Act:
     """Follow a watch for so many lines, then say ``garbage`` and end the stream in good order."""
 
     async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
-        async with proxy.sent(request) as answer:
-            back = web.StreamResponse(status=answer.status)
-            await back.prepare(request)
-            for _ in range(lines):
-                await back.write(await answer.content.readline())
+        async with _followed(request, proxy, lines) as (_, back):
             await back.write(garbage)
         return back
 
     return act
+
+
+@contextlib.asynccontextmanager
+async def _followed(
+    request: web.Request, proxy: Proxy, lines: int
+) -> AsyncIterator[tuple[aiohttp.ClientResponse, web.StreamResponse]]:
+    """A watch of which so many lines are passed on: the API server's answer and the one that the client gets."""
+    async with proxy.sent(request) as answer:
+        back = web.StreamResponse(status=answer.status)
+        await back.prepare(request)
+        for _ in range(lines):
+            await back.write(await answer.content.readline())
+        yield answer, back
 
 
 def _abort(request: web.Request) -> web.StreamResponse:

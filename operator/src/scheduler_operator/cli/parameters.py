@@ -1,11 +1,12 @@
 """The options that several commands share, and how their values are read and completed."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scheduler_operator.cli.answers import Refusal, or_refuse
+from scheduler_operator.cli.answers import Answer, Refusal, or_refuse
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -96,8 +97,13 @@ def files(metavar: str = "FILE...") -> Callable[[Command], Command]:
     return click.argument("files", metavar=metavar, nargs=-1, required=True, type=FileParameter())
 
 
-def target_options(command: Command) -> Command:
-    """Which kube-scheduler is meant; :func:`target` puts the two together."""
+def target_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Which kube-scheduler is meant: two options, and the ``target`` that they name for the command."""
+
+    @wraps(command)
+    def with_target(*args: Any, kubernetes: str, feature_gates: Mapping[str, bool], **others: Any) -> Answer:
+        return command(*args, target=target(kubernetes, feature_gates), **others)
+
     gates = click.option(
         "--feature-gates", type=GatesParameter(), default={}, metavar="GATES",
         help="Such as A=true,B=false; the others have their defaults.",
@@ -106,7 +112,7 @@ def target_options(command: Command) -> Command:
         "--kubernetes", type=KubernetesParameter(), default=DEFAULT_KUBERNETES, show_default=True, metavar="VERSION",
         help="The version to follow, where a profile names none.",
     )  # fmt: skip
-    return version(gates(command))
+    return version(gates(with_target))
 
 
 def engine(command: Command) -> Command:

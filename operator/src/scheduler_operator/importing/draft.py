@@ -8,24 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-POINTS = (
-    "preEnqueue",
-    "queueSort",
-    "preFilter",
-    "filter",
-    "postFilter",
-    "preScore",
-    "score",
-    "reserve",
-    "permit",
-    "preBind",
-    "bind",
-    "postBind",
-    "placementGenerate",
-    "placementScore",
-    "podGroupPostFilter",
-    "multiPoint",
-)
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import NEWEST, Version
+
+POINTS = tuple(catalog.defaults(Version.parse(NEWEST)).points_in_order())
 """The extension points in the order in which a profile shows them."""
 
 

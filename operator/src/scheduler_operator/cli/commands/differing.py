@@ -1,6 +1,6 @@
 """``berth diff``: what changes in effect, not in the text."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scheduler_operator.cli.differences import Difference
     from scheduler_operator.cli.processes import Process
     from scheduler_operator.cli.sorting import Sorted
+    from scheduler_runtime.catalog import Target
 
 _ABSENT = "-"
 
@@ -30,8 +31,7 @@ def command(
     console: Console,
     before: str,
     after: str | None,
-    kubernetes: str,
-    feature_gates: Mapping[str, bool],
+    target: "Target",
     to: str | None,
     form: str,
 ) -> Answer:
@@ -55,17 +55,17 @@ def command(
         raise click.UsageError("name B, or give --to for what another version makes of A", click.get_current_context())
     old = read_sorted([before], console)
     new = read_sorted([after], console) if after else old
-    one = _only(old, kubernetes, feature_gates)
-    other = _only(new.unpinned() if to else new, to or kubernetes, feature_gates)
+    one = _only(old, target)
+    other = _only(new.unpinned(), parameters.target(to, target.feature_gates)) if to else _only(new, target)
     found = list(differences(one, other))
     text = _table(found) if form == "table" else forms.document([_value(each) for each in found], form)
     return Answer(text, (*one.remarks, *other.remarks), Status.FINDINGS if found else Status.FINE)
 
 
-def _only(given: "Sorted", kubernetes: str, feature_gates: Mapping[str, bool]) -> "Process":
+def _only(given: "Sorted", target: "Target") -> "Process":
     from scheduler_operator.cli.processes import all_processes
 
-    found = all_processes(given, parameters.target(kubernetes, feature_gates))
+    found = all_processes(given, target)
     if len(found) > 1:
         listed = ", ".join(process.name for process in found)
         message = f"holds {len(found)} processes ({listed}); put each into a file of its own"

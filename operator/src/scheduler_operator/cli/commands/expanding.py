@@ -1,6 +1,6 @@
 """``berth expand``: the plugins that run at each extension point, and why."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.processes import Explained
+    from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
     from scheduler_runtime.config.provenance import Origin
 
@@ -27,8 +28,7 @@ HEADING = ("POINT", "PLUGIN", "WEIGHT", "WHY")
 def command(
     console: Console,
     files: tuple[str, ...],
-    kubernetes: str,
-    feature_gates: Mapping[str, bool],
+    target: "Target",
     engine: "Engine",
     form: str,
 ) -> Answer:
@@ -47,7 +47,7 @@ def command(
     from scheduler_operator.cli import forms
     from scheduler_operator.cli.processes import NAMESPACE, all_processes, read_sorted
 
-    found = all_processes(read_sorted(files, console), parameters.target(kubernetes, feature_gates), NAMESPACE, engine)
+    found = all_processes(read_sorted(files, console), target, NAMESPACE, engine)
     remarks = tuple(remark for process in found for remark in process.remarks)
     explained = [each for process in found for each in process.explained()]
     if form == "table":

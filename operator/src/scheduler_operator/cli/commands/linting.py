@@ -1,6 +1,6 @@
 """``berth lint``: every way in which a configuration does not do what it says."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 def command(
     console: Console,
     files: tuple[str, ...],
-    kubernetes: str,
-    feature_gates: Mapping[str, bool],
+    target: "Target",
     engine: "Engine",
     severity: str,
     form: str,
@@ -53,7 +52,7 @@ def command(
     """
     from scheduler_operator.cli.remarks import of_process, of_refusals
 
-    found = _processes(files, console, parameters.target(kubernetes, feature_gates), engine)
+    found = _processes(files, console, target, engine)
     findings = [remark for process in found.found for remark in of_process(process)]
     refused = of_refusals(found.refusals)
     notes = tuple(remark for process in found.found for remark in process.remarks)

@@ -1,12 +1,15 @@
 """``berth render``: the document that a profile's scheduler runs by."""
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from scheduler_operator.cli import parameters
 from scheduler_operator.cli.answers import Answer, Status
 from scheduler_operator.cli.console import Console
+
+if TYPE_CHECKING:
+    from scheduler_runtime.catalog import Target
 
 
 @click.command("render", short_help="Print the document of each profile.")
@@ -19,8 +22,7 @@ from scheduler_operator.cli.console import Console
 def command(
     console: Console,
     files: tuple[str, ...],
-    kubernetes: str,
-    feature_gates: Mapping[str, bool],
+    target: "Target",
     namespace: str,
     defaulted: bool,
     form: str,
@@ -41,7 +43,7 @@ def command(
     from scheduler_operator.cli.processes import all_processes, read_sorted
     from scheduler_operator.cli.remarks import of_process
 
-    found = all_processes(read_sorted(files, console), parameters.target(kubernetes, feature_gates), namespace)
+    found = all_processes(read_sorted(files, console), target, namespace)
     remarks = tuple(remark for process in found for remark in process.remarks)
     errors = tuple(str(remark) for process in found for remark in of_process(process) if remark.is_error)
     status = Status.FINDINGS if errors else Status.FINE
