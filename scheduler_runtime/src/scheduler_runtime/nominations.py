@@ -35,6 +35,14 @@ class Nominations:
         pods = self._by_node.get(node)
         return tuple(pods.values()) if pods else ()
 
+    def ahead_of(self, pod: Pod, node: str) -> list[Pod]:
+        """The pods nominated to ``node`` that are at least as important as ``pod``, which is none of them."""
+        pods = self._by_node.get(node)
+        if not pods:
+            return []
+        priority = pod.spec.priority
+        return [each for each in pods.values() if each.spec.priority >= priority and each.uid != pod.uid]
+
     def node_of(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to; empty when there is none."""
         return self._decided.get(pod.uid, pod.status.nominated_node_name)

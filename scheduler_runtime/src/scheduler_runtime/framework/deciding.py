@@ -9,6 +9,7 @@ has it, and can say why.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -21,6 +22,8 @@ from .calls import Hook, checked_rows, rejections
 from .classes import Classes, PodClass
 from .filtering import Diagnosis, pre_filter, run_filters
 from .scoring import Scorer, best_row, pre_score, relative_scores, total_scores
+from .singly import Singly, judge, refuse
+from .trial import Trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Attempt:
     """What each ``filter`` yielded."""
     states: Mapping[str, Any] = field(default_factory=dict)
     """What the filters, and the hooks after the choice, are given."""
+    skipped: AbstractSet[str] = frozenset()
+    """The plugins whose filter is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +92,26 @@ class Nowhere:
 class Decider:
     """Chooses nodes by the plugins of one profile."""
 
-    def __init__(self, hooks: Hooks, classes: Classes, kept: frozenset[str], random: Random) -> None:
+    def __init__(self, hooks: Hooks, classes: Classes, kept: frozenset[str], singly: Singly, random: Random) -> None:
         """``kept`` names the plugins that ``classes`` speaks for."""
         self._hooks = hooks
         self._others = hooks.without(kept)
         self._classes = classes
+        self._singly = singly
         self._random = random
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
+        own = self._singly.own_row(attempt.pod, attempt.table)
+        if own is not None:
+            return self._thoroughly(attempt, own)
         known = self._classes.of(attempt.pod, attempt.table)
         row = self._by_class(attempt, known) if known is not None else None
         return self._thoroughly(attempt) if row is None else row
+
+    def trials(self, attempt: Attempt) -> Trials:
+        """For asking about single nodes, after the plugins' ``pre_filter`` was run for ``attempt``."""
+        return self._singly.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
 
     # The quick way.
 
@@ -112,6 +125,10 @@ class Decider:
         if skipped is None:
             return None
         feasible = self._filtered_by_others(attempt, nodes, skipped)
+        apart = self._singly.rows(attempt.pod, attempt.table)
+        if apart:
+            attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
+            feasible = refuse(feasible, apart, self.trials(attempt))
         count = np.count_nonzero(feasible)
         if not count:
             return None
@@ -165,15 +182,21 @@ class Decider:
 
     # The thorough way.
 
-    def _thoroughly(self, attempt: Attempt) -> int | Nowhere:
+    def _thoroughly(self, attempt: Attempt, own: int | None = None) -> int | Nowhere:
+        """Ask plugin after plugin, about the pod's ``own`` row before all others if it has one."""
         pod = attempt.pod
         diagnosis = Diagnosis(len(attempt.table))
         nodes = NodeTable(attempt.table, diagnosis.feasible)
         states, skipped = pre_filter(self._hooks.pre_filter, pod, nodes, attempt.cycle, diagnosis, attempt.answers)
-        attempt.states = states
+        attempt.states, attempt.skipped = states, skipped
+        if own is not None and not diagnosis.rejection and not self.trials(attempt).judge(own)[1]:
+            return own
         if not diagnosis.rejection:
+            apart = [row for row in self._singly.rows(pod, attempt.table) if diagnosis.feasible[row]]
+            diagnosis.feasible[apart] = False
             remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
             run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)
+            judge(apart, self.trials(attempt), diagnosis)
         count = np.count_nonzero(diagnosis.feasible)
         if not count:
             return Nowhere(nodes, diagnosis)

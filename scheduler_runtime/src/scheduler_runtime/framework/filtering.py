@@ -42,6 +42,14 @@ class Diagnosis:
             self.unresolvable |= rows & ~np.asarray(reject.resolvable)
         return True
 
+    def reject_row(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
+        """Note why ``plugin`` rejects one row."""
+        self.plugins.add(plugin)
+        for reject in rejects:
+            self.reasons[reject.reason] += 1
+            if not reject.resolvable:
+                self.unresolvable[row] = True
+
     @property
     def verdicts(self) -> Verdicts:
         """For ``post_filter``."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..api import (
     ALLOW,
+    CLEAR,
     PARALLEL,
     SERIAL,
     SKIP,
@@ -32,16 +33,20 @@ from ..wire import QuantityError
 from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Attempt, Decider, Hooks, Nowhere
+from .helping import ask_for_help
 from .missing import JUDGED_BY, explain, needed_but_missing, said_after_filters
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import Registered, register
 from .scoring import Scorer
 from .services import Services, Surroundings
+from .singly import Singly
+from .trial import row_filter
 from .waiting import MAX_WAIT_SECONDS, Waiting
 
 logger = logging.getLogger(__name__)
 
 NO_NODES = "no nodes available to schedule pods"
+_TAKEN_BACK = Nomination(CLEAR)
 
 
 class Framework:
@@ -77,6 +82,7 @@ class Framework:
             self._hooks("preScore", "pre_score"),
             self._scorers(),
         )
+        self._nominations = services.nominations
         self._decider = self._decides()
         self._watched = frozenset(
             watch.event_resource
@@ -137,9 +143,16 @@ class Framework:
         """
         self._around.table = cluster.table
         try:
-            return self._decide(pod, cluster)
+            outcome = self._decide(pod, cluster)
+        except PluginError:
+            self._nominations.nominate(pod, "")
+            raise
         finally:
             self._around.table = None
+        if isinstance(outcome, Unschedulable) and outcome.nomination:
+            node = outcome.nomination.node
+            self._nominations.nominate(pod, node if isinstance(node, str) else "")
+        return outcome
 
     def _decide(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
         table = cluster.table
@@ -149,13 +162,13 @@ class Framework:
         attempt = Attempt(pod, table)
         row = self._decider.choose(attempt)
         if isinstance(row, Nowhere):
-            return self._unschedulable(attempt, row)
+            return self._help(attempt, row)
         return self._place(pod, table.names[row], attempt.states, cluster)
 
     def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
         """Pods about which the plugins need not be asked, and could not answer."""
         if not size:
-            return Unschedulable(pod, NO_NODES, frozenset())
+            return Unschedulable(pod, NO_NODES, frozenset(), _TAKEN_BACK)
         missing = needed_but_missing(pod, self._missing)
         if missing:
             return Unschedulable(pod, explain(missing), frozenset(missing))
@@ -165,28 +178,20 @@ class Framework:
             return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _unschedulable(self, attempt: Attempt, nowhere: Nowhere) -> Unschedulable:
-        diagnosis = nowhere.diagnosis
-        verdicts = diagnosis.verdicts
-        reasons: list[str] = []
-        nomination: Nomination | None = None
-        for hook in self._post_filter:
-            answer = hook(attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
-            match answer:
-                case Nomination():
-                    nomination, reasons = answer, []
-                    break
-                case Reject(reason=reason, resolvable=False):
-                    reasons = [reason]
-                    break
-                case Reject(reason=reason):
-                    reasons.append(reason)
-                case _:
-                    reasons.extend(answer or ())
-        return Unschedulable(attempt.pod, diagnosis.message(reasons), verdicts.plugins, nomination)
+    def _help(self, attempt: Attempt, nowhere: Nowhere) -> Unschedulable:
+        """Ask the plugins what would help a pod that no node takes."""
+        verdicts = nowhere.diagnosis.verdicts
+        self._around.trials = self._decider.trials(attempt)
+        try:
+            helped = ask_for_help(self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
+        finally:
+            self._around.trials = None
+        message = nowhere.diagnosis.message(helped.reasons)
+        return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination)
 
     def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(pod, node)
+        self._nominations.forget(pod.uid)
         placed = Placed(pod, node, states)
         try:
             rejected = self._reserve_and_permit(placed)
@@ -295,6 +300,7 @@ class Framework:
     def unreserve(self, placed: Placed) -> None:
         """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
         self._around.waiting.pop(placed.pod.uid, None)
+        self._nominations.nominate(placed.pod, "")
         self._tell(self._unreserve, placed)
 
     def _tell(self, hooks: Iterable[Hook], placed: Placed) -> None:
@@ -340,7 +346,9 @@ class Framework:
         looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
         weight = sum(scorer.weight for scorer in hooks.score)
         classes = self.classes = self._around.classes = Classes(locals_, looking, weight)
-        return Decider(hooks, classes, frozenset(each.name for each in locals_), self._around.random)
+        filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
+        singly = Singly(filters, self._nominations)
+        return Decider(hooks, classes, frozenset(each.name for each in locals_), singly, self._around.random)
 
     def _local(self, registered: Registered) -> Local:
         """A row-local plugin with its enabled hooks."""
@@ -383,4 +391,4 @@ def _rejection(hook: Hook, answer: object) -> Reject:
 
 def _rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:
     """Upstream words a rejection after the choice of a node as if that node had been the only one."""
-    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}))
+    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}), _TAKEN_BACK)

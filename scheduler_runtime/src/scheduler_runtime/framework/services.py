@@ -15,7 +15,7 @@ from ..catalog import Target
 from ..nominations import Nominations
 from ..table import Table
 from .classes import Classes
-from .trial import Attempt, RowTrial
+from .trial import RowTrial, Trials
 from .waiting import Waiting
 
 
@@ -64,7 +64,7 @@ class Surroundings:
         self.target = target
         self.random = random
         self.table: Table | None = None
-        self.attempt: Attempt | None = None
+        self.trials: Trials | None = None
         self.waiting: dict[str, Waiting] = {}
         self.classes: Classes | None = None
 
@@ -146,9 +146,9 @@ class PluginHandle:
 
     def trial(self, row: int) -> RowTrial:
         """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
-        if self._around.attempt is None:
+        if self._around.trials is None:
             raise RuntimeError(f"{self._plugin} tries a node outside of post_filter")
-        return self._around.attempt.trial(row)
+        return self._around.trials.trial(row)
 
     def nominated_node(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to, as far as is known here; empty when there is none."""

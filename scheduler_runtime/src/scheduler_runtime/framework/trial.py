@@ -7,7 +7,7 @@ pods say the same of a node whichever pods are on it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -17,9 +17,8 @@ import numpy as np
 from ..api import NodeTable, Plugin, Pod, Reject, hooks_of
 from ..nominations import Nominations
 from ..table import Table
-from .outcomes import PluginError
+from .calls import Hook, rejections, row_of_filter
 
-Change = Callable[[Pod, NodeTable, Any, Pod, int], Any]
 Judged = tuple[str, Sequence[Reject]]
 """A plugin and why it rejects a node; without reasons nobody does."""
 _FITS: Judged = ("", ())
@@ -29,38 +28,27 @@ _FITS: Judged = ("", ())
 class RowFilter:
     """A plugin's filter, asked about one row."""
 
-    plugin: str
-    hook: str
-    judge: Callable[[Pod, NodeTable, Any, int], Iterable[Reject]]
+    judge: Hook
     looks_at_pods: bool
-    add_pod: Change | None
-    remove_pod: Change | None
+    add_pod: Hook | None
+    remove_pod: Hook | None
+
+    @property
+    def plugin(self) -> str:
+        """The name of the plugin."""
+        return self.judge.plugin
 
 
-def row_filter(name: str, plugin: Plugin) -> RowFilter:
-    """How to ask ``plugin``, which has a filter, about one row."""
+def row_filter(hook: Hook, plugin: Plugin) -> RowFilter:
+    """How to ask ``plugin``, whose filter ``hook`` is, about one row."""
     hooks = hooks_of(type(plugin))
-    has_own = "filter_row" in hooks
+    own = Hook(hook.plugin, "filter_row", plugin.filter_row) if "filter_row" in hooks else row_of_filter(hook)
     return RowFilter(
-        plugin=name,
-        hook="filter_row" if has_own else "filter",
-        judge=plugin.filter_row if has_own else _by_filter(plugin),
+        judge=own,
         looks_at_pods=type(plugin).looks_at_pods,
-        add_pod=plugin.add_pod if "add_pod" in hooks else None,
-        remove_pod=plugin.remove_pod if "remove_pod" in hooks else None,
+        add_pod=Hook(hook.plugin, "add_pod", plugin.add_pod) if "add_pod" in hooks else None,
+        remove_pod=Hook(hook.plugin, "remove_pod", plugin.remove_pod) if "remove_pod" in hooks else None,
     )
-
-
-def _by_filter(plugin: Plugin) -> Callable[[Pod, NodeTable, Any, int], Iterable[Reject]]:
-    def judge(pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterable[Reject]:
-        for reject in plugin.filter(pod, nodes, state):
-            if reject.rows is True or reject.rows[row]:
-                where = reject.resolvable
-                yield Reject(
-                    True, reject.reason, where if isinstance(where, bool) else bool(where[row]), reject.pending
-                )
-
-    return judge
 
 
 class Trials:
@@ -89,28 +77,24 @@ class Trials:
         """Try the node in ``row``."""
         return RowTrial(self, row, self._filters, self._moving)
 
-    def counted(self, node: str) -> list[Pod]:
-        """The pods nominated to ``node`` for which room must be left."""
-        if not self.nominations:
-            return []
-        priority = self.pod.spec.priority
-        return [pod for pod in self.nominations.to(node) if pod.spec.priority >= priority and pod.uid != self.pod.uid]
+    def judge(self, row: int) -> Judged:
+        """The first plugin that rejects the node in ``row`` as it is, nominated pods considered, and why."""
+        with self.trial(row) as trial:
+            return trial.judge()
 
 
 class RowTrial:
     """One node, with other pods on it. The table is as before when the ``with`` ends."""
 
-    __slots__ = ("_trials", "_filters", "_moving", "_nominated", "_row", "_states", "_tried")
+    __slots__ = ("_filters", "_moving", "_nominated", "_row", "_states", "_trials", "_tried")
 
-    def __init__(
-        self, trials: Trials, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]
-    ) -> None:
+    def __init__(self, trials: Trials, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]) -> None:
         self._trials = trials
         self._row = row
         self._filters = filters
         self._moving = moving
         self._states: dict[str, Any] = {}
-        self._nominated = trials.counted(trials.table.names[row])
+        self._nominated = trials.nominations.ahead_of(trials.pod, trials.table.names[row])
         self._tried = trials.table.try_row(row)
 
     def __enter__(self) -> RowTrial:
@@ -126,14 +110,14 @@ class RowTrial:
         self._tried.remove(pod)
         for each in self._moving:
             if each.remove_pod:
-                self._change(each, each.remove_pod, "remove_pod", pod)
+                self._change(each.remove_pod, pod)
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node."""
         self._tried.add(pod)
         for each in self._moving:
             if each.add_pod:
-                self._change(each, each.add_pod, "add_pod", pod)
+                self._change(each.add_pod, pod)
 
     def rejections(self) -> Sequence[Reject]:
         """Why the pod could not be on the node now; nothing when it could."""
@@ -163,23 +147,18 @@ class RowTrial:
         trials, row = self._trials, self._row
         pod, nodes, own, states = trials.pod, trials.nodes, self._states, trials.states
         for each in self._filters:
-            name = each.plugin
-            try:
-                found = list(each.judge(pod, nodes, own[name] if name in own else states.get(name), row))
-            except Exception as error:
-                raise PluginError(name, each.hook, error) from error
+            judge = each.judge
+            name = judge.plugin
+            found = rejections(judge, pod, nodes, own[name] if name in own else states.get(name), row)
             if found:
                 return name, found
         self._filters = self._moving  # The others said all they have to say: nothing against this node.
         return _FITS
 
-    def _change(self, each: RowFilter, change: Change, hook: str, other: Pod) -> None:
-        trials, name = self._trials, each.plugin
+    def _change(self, change: Hook, other: Pod) -> None:
+        trials, name = self._trials, change.plugin
         state = self._states[name] if name in self._states else _clone(trials.states.get(name))
-        try:
-            self._states[name] = change(trials.pod, trials.nodes, state, other, self._row)
-        except Exception as error:
-            raise PluginError(name, hook, error) from error
+        self._states[name] = change(trials.pod, trials.nodes, state, other, self._row)
 
 
 def _clone(state: Any) -> Any:

@@ -1,0 +1,49 @@
+"""What plugins do for a pod that no node takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..api import CLEAR, Cycle, NodeTable, Nomination, Pod, Reject, Verdicts
+from .calls import Hook
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What becomes of the pod's nominated node, None when it stays, and what is said about it."""
+
+    nomination: Nomination | None
+    reasons: Sequence[str]
+
+
+def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Help:
+    """Ask plugin after plugin until one nominates a node, or says that nothing helps. Raises PluginError.
+
+    With nobody to ask there is nothing to hope for from a node that was nominated earlier.
+    """
+    if not hooks:
+        return Help(Nomination(CLEAR), ())
+    cleared: Nomination | None = None
+    reasons: list[str] = []
+    for hook in hooks:
+        match hook(pod, nodes, verdicts, cycle):
+            case Nomination(node=str()) as nomination:
+                return Help(nomination, nomination.reasons)
+            case Nomination() as cleared:
+                reasons.extend(cleared.reasons)
+            case Reject(reason=reason, resolvable=False):
+                return Help(None, (reason,))
+            case Reject(reason=reason):
+                reasons.append(reason)
+            case None:
+                pass
+            case answer:
+                reasons.extend(_texts(hook, answer))
+    return Help(cleared, reasons)
+
+
+def _texts(hook: Hook, answer: object) -> Iterable[str]:
+    if not isinstance(answer, Iterable) or isinstance(answer, str):
+        raise hook.error(f"it answered {answer!r}; wanted are reasons, a Nomination or a Reject")
+    return answer
