@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .args import IN_TREE_ARGS
-from .declaration import Action, ClusterEvent, Declaration, Rule
+from .declaration import Action, ClusterEvent, Declaration, Rule, Watch
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
@@ -43,6 +43,26 @@ DECLARATIONS: tuple[Declaration, ...] = (
         events=(
             ClusterEvent("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
             ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
+        ),
+    ),
+    Declaration(
+        name="InterPodAffinity",
+        hooks=(
+            "pre_filter",
+            "filter",
+            "filter_row",
+            "add_pod",
+            "remove_pod",
+            "pre_score",
+            "score",
+            "normalize_score",
+            "hint",
+        ),
+        args=IN_TREE_ARGS["InterPodAffinity"],
+        watches=(Watch("v1", "Namespace"),),
+        events=(
+            ClusterEvent("Pod", Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL),
+            ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),
         ),
     ),
     Declaration(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ..api import Plugin
 from .binding import DefaultBinder
+from .interpodaffinity import InterPodAffinity
 from .node_identity import NodeName, NodeUnschedulable
 from .nodeaffinity import NodeAffinity
 from .noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
@@ -26,6 +27,7 @@ IN_TREE: Mapping[str, type[Plugin]] = MappingProxyType(
             TaintToleration,
             NodeAffinity,
             NodeResourcesFit,
+            InterPodAffinity,
             NodeResourcesBalancedAllocation,
             DefaultBinder,
         )

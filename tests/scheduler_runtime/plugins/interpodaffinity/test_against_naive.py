@@ -1,0 +1,90 @@
+"""The plugin over all nodes at once and from counts that are kept, against upstream's rules for one node at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_runtime.api import SKIP, NodeTable, Pod, Reject
+from scheduler_runtime.plugins.interpodaffinity import InterPodAffinity
+from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
+    by_node,
+    cluster_of,
+    objects_of,
+    plugin,
+    pods,
+    table_of,
+    worlds,
+)
+from tests.scheduler_runtime.plugins.interpodaffinity.naive import World, scores
+
+SETTINGS = settings(max_examples=150, deadline=None)
+ARGS = st.fixed_dictionaries(
+    {"hardPodAffinityWeight": st.sampled_from([0, 1, 50]), "ignorePreferredTermsOfExistingPods": st.booleans()}
+)
+
+
+def plugin_for(world: World, **args: Any) -> InterPodAffinity:
+    return plugin(world.version, objects_of(world.namespaces), **args)
+
+
+def rejected(judge: InterPodAffinity, pod: Pod, nodes: NodeTable) -> dict[str, list[tuple[str, bool]]] | None:
+    """Why each node is; None when there is nothing to filter by."""
+    state = judge.pre_filter(pod, nodes, {})
+    assert not isinstance(state, Reject)
+    return None if state is SKIP else by_node(nodes, judge.filter(pod, nodes, state))
+
+
+def scored(judge: InterPodAffinity, pod: Pod, nodes: NodeTable) -> dict[str, int] | None:
+    """The score of each feasible node; None when there is nothing to score by."""
+    state = judge.pre_score(pod, nodes, {})
+    if state is SKIP:
+        return None
+    normalised = judge.normalize_score(pod, nodes, judge.score(pod, nodes, state), state)
+    assert normalised.dtype == np.int64
+    assert 0 <= normalised.min() <= normalised.max() <= 100
+    return {name: int(normalised[row]) for row, name in enumerate(nodes.names) if nodes.feasible[row]}
+
+
+def expected_rejections(world: World, pod: Pod) -> dict[str, list[tuple[str, bool]]] | None:
+    if not world.filters(pod):
+        return None
+    found = {node.name: world.rejection(pod, node) for node in world.nodes}
+    return {name: [] if reason is None else [reason] for name, reason in found.items()}
+
+
+@SETTINGS
+@given(worlds(), pods())
+def test_filter(world: World, pod: Pod) -> None:
+    nodes = table_of(cluster_of(world))
+    assert rejected(plugin_for(world), pod, nodes) == expected_rejections(world, pod)
+
+
+@SETTINGS
+@given(worlds(), pods())
+def test_what_is_said_of_one_row_is_what_is_said_of_all(world: World, pod: Pod) -> None:
+    nodes = table_of(cluster_of(world))
+    judge = plugin_for(world)
+    state = judge.pre_filter(pod, nodes, {})
+    if state is SKIP:
+        return
+    every = by_node(nodes, judge.filter(pod, nodes, state))
+    for row, name in enumerate(nodes.names):
+        found = judge.filter_row(pod, nodes, state, row)
+        assert [(each.reason, each.resolvable) for each in found] == every[name]
+
+
+@SETTINGS
+@given(worlds(), pods(), ARGS, st.integers(0, 15))
+def test_score(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
+    nodes = table_of(cluster_of(world))
+    nodes.feasible[:] = [not mask >> row & 1 for row in range(len(nodes))]
+    points = world.points(pod, args["hardPodAffinityWeight"], ignores=args["ignorePreferredTermsOfExistingPods"])
+    if not nodes.feasible.any():
+        return
+    inside = {name for row, name in enumerate(nodes.names) if nodes.feasible[row]}
+    wanted = None if points is None else scores({name: each for name, each in points.items() if name in inside})
+    assert scored(plugin_for(world, **args), pod, nodes) == wanted

@@ -1,0 +1,108 @@
+"""What is kept between pods and followed pod by pod, against a plugin that sees the cluster for the first time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from msgspec.structs import replace
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import SKIP, Pod
+from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
+    by_node,
+    namespace,
+    nodes,
+    plugin,
+    pod,
+    pods,
+    preferred,
+    required,
+    table_of,
+    term,
+)
+
+NAMES = [f"node-{number}" for number in range(5)]
+LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b"]))
+
+
+class Lasting(RuleBasedStateMachine):
+    """One plugin sees every change of a cluster; at each step another one is made anew."""
+
+    @initialize(incoming=st.lists(pods(), min_size=1, max_size=3))
+    def begin(self, incoming: list[Pod]) -> None:
+        self.cluster = testing.Cluster(testing.node("node-0", labels={"zone": "a"}))
+        self.objects = testing.Objects()
+        self.lasting = plugin(objects=self.objects)
+        self.incoming = incoming
+        self.placed: dict[str, tuple[Pod, str]] = {}
+
+    @rule(data=st.data(), name=st.sampled_from(NAMES))
+    def node_comes_or_is_relabelled(self, data: st.DataObject, name: str) -> None:
+        self.cluster.table.set_node(data.draw(nodes(name)))
+
+    @precondition(lambda self: len(self.cluster.table) > 1)
+    @rule(data=st.data())
+    def node_goes(self, data: st.DataObject) -> None:
+        self.cluster.table.remove_node(data.draw(st.sampled_from(sorted(self.cluster.table.names))))
+
+    @rule(data=st.data())
+    def pod_comes(self, data: st.DataObject) -> None:
+        name = f"pod-{len(self.placed)}-{data.draw(st.integers(0, 10**6))}"
+        node = data.draw(st.sampled_from(sorted(self.cluster.table.names)))
+        drawn = data.draw(st.sampled_from(self.incoming) | pods())
+        comes = replace(drawn, metadata=replace(drawn.metadata, name=name, uid=f"uid-of-{name}"))
+        if comes.uid not in self.placed:
+            self.cluster.place(comes, node)
+            self.placed[comes.uid] = (comes, node)
+
+    @precondition(lambda self: self.placed)
+    @rule(data=st.data())
+    def pod_goes(self, data: st.DataObject) -> None:
+        pod, node = self.placed.pop(data.draw(st.sampled_from(sorted(self.placed))))
+        self.cluster.table.remove_pod(pod, node)
+
+    @rule(name=st.sampled_from(["default", "red"]), labels=LABELS)
+    def namespace_is_labelled(self, name: str, labels: dict[str, str]) -> None:
+        self.objects.put(namespace(name, labels))
+
+    @rule()
+    def says_the_same(self) -> None:
+        for each in self.incoming:
+            assert said(self.lasting, each, self.cluster) == said(plugin(objects=self.objects), each, self.cluster)
+
+
+def said(judge: Any, pod: Pod, cluster: testing.Cluster) -> tuple[Any, Any]:
+    table = table_of(cluster)
+    state, points = judge.pre_filter(pod, table, {}), judge.pre_score(pod, table, {})
+    rejected = state if state is SKIP else by_node(table, judge.filter(pod, table, state))
+    scored = points if points is SKIP else judge.score(pod, table, points).tolist()
+    return rejected, scored
+
+
+TestLasting = Lasting.TestCase
+TestLasting.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_the_state_of_one_attempt_stays_as_it_is_when_the_next_pod_brings_the_counts_up_to_date() -> None:
+    cluster = testing.Cluster(testing.node("a"), testing.node("b"))
+    table, judge = table_of(cluster), plugin()
+    wants = pod("p", {"app": "x"}, affinity=required("podAntiAffinity", term(app="x")))
+    before = judge.pre_filter(wants, table, {})
+    cluster.place(pod("other", {"app": "x"}), "a")
+    after = judge.pre_filter(wants, table, {})
+    assert not any(by_node(table, judge.filter(wants, table, before)).values())
+    assert by_node(table, judge.filter(wants, table, after))["a"]
+
+
+def test_many_changes_at_once_count_like_few() -> None:
+    cluster = testing.Cluster(testing.node("a"), testing.node("b"))
+    table, judge = table_of(cluster), plugin()
+    likes = pod("p", affinity=preferred("podAffinity", 2, term(app="x")))
+    cluster.place(pod("first", {"app": "x"}), "b")
+    judge.pre_score(likes, table, {})
+    for number in range(100):
+        cluster.place(pod(f"other-{number}", {"app": "x"}), "a")
+    assert judge.score(likes, table, judge.pre_score(likes, table, {})).tolist() == [200, 2]
