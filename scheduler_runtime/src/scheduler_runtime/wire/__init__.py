@@ -50,7 +50,7 @@ from .objects import (
 )
 from .quantity import QuantityError
 from .requests import Requests
-from .streams import ListMeta, NodeList, PodList, Status, WatchEvent
+from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, decode_pod, decode_pod_list
 
 __all__ = [
     "KINDS",
@@ -108,9 +108,7 @@ __all__ = [
     "decode_status",
 ]
 
-decode_pod = msgspec.json.Decoder(Pod).decode
 decode_node = msgspec.json.Decoder(Node).decode
-decode_pod_list = msgspec.json.Decoder(PodList).decode
 decode_node_list = msgspec.json.Decoder(NodeList).decode
 decode_status = msgspec.json.Decoder(Status).decode
 decode_event = msgspec.json.Decoder(WatchEvent).decode

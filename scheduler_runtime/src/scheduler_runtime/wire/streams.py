@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .objects import Node, ObjectMeta, Pod, Wire
+from .shapes import Shapes
 
 
 class ListMeta(Wire, frozen=True, gc=False):
@@ -51,7 +52,7 @@ class WatchEvent(Wire, frozen=True, gc=False):
 
     def pod(self) -> Pod:
         """The object of a watch on pods."""
-        return _decode_pod(self.object)
+        return _shapes.share(_decode_pod(self.object))
 
     def node(self) -> Node:
         """The object of a watch on nodes."""
@@ -66,7 +67,22 @@ class WatchEvent(Wire, frozen=True, gc=False):
         return _decode_status(self.object)
 
 
+_shapes = Shapes()
 _decode_pod = msgspec.json.Decoder(Pod).decode
+_decode_pod_list = msgspec.json.Decoder(PodList).decode
 _decode_node = msgspec.json.Decoder(Node).decode
 _decode_bookmark = msgspec.json.Decoder(Bookmark).decode
 _decode_status = msgspec.json.Decoder(Status).decode
+
+
+def decode_pod(raw: bytes | str) -> Pod:
+    """Read a pod. Raises msgspec.MsgspecError."""
+    return _shapes.share(_decode_pod(raw))
+
+
+def decode_pod_list(raw: bytes | str) -> PodList:
+    """Read a page of pods. Raises msgspec.MsgspecError."""
+    page = _decode_pod_list(raw)
+    for pod in page.items:
+        _shapes.share(pod)
+    return page

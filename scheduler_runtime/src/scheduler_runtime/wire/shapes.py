@@ -1,0 +1,67 @@
+"""What pods of one template have in common, held once.
+
+A workload's pods differ in their names and little else. Those of one shape share the parts of their spec and what
+follows from it, so that a pod costs little memory, and its needs are added up once for all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from .objects import Pod, PodSpec, PodStatus
+from .quantity import QuantityError
+from .requests import Requests
+
+MAX_SHAPES = 8192
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass(slots=True)
+class _Shape:
+    """A spec without a node, and what its pods need; None while that is not known, or cannot be read."""
+
+    spec: PodSpec
+    requests: Requests | None = None
+
+
+class Shapes:
+    """The shapes of the pods that were seen last."""
+
+    def __init__(self, size: int = MAX_SHAPES) -> None:
+        self._size = size
+        self._shapes: OrderedDict[bytes, _Shape] = OrderedDict()
+
+    def share(self, pod: Pod) -> Pod:
+        """Let ``pod``, which is changed, share what it has in common with others; return it."""
+        node_name = pod.spec.node_name
+        shape = self._of(replace(pod.spec, node_name="") if node_name else pod.spec)
+        force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
+        if _follows_from_spec(pod.status):
+            if shape.requests is None:
+                with contextlib.suppress(QuantityError):  # Whoever asks for them is told.
+                    shape.requests = pod.requests
+            force_setattr(pod, "derived", shape.requests)
+        return pod
+
+    def _of(self, spec: PodSpec) -> _Shape:
+        key = _encode(spec)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = _Shape(spec)
+            if len(self._shapes) > self._size:
+                self._shapes.popitem(last=False)
+        else:
+            self._shapes.move_to_end(key)
+        return shape
+
+
+def _follows_from_spec(status: PodStatus) -> bool:
+    """Whether the pod needs what its spec says: what a running pod really has may differ from it."""
+    return not (
+        status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources
+    )

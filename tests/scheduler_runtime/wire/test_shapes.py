@@ -1,0 +1,60 @@
+"""Pods of one template share what they have in common, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler_runtime.wire import Pod, QuantityError, decode_pod, decode_pod_list
+
+
+def raw(name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": name}, "spec": spec, **more}
+
+
+def decoded(name: str, spec: dict[str, Any], **more: Any) -> Pod:
+    return decode_pod(msgspec.json.encode(raw(name, spec, **more)))
+
+
+def of(cpu: str) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+
+
+def test_pods_of_one_template_share_their_spec_and_their_needs() -> None:
+    one, other = decoded("a", of("100m")), decoded("b", of("100m"))
+    assert one.spec is other.spec
+    assert one.requests is other.requests
+    assert (one.name, other.name) == ("a", "b")
+
+
+def test_a_pod_with_a_node_keeps_it_and_shares_the_rest() -> None:
+    pending, bound = decoded("a", of("100m")), decoded("b", {**of("100m"), "nodeName": "n"})
+    assert (pending.spec.node_name, bound.spec.node_name) == ("", "n")
+    assert bound.spec.containers is pending.spec.containers
+    assert bound.requests is pending.requests
+
+
+def test_pods_that_ask_for_something_else_share_nothing() -> None:
+    assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
+    assert decoded("b", of("200m")).requests.amounts == {"cpu": 200}
+
+
+def test_what_a_running_pod_really_has_is_its_own() -> None:
+    resized = {"name": "c", "resources": {"requests": {"cpu": "300m"}}}
+    assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
+    running = decoded("b", of("100m"), status={"containerStatuses": [resized]})
+    assert running.requests.amounts == {"cpu": 300}
+    assert decoded("c", of("100m")).requests.amounts == {"cpu": 100}
+
+
+def test_what_cannot_be_read_is_told_for_each_pod() -> None:
+    for name in ("a", "b"):
+        with pytest.raises(QuantityError, match="lots"):
+            _ = decoded(name, of("lots")).requests
+
+
+def test_the_pods_of_a_list_share_as_well() -> None:
+    page = decode_pod_list(msgspec.json.encode({"items": [raw("a", of("1")), raw("b", of("1"))]}))
+    assert page.items[0].spec is page.items[1].spec
