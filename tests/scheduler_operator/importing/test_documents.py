@@ -204,7 +204,8 @@ LIKELY = "is not a field; did you mean schedulerName?"
 @pytest.mark.parametrize("version", STRICT)
 def test_a_field_that_does_not_exist_is_refused_as_kube_scheduler_refuses_it(version: str) -> None:
     told = document(version, leaderElection={"foo": 1}, profiles=[{"schedulername": "a"}])
-    assert refusals(told) == {"profiles[0].schedulername": LIKELY, "leaderElection.foo": "is not a field"}
+    found = {path: sentence.partition("; the fields are")[0] for path, sentence in refusals(told).items()}
+    assert found == {"profiles[0].schedulername": LIKELY, "leaderElection.foo": "is not a field"}
 
 
 @pytest.mark.parametrize("version", STRICT)

@@ -48,6 +48,12 @@ def test_a_missing_plugin_config_is_named() -> None:
             {"pluginConfig": [{"name": "NodeName"}]}, "spec.pluginConfig[0]", "exactly one", id="neither-args-nor-ref"
         ),
         pytest.param({"replicas": 3}, "spec.replicas", "is not a field", id="field-that-does-not-exist"),
+        pytest.param(
+            {"scheduler": {"leaderElection": {"foo": 1}}},
+            "spec.scheduler.leaderElection.foo",
+            "the fields are leaseDuration, renewDeadline, retryPeriod",
+            id="field-unlike-any-other",
+        ),
         pytest.param({"percentageOfNodesToScore": 101}, "spec.percentageOfNodesToScore", "100", id="beyond-its-bound"),
         pytest.param(
             {"scheduler": {"podInitialBackoffSeconds": 20}},

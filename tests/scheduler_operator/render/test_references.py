@@ -36,6 +36,30 @@ def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | No
 
 
 @pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        pytest.param(
+            {"plugin": "NodeResourcesFit", "odd": 1, "args": {"nonsense": 1}},
+            ["spec.odd", "spec.args.nonsense"],
+            id="arguments",
+        ),
+        pytest.param({"plugin": "Nonsense", "odd": 1}, ["spec.odd", "spec.plugin"], id="name"),
+        pytest.param(
+            {"plugin": "PriceCap", "declares": {"hooks": ["score", "none"]}, "args": {"cap": 1}},
+            ["spec.declares.hooks[1]"],
+            id="what-may-be-a-consequence",
+        ),
+        pytest.param({"args": {"nonsense": 1}}, ["spec.plugin"], id="nothing-to-go-by"),
+    ],
+)
+def test_a_mistake_in_a_plugin_config_hides_no_other(spec: dict[str, Any], paths: list[str]) -> None:
+    written = Authored("PluginConfig", "c", "uid", 1, spec, {})
+    found = check(written, {"c": written}, NAMESPACE, Target(V1_36))
+    assert found is not None
+    assert [problem.path for problem in found.problems] == paths
+
+
+@pytest.mark.parametrize(
     ("spec", "expected"),
     [
         pytest.param({"pluginConfig": [{"name": "A", "ref": "prices"}]}, True, id="by-reference"),

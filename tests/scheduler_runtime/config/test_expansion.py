@@ -221,7 +221,10 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
         ),
         pytest.param(
             {"score": {"enabled": named("NodeResourceFit")}},
-            ["plugins.score.enabled[0].name: there is no plugin 'NodeResourceFit'; did you mean NodeResourcesFit?"],
+            [
+                "plugins.score.enabled[0].name: there is no plugin 'NodeResourceFit'; did you mean NodeResourcesFit? "
+                "If it is in an image of yours, give a PluginConfig that declares it"
+            ],
             id="unknown",
         ),
         pytest.param(
@@ -231,6 +234,14 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
                 "if it is in an image of yours, give a PluginConfig that declares it"
             ],
             id="somebody else's",
+        ),
+        pytest.param(
+            {"score": {"enabled": named("score")}},
+            [
+                "plugins.score.enabled[0].name: there is no plugin 'score'; "
+                "if it is in an image of yours, give a PluginConfig that declares it"
+            ],
+            id="a point",
         ),
         pytest.param(
             {"filter": {"enabled": named("ImageLocality")}},

@@ -32,7 +32,8 @@ def test_a_mistake_in_one_profile_does_not_hide_those_of_another() -> None:
     assert [str(problem) for problem in problems(value, Target.parse("1.35"))] == [
         "parallelism: 0 is too small; it must be at least 1",
         "profiles[0].schedulerName: 5 is not text; put it in quotes",
-        "profiles[1].plugins.filter.enabled[0].name: there is no plugin 'NodeNam'; did you mean NodeName?",
+        "profiles[1].plugins.filter.enabled[0].name: there is no plugin 'NodeNam'; did you mean NodeName? "
+        "If it is in an image of yours, give a PluginConfig that declares it",
         "profiles[1].plugins.placementScore: Kubernetes 1.35 has no such extension point;"
         " it appeared in Kubernetes 1.36",
     ]

@@ -3,9 +3,9 @@
 from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render.declaring import declaration, declaration_problems, declared
-from scheduler_operator.render.drafting import read
 from scheduler_operator.render.expanding import idle
 from scheduler_operator.render.outcome import PluginConfigs, Problems
+from scheduler_operator.render.reading import read_leniently
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, unknown
@@ -13,9 +13,19 @@ from scheduler_runtime.config import Problem, unknown
 
 def check(plugin_config: Authored, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
     """What its author has to change; None when nothing is wrong."""
-    spec = read(PluginConfigSpec, plugin_config.spec)
-    if isinstance(spec, Problems):
-        return spec
+    reading = read_leniently(PluginConfigSpec, plugin_config.spec, "spec")
+    if reading.value is None:
+        return Problems("Invalid", reading.problems)
+    if not reading.problems:
+        return _check(reading.value, plugin_configs, namespace, target)
+    others = {name: each for name, each in plugin_configs.items() if each is not plugin_config}
+    more = _check(reading.value, others, namespace, target)
+    found = (*reading.problems, *(reading.as_written(more.problems) if more else ()))
+    return Problems(more.reason if more and len(found) > len(reading.problems) else "Invalid", found)
+
+
+def _check(spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
+    """What has to be changed in what could be read."""
     if problems := tuple(declaration_problems(spec, namespace)):
         return Problems("Invalid", problems)
     others = declared(plugin_configs, [spec.plugin], namespace)

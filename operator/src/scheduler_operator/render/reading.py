@@ -24,7 +24,7 @@ _INDIVISIBLE = frozenset({"overrides"})
 _OWN_ENTRIES = frozenset({"profiles"})
 """Lists whose entries stay, however wrong they are, because others are counted by them."""
 
-_DEPENDS = {"extenders": "engine", "nodes": "plugins"}
+_DEPENDS = {"extenders": "engine", "nodes": "plugins", "args": "declares"}
 """Fields of which nothing can be said while another one cannot be read."""
 
 

@@ -15,6 +15,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
 from scheduler_runtime.catalog.checks import At, Duration, DurationField
+from scheduler_runtime.catalog.spelling import not_a_field
 
 Schema = Mapping[str, Any]
 Found = Iterator[tuple[At, str]]
@@ -168,8 +169,7 @@ def _object_problems(schema: Schema, value: Mapping[str, Any]) -> Found:
         elif isinstance(others, Mapping):
             yield from _below(name, value_problems(others, inner))
         elif not others:
-            known = f"; the fields are {', '.join(properties)}" if properties else ""
-            yield (name,), f"is not a field{known}"
+            yield (name,), not_a_field(name, list(properties))
     yield from _count_problems(schema, len(value), "Properties", "fields")
 
 

@@ -14,6 +14,12 @@ def nearest(word: str, words: Iterable[str], most: int = 1, alike: float = 0.6) 
     return difflib.get_close_matches(word, list(words), n=most, cutoff=alike)
 
 
+def not_a_field(name: str, fields: Sequence[str]) -> str:
+    """The sentence about a field called ``name`` where there are other ``fields``: the near ones, or else all."""
+    listed = f"; the fields are {', '.join(fields)}" if fields else ""
+    return f"is not a field{did_you_mean(nearest(name, fields)) or listed}"
+
+
 def did_you_mean(near: Sequence[str]) -> str:
     """The question whether one of the words ``near`` was meant, as the end of a sentence; empty when there is none."""
     return f"; did you mean {' or '.join(near)}?" if near else ""

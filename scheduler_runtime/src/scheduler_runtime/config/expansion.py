@@ -203,12 +203,13 @@ def unknown(name: str, target: Target | None = None) -> str:
     """The sentence about a plugin that does not exist, with the names that were perhaps meant."""
     if name in catalog.REMOVED:
         return f"{name} was removed from Kubernetes; {catalog.REMOVED[name]}"
-    if target is not None and (said := _since(name)):
-        return f"{target} has no plugin {name}{said}"
+    if target is not None and catalog.is_upstreams(name):
+        return f"{target} has no plugin {name}{_since(name)}"
     if not name:
         return "is required"
-    declare = "; if it is in an image of yours, give a PluginConfig that declares it"
-    return f"there is no plugin {name!r}{did_you_mean(catalog.nearest(name)) or declare}"
+    meant = did_you_mean(catalog.nearest(name))
+    otherwise = f"{meant} If" if meant else "; if"
+    return f"there is no plugin {name!r}{otherwise} it is in an image of yours, give a PluginConfig that declares it"
 
 
 def _since(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..catalog.spelling import did_you_mean, nearest
+from ..catalog.spelling import not_a_field
 from .paths import joined, path_of
 
 
@@ -68,7 +68,7 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
             return "is required"
         case "extra_forbidden":
             *above, name = details["loc"]
-            return f"is not a field{did_you_mean(nearest(str(name), _fields_at(model, above)))}"
+            return not_a_field(str(name), _fields_at(model, above))
         case "greater_than_equal":
             return f"{value} is too small; it must be at least {context['ge']}"
         case "greater_than":
