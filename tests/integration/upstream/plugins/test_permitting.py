@@ -1,0 +1,79 @@
+"""upstream: test/integration/scheduler/plugins, who holds a pod back and lets it go."""
+
+from __future__ import annotations
+
+import pytest
+
+from devcluster import Cluster
+from tests.integration.upstream.plugins import fakes
+from tests.integration.upstream.support import Object, Outcome, World, nodes, pod, world
+
+pytestmark = pytest.mark.cluster
+
+SOON = {"seconds": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        pytest.param({}, World.scheduled, id="disable-fail-reject-and-timeout"),
+        pytest.param({"fail": True}, World.failed, id="enable-fail"),
+        pytest.param({"reject": True}, World.unschedulable, id="enable-reject"),
+        pytest.param({"fail": True, "reject": True}, World.failed, id="enable-fail-and-reject"),
+        pytest.param(SOON, World.unschedulable, id="disable-timeout-by-its-name"),
+        pytest.param(SOON, World.unschedulable, id="enable-timeout"),
+    ],
+)
+async def test_permit_plugin(server: Cluster, told: Object, outcome: Outcome) -> None:
+    async with world(server) as there:
+        plugin = there.plugin(fakes.Permit, **told)
+        await there.create_nodes(*nodes(2))
+        async with there.scheduling(plugin):
+            await there.create_pod(pod("test-pod"))
+            await outcome(there, "test-pod")
+        assert plugin.calls.made
+
+
+async def test_multiple_permit_plugins(server: Cluster) -> None:
+    async with world(server) as there:
+        one, other = (there.plugin(fakes.Permit, f"permit-plugin-{n}", seconds=fakes.LONG) for n in (1, 2))
+        await there.create_nodes(*nodes(2))
+        async with there.scheduling(one, other):
+            await there.create_pod(pod("test-pod"))
+            await there.until(lambda: other.calls.made)
+            (waiting,) = one.calls.plugin.handle.waiting_pods()
+            assert waiting.held_by == {"permit-plugin-1", "permit-plugin-2"}
+            one.calls.plugin.allow_all()
+            assert waiting.held_by == {"permit-plugin-2"}
+            other.calls.plugin.allow_all()
+            await there.scheduled("test-pod")
+
+
+async def test_permit_plugins_cancelled(server: Cluster) -> None:
+    async with world(server) as there:
+        one, other = (there.plugin(fakes.PermitAndReserve, f"permit-plugin-{n}", seconds=fakes.LONG) for n in (1, 2))
+        await there.create_nodes(*nodes(2))
+        async with there.scheduling(one, other):
+            await there.create_pod(pod("test-pod"))
+            await there.until(lambda: other.calls.made)
+            one.calls.plugin.reject_all()
+            told = (one.calls.made, other.calls.made)
+            await there.until(lambda: all("unreserve test-pod" in each for each in told))
+
+
+@pytest.mark.parametrize(
+    ("second", "outcome"),
+    [
+        pytest.param("rejects", World.unschedulable, id="wait-reject"),
+        pytest.param("allows", World.scheduled, id="wait-allow"),
+    ],
+)
+async def test_co_scheduling_with_permit_plugin(server: Cluster, second: str, outcome: Outcome) -> None:
+    async with world(server) as there:
+        plugin = there.plugin(fakes.Permit, second=second)
+        await there.create_nodes(*nodes(2))
+        async with there.scheduling(plugin):
+            await there.create_pods(pod("pod-a"), pod("pod-b"))
+            for name in ("pod-a", "pod-b"):
+                await outcome(there, name)
+        assert {plugin.waiting_pod, plugin.deciding_pod} == {"pod-a", "pod-b"}

@@ -1,0 +1,328 @@
+"""A namespace of its own for a case, a scheduler in this process, and waiting for what happens without sleeping.
+
+The scheduler runs in the test's own event loop, so that a case can give it plugins of its own and look at them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import types
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+import yaml
+
+from devcluster import Cluster
+from scheduler_runtime import config, credentials, process
+from scheduler_runtime.api import Plugin, Watch, declaration_of
+from scheduler_runtime.catalog import Version
+from scheduler_runtime.client import Client
+from scheduler_runtime.config import Problems
+from scheduler_runtime.extras import Extras
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.objects import Objects
+from scheduler_runtime.process import Process
+
+T = TypeVar("T")
+Object = dict[str, Any]
+SECONDS = 30.0
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+NODES = "/api/v1/nodes"
+
+_names = itertools.count(1)
+
+
+class Changes:
+    """Something changed: whoever waits looks again."""
+
+    def __init__(self) -> None:
+        self._happened = asyncio.Event()
+
+    def tell(self, *_: object) -> None:
+        self._happened.set()
+        self._happened = asyncio.Event()
+
+    async def until(self, check: Callable[[], T | None], seconds: float = SECONDS) -> T:
+        """Wait until ``check`` is true, and return what it said. Raises TimeoutError."""
+        async with asyncio.timeout(seconds):
+            while not (answer := check()):
+                await self._happened.wait()
+            return answer
+
+
+@dataclass
+class World:
+    """A namespace, and all nodes of the API server."""
+
+    cluster: Cluster
+    client: Client
+    namespace: str
+    changes: Changes
+    pods: Objects
+    log: list[str] = field(default_factory=list)
+    """What the plugins of the case want told, in order."""
+    others: list[str] = field(default_factory=list)
+    """Further namespaces whose pods are to go at the end."""
+
+    # What can be done.
+
+    async def create(self, where: str, item: Object) -> Object:
+        answer: Object = json.loads(await self.client.request("POST", where, body=item))
+        return answer
+
+    async def create_nodes(self, *nodes: Object) -> None:
+        await asyncio.gather(*(self.create(NODES, node) for node in nodes))
+
+    async def create_namespace(self, name: str, **labels: str) -> None:
+        await self.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        self.others.append(name)
+
+    async def create_pods(self, *pods: Object) -> None:
+        """Create them one after the other, because some cases count on the order."""
+        for pod in pods:
+            await self.create_pod(pod)
+
+    async def create_pod(self, pod: Object) -> Object:
+        return await self.create(f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods", pod)
+
+    async def patch(self, path: str, change: Object, content_type: str = MERGE_PATCH) -> None:
+        await self.client.request("PATCH", path, body=change, content_type=content_type)
+
+    async def delete(self, path: str, grace_seconds: int | None = 0) -> None:
+        body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+        await self.client.request("DELETE", path, body=body)
+
+    def path(self, pod_name: str) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods/{pod_name}"
+
+    # What can be seen.
+
+    def pod(self, name: str) -> Object | None:
+        """The pod as it was last seen; None when it is gone."""
+        return next((pod for pod in self.pods.list(self.watch) if pod["metadata"]["name"] == name), None)
+
+    @property
+    def watch(self) -> Watch:
+        return Watch("v1", "Pod", namespace=self.namespace)
+
+    def node_of(self, name: str) -> str:
+        return str((self.pod(name) or {}).get("spec", {}).get("nodeName", ""))
+
+    def nominated(self, name: str) -> str:
+        return str((self.pod(name) or {}).get("status", {}).get("nominatedNodeName", ""))
+
+    def reason(self, name: str) -> str:
+        """Why the pod has no node, in a word."""
+        said = condition(self.pod(name) or {})
+        return str(said.get("reason", "")) if said.get("status") == "False" else ""
+
+    def is_leaving(self, name: str) -> bool:
+        """Whether the pod is gone, or asked to go."""
+        pod = self.pod(name)
+        return pod is None or bool(pod["metadata"].get("deletionTimestamp"))
+
+    # Waiting.
+
+    async def until(self, check: Callable[[], T | None], seconds: float = SECONDS) -> T:
+        try:
+            return await self.changes.until(check, seconds)
+        except TimeoutError:
+            raise AssertionError(f"not within {seconds:g} s\n{self.describe()}") from None
+
+    async def scheduled(self, name: str, seconds: float = SECONDS) -> str:
+        """Wait until the pod has a node, and return its name."""
+        return await self.until(lambda: self.node_of(name), seconds)
+
+    async def unschedulable(self, name: str, seconds: float = SECONDS) -> str:
+        """Wait until the pod is said to fit nowhere, and return the words."""
+        return await self._told(name, "Unschedulable", seconds)
+
+    async def failed(self, name: str) -> str:
+        """Wait until something other than a lack of nodes is said to keep the pod waiting, and return the words."""
+        return await self._told(name, "SchedulerError")
+
+    async def gated(self, name: str) -> str:
+        return await self._told(name, "SchedulingGated")
+
+    async def _told(self, name: str, reason: str, seconds: float = SECONDS) -> str:
+        await self.until(lambda: self.reason(name) == reason, seconds)
+        return str(condition(self.pod(name) or {}).get("message", ""))
+
+    def describe(self) -> str:
+        """Every pod with its node or why it has none, for whoever has to find out why a case failed."""
+        lines = []
+        for pod in self.pods.list(self.watch):
+            where = pod["spec"].get("nodeName") or condition(pod) or "not looked at"
+            lines.append(f"{pod['metadata']['name']}: {where}")
+        return "\n".join(lines) or "no pods"
+
+    # Schedulers.
+
+    def plugin(self, kind: type[P], name: str = "", **told: Any) -> type[P]:
+        """A class of its own for this case: what it is ``told`` to do, and nothing called yet."""
+        attributes = {"name": name or kind.name, "calls": Calls(self.changes), "world": self, **told}
+        return cast("type[P]", types.new_class(kind.__name__, (kind,), {}, lambda body: body.update(attributes)))
+
+    @contextlib.asynccontextmanager
+    async def scheduling(
+        self,
+        *plugins: type[Plugin],
+        profiles: Iterable[Mapping[str, Any]] = (),
+        feature_gates: Mapping[str, bool] = MappingProxyType({}),
+        **document: Any,
+    ) -> AsyncIterator[Process]:
+        """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
+        written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
+        settings = settings_of(self.cluster, written, plugins, feature_gates)
+        stop = asyncio.Event()
+        async with process.connected(settings) as clients:
+            made = process.assemble(settings, Version.parse(self.cluster.version), clients, Metrics())
+            running = asyncio.create_task(made.live(stop))
+            try:
+                yield made
+            finally:
+                stop.set()
+                await running
+
+
+Outcome = Callable[[World, str], Awaitable[str]]
+"""What is waited for: ``World.scheduled`` and its neighbours."""
+
+
+@contextlib.asynccontextmanager
+async def world(cluster: Cluster) -> AsyncIterator[World]:
+    """A new namespace; all pods made in it, and all nodes, are gone when it is left."""
+    async with Client(credentials.load(str(cluster.kubeconfig)), "tests") as client:
+        namespace, changes = f"case-{next(_names)}", Changes()
+        pods = Objects([Watch("v1", "Pod", namespace=namespace)], client, changes.tell)
+        made = World(cluster, client, namespace, changes, pods)
+        await made.create_namespace(namespace)
+        following = [asyncio.create_task(each.run()) for each in pods.reflectors]
+        try:
+            yield made
+        finally:
+            for each in following:
+                each.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
+            await asyncio.gather(
+                made.delete(NODES), *(made.delete(f"/api/v1/namespaces/{name}/pods") for name in made.others)
+            )
+
+
+def settings_of(
+    cluster: Cluster, written: Mapping[str, Any], plugins: Iterable[type[Plugin]], feature_gates: Mapping[str, bool]
+) -> process.Settings:
+    """What a scheduler is started with. Raises AssertionError for a document that is refused."""
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    quick = {"leaderElection": {"leaderElect": False}, "clientConnection": {"qps": -1}}
+    text = yaml.safe_dump({**header, **quick, **written})
+    document = config.load(text)
+    assert not isinstance(document, Problems), str(document)
+    return process.Settings(
+        source="the case",
+        text=text,
+        document=document,
+        kubeconfig=str(cluster.kubeconfig),
+        version=None,
+        feature_gates=feature_gates,
+        extras=Extras(),
+        address="127.0.0.1",
+        port=0,
+        user_agent="tests",
+        plugins={declaration_of(plugin).name: plugin for plugin in plugins},
+    )
+
+
+def condition(pod: Object) -> Object:
+    """The pod's condition PodScheduled, ``{}`` when it has none."""
+    conditions = pod.get("status", {}).get("conditions", ())
+    return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+
+# Plugins.
+
+
+class Calls:
+    """What the plugins of a case were asked, in order, and the instance that was asked last."""
+
+    def __init__(self, changes: Changes) -> None:
+        self.made: list[str] = []
+        self.rows = 0
+        """How many nodes a filter or score was asked about, of those still in play."""
+        self.plugin: Any = None
+        self._changes = changes
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+    def add(self, what: str, rows: int = 0) -> None:
+        self.made.append(what)
+        self.rows += rows
+        self._changes.tell()
+
+
+class Told(Plugin):
+    """A plugin that counts its calls and does what its class says."""
+
+    calls: Calls
+    world: World
+    fail = False
+    """Raise, whatever is asked."""
+    reject = False
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.calls.plugin = self
+
+    def fail_if_told(self, pod_name: str) -> None:
+        if self.fail:
+            raise RuntimeError(f"injecting failure for pod {pod_name}")
+
+
+P = TypeVar("P", bound=Told)
+
+INSTEAD_OF = {"queueSort": "PrioritySort", "bind": "DefaultBinder"}
+"""Where there can be one plugin only, and which it stands in for."""
+
+
+def profile_with(*plugins: type[Plugin], **changes: Any) -> Object:
+    """The default profile with ``plugins`` enabled wherever they have hooks."""
+    points: dict[str, Any] = {}
+    for plugin in plugins:
+        declared = declaration_of(plugin)
+        for point in declared.points:
+            points.setdefault(point, {"enabled": []})["enabled"].append({"name": declared.name})
+            if point in INSTEAD_OF:
+                points[point]["disabled"] = [{"name": INSTEAD_OF[point]}]
+    return {"schedulerName": "default-scheduler", "plugins": points, **changes}
+
+
+# Objects.
+
+
+def node(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> Object:
+    """A node with room for 32 pods, and for ``allocatable`` beside that."""
+    room = {"pods": "32", **spec.pop("allocatable", {})}
+    status = {"capacity": room, "allocatable": room, **spec.pop("status", {})}
+    return {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": spec, "status": status}
+
+
+def nodes(count: int, prefix: str = "test-node", **more: Any) -> list[Object]:
+    return [node(f"{prefix}-{number}", **more) for number in range(count)]
+
+
+def pod(name: str, requests: Mapping[str, str] | None = None, /, **spec: Any) -> Object:
+    """A pod of one container. ``labels`` and ``namespace`` are its metadata; the rest is its spec, as in YAML."""
+    metadata = {"name": name, "labels": dict(spec.pop("labels", {}))}
+    if namespace := spec.pop("namespace", ""):
+        metadata["namespace"] = namespace
+    container = {"name": "pause", "image": "pause", "resources": {"requests": dict(requests or {})}}
+    if ports := spec.pop("ports", None):
+        container["ports"] = ports
+    return {"metadata": metadata, "spec": {"containers": [container], **spec}}
