@@ -17,10 +17,11 @@ def from_lowest_to_highest(points: Scores, feasible: Mask) -> Ints:
     low, high = inside.min().item(), inside.max().item()
     if low == high:
         return np.zeros(len(points), np.int64)
-    above = points - low
+    share = points.astype(np.float64)
+    share -= low
     if not is_everywhere:
-        above *= feasible
-    share = above / (high - low)
+        share *= feasible
+    share /= high - low
     share *= MAX_SCORE
     scores: Ints = share.astype(np.int64)
     return scores

@@ -124,8 +124,8 @@ class InterPodAffinity(Plugin):
         return self._tallies.get(nodes, key, ((nodes.census(population), 1),))
 
     def _tallied(self, nodes: NodeTable, sources: Sources) -> list[Tally]:
-        return [self._tallies.get(nodes, key, counted) for key, counted in sources.items()]
+        return [self._tallies.get(nodes, key, tuple(counted)) for key, counted in sources.items()]
 
 
 def _near(tally: Tally) -> Near:
-    return Near(tally.key, tally.label, tally.points)
+    return Near(tally.domains.key, tally.domains.label, tally.points)

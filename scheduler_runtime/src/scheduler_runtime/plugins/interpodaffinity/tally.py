@@ -10,8 +10,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...table import Census, Ints, LabelColumn, NodeTable
+from ...table import Census, Ints, NodeTable
 
 MAX_TALLIES = 512
 """As many are kept; the one that was not asked for the longest is given up."""
@@ -22,28 +23,52 @@ Source = tuple[Census, int]
 """Pods, and the points that each of them gives."""
 
 
+class Domains:
+    """Which nodes are near each other by one label."""
+
+    __slots__ = ("_version", "are_alone", "ids", "is_complete", "key", "label")
+
+    def __init__(self, key: str, nodes: NodeTable) -> None:
+        self.key = key
+        self.label = nodes.label(key)
+        self._version = nodes.nodes_version
+        self.ids: NDArray[np.intp] = self.label.ids.astype(np.intp)
+        """The ids of the label, as what numpy takes by without converting them."""
+        sizes = np.bincount(self.ids, minlength=1)
+        self.is_complete = not sizes[0]
+        """Whether every node has the label."""
+        self.are_alone = not (sizes[1:] > 1).any()
+        """Whether no two nodes have the same value, as with host names."""
+
+    def are_those_of(self, nodes: NodeTable) -> bool:
+        """Whether this is still how ``nodes`` are labelled."""
+        return self._version == nodes.nodes_version and self.label is nodes.label(self.key)
+
+
 class Tally:
     """The points that each node gets from the pods that are near it by one label."""
 
-    __slots__ = ("_are_alone", "_positions", "_sources", "_version", "key", "label", "points")
+    __slots__ = ("_positions", "_sources", "domains", "points")
 
-    def __init__(self, key: str, sources: tuple[Source, ...], nodes: NodeTable) -> None:
-        self.key = key
+    def __init__(self, domains: Domains, sources: tuple[Source, ...]) -> None:
         self._sources = sources
-        self._add_up(nodes)
+        self._add_up(domains)
 
-    def catch_up(self, nodes: NodeTable) -> None:
+    def catch_up(self, domains: Domains) -> None:
         """Take account of what happened since the last time. Arrays that were shown before stay as they are."""
-        changes = self._changes() if self._version == nodes.nodes_version else None
-        if changes is None:
-            self._add_up(nodes)
+        changes = self._changes() if self.domains is domains else None
+        if changes is None or (changes and not domains.are_alone):
+            self._add_up(domains)
         elif changes:
             self._follow(changes)
 
     @property
     def near(self) -> int:
         """How many pods there are on nodes that have the label at all."""
-        return sum(census.total - census.by_domain(self.key).item(0) for census, _ in self._sources)
+        total = sum(census.total for census, _ in self._sources)
+        if self.domains.is_complete:
+            return total
+        return total - sum(census.by_domain(self.domains.key).item(0) for census, _ in self._sources)
 
     def _changes(self) -> list[tuple[int, int]] | None:
         """Rows, each with the points that come from it; None when there are too many, or some are not known."""
@@ -56,24 +81,20 @@ class Tally:
         return found
 
     def _follow(self, changes: Iterable[tuple[int, int]]) -> None:
-        points, ids = self.points.copy(), self.label.ids
+        """Give the points of each change to its own row, the only one near it."""
+        points, ids = self.points.copy(), self.domains.ids
         for row, more in changes:
-            domain = ids.item(row)
-            if domain and self._are_alone:
+            if ids.item(row):
                 points[row] += more
-            elif domain:
-                points[ids == domain] += more
         self._show(points)
 
-    def _add_up(self, nodes: NodeTable) -> None:
-        self._version = nodes.nodes_version
-        self.label = nodes.label(self.key)
-        self._are_alone = _are_alone(self.label)
-        by_domain: Ints = np.zeros(len(self.label.values) + 1, np.int64)
+    def _add_up(self, domains: Domains) -> None:
+        self.domains = domains
+        by_domain: Ints = np.zeros(len(domains.label.values) + 1, np.int64)
         for census, points in self._sources:
-            by_domain += points * census.by_domain(self.key)
+            by_domain += points * census.by_domain(domains.key)
         by_domain[0] = 0  # Nodes without the label are near nothing.
-        self._show(by_domain.take(self.label.ids))
+        self._show(by_domain.take(domains.ids))
 
     def _show(self, points: Ints) -> None:
         points.flags.writeable = False
@@ -81,26 +102,31 @@ class Tally:
         self._positions = [census.position for census, _ in self._sources]
 
 
-def _are_alone(label: LabelColumn) -> bool:
-    """Whether no two nodes have the same value, as with host names."""
-    return not (np.bincount(label.ids)[1:] > 1).any()
-
-
 class Tallies:
     """The tallies that pods asked for lately. Pods of one kind ask for the same ones."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, tuple[Source, ...]], Tally] = OrderedDict()
+        self._domains: dict[str, Domains] = {}
 
-    def get(self, nodes: NodeTable, key: str, sources: Iterable[Source]) -> Tally:
+    def get(self, nodes: NodeTable, key: str, sources: tuple[Source, ...]) -> Tally:
         """The tally of ``sources`` by the label ``key``, as of now."""
-        asked = (key, tuple(sources))
+        asked = (key, sources)
+        domains = self._domains_of(key, nodes)
         tally = self._kept.get(asked)
         if tally is not None:
-            tally.catch_up(nodes)
+            tally.catch_up(domains)
             self._kept.move_to_end(asked)
             return tally
-        tally = self._kept[asked] = Tally(key, asked[1], nodes)
+        tally = self._kept[asked] = Tally(domains, sources)
         if len(self._kept) > MAX_TALLIES:
             self._kept.popitem(last=False)
         return tally
+
+    def _domains_of(self, key: str, nodes: NodeTable) -> Domains:
+        domains = self._domains.get(key)
+        if domains is None or not domains.are_those_of(nodes):
+            if len(self._domains) > MAX_TALLIES:
+                self._domains.clear()
+            domains = self._domains[key] = Domains(key, nodes)
+        return domains
