@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, ClusterEvent, Event
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.intake import Intake, node_actions, pod_actions
+from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Entry, Pending, Place
 from scheduler_runtime.testing import node, pod
 from scheduler_runtime.watches import Change
@@ -46,11 +47,13 @@ class Intaken:
         self.profile = Profile()
         self.cache = Cache()
         self.pending = Pending({"ours": self.profile})
+        self.nominations = Nominations()
         self.gone: list[str] = []
         self.settled: list[str] = []
         self.intake = Intake(
             self.cache,
             self.pending,
+            self.nominations,
             {"ours"},
             on_gone=lambda pod: self.gone.append(pod.name),
             on_settled=self.settled.append,

@@ -57,6 +57,8 @@ class Binder:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
         self._works: set[asyncio.Task[None]] = set()
+        self._preparing: dict[str, asyncio.Future[Unschedulable | None]] = {}
+        self._called_back: dict[str, str] = {}
         self._room = asyncio.Event()
         self._room.set()
 
@@ -85,6 +87,23 @@ class Binder:
         if pod.uid in self._waiting and (task := self._tasks.get(pod.uid)):
             task.cancel()
 
+    def call_back(self, pod: Pod, plugin: str) -> bool:
+        """Send a pod that is not bound yet back to the queue, because ``plugin`` needs its room.
+
+        Return whether it was not too late. Before 1.36 only pods that wait for a permit can be called back.
+        """
+        framework = self._frameworks.get(pod.spec.scheduler_name)
+        if framework is None:
+            return False
+        if framework.call_back(pod, plugin):
+            return True
+        work = self._preparing.get(pod.uid)
+        if work is None or not framework.version.at_least("1.36"):
+            return False
+        self._called_back[pod.uid] = plugin
+        work.cancel()
+        return True
+
     async def finish(self, seconds: float) -> None:
         """Wait until the bindings under way have ended, at most ``seconds``; give up what is left."""
         for uid in self._waiting & self._tasks.keys():
@@ -100,13 +119,14 @@ class Binder:
         """Tell the pod's author why it has no node, and do what a plugin has begun to make room."""
         self.recorder.failed(outcome.pod, outcome.message)
         nomination = outcome.nomination
-        self._conditions.unscheduled(outcome.pod, UNSCHEDULABLE, outcome.message, nomination)
-        if nomination and nomination.work:
-            work = asyncio.create_task(self._make_room(outcome.pod, nomination.work))
+        self._conditions.unscheduled(outcome.pod, UNSCHEDULABLE, outcome.message)
+        if nomination and nomination.work and not nomination.at_once:
+            work = asyncio.create_task(self.make_room(outcome.pod, nomination.work))
             self._works.add(work)
             work.add_done_callback(self._works.discard)
 
-    async def _make_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+    async def make_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        """Do what a plugin does to make room for ``pod``."""
         try:
             await work
         except Exception:  # a plugin's; it is told of at the pod, which is tried again in time
@@ -127,7 +147,7 @@ class Binder:
                 self.report(rejected)
                 return
             self._pending.settle(pod.uid)
-            rejected = await framework.pre_bind(placed)
+            rejected = await self._prepare(placed, framework)
             if rejected:  # what happened since it was settled was not kept for it: it must not wait for an event
                 self._undo(placed, framework, partial(self._pending.retry, pod.uid))
                 self.report(rejected)
@@ -157,6 +177,25 @@ class Binder:
         finally:
             self._waiting.discard(placed.pod.uid)
             self._measure()
+
+    async def _prepare(self, placed: Placed, framework: Framework) -> Unschedulable | None:
+        """Run what comes before the binding; until it ends the pod can be called back."""
+        if not framework.prepares:
+            return None
+        uid = placed.pod.uid
+        work = self._preparing[uid] = asyncio.ensure_future(framework.pre_bind(placed))
+        try:
+            rejected = await work
+        except asyncio.CancelledError:
+            if uid not in self._called_back:
+                raise
+            rejected = None
+        finally:
+            del self._preparing[uid]
+            plugin = self._called_back.pop(uid, "")
+        if plugin:
+            raise BindError(plugin, f"preempted by {plugin}")
+        return rejected
 
     def _bound(self, placed: Placed, framework: Framework) -> None:
         framework.post_bind(placed)

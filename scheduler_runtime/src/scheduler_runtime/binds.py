@@ -84,9 +84,7 @@ class FencedBinds:
         """Send once, and again as long as the API server asks to come back later."""
         while True:
             try:
-                await self._client.request(
-                    "POST", path, body=body, seconds=self._seconds, before_send=self._check_fence
-                )
+                await self._client.request("POST", path, body=body, seconds=self._seconds, before_send=self.check_fence)
             except ApiError as error:
                 if error.status != 429:
                     raise
@@ -116,7 +114,7 @@ class FencedBinds:
         """Read the pod, however long that takes while we lead: nothing may be decided without the answer."""
         backoff = Backoff(0.2, 5.0)
         while True:
-            self._check_fence()
+            self.check_fence()
             try:
                 return decode_pod(await self._client.request("GET", path, seconds=self._seconds))
             except NoAnswerError:
@@ -128,6 +126,7 @@ class FencedBinds:
                     self._trouble.begins("what became of a binding cannot be read", str(error))
                 await asyncio.sleep(max(backoff.pause(), error.retry_after))
 
-    def _check_fence(self) -> None:
+    def check_fence(self) -> None:
+        """Raise FencedError when this process does not surely lead any more."""
         if self._clock() >= self._leads_until():
             raise FencedError("this scheduler does not lead any more")

@@ -66,6 +66,11 @@ class Recorder:
         """Say why ``pod`` has no node."""
         self.record(pod, "FailedScheduling", message, "Scheduling", warning=True)
 
+    def preempted(self, victim: Pod, preemptor: Pod, note: str) -> None:
+        """Say of ``victim`` that it had to make room for ``preemptor``."""
+        if self._events == "All":
+            self._write(victim, "Normal", "Preempted", "Preempting", note, preemptor)
+
     def record(self, pod: Pod, reason: str, message: str, action: str = "Scheduling", *, warning: bool = False) -> None:
         """Write an event, or count it if it was written a short time ago."""
         if self._events == "None" or (self._events == "Failures" and not warning):
@@ -86,10 +91,12 @@ class Recorder:
             series.written_at = now
             self._write_series(pod.namespace, series)
 
-    def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str) -> str:
-        """Post an event without looking for a series; return its name."""
+    def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
+        """Post an event without looking for a series; return its name. ``cause`` is the pod it was done for."""
         name = _event_name(pod)
         event = self._event(pod, name, kind, reason, action, note)
+        if cause is not None:
+            event |= {"related": _reference(cause), **self._reporter(cause)}
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
 
         async def send() -> None:
@@ -113,21 +120,29 @@ class Recorder:
             "kind": "Event",
             "metadata": {"namespace": pod.namespace, "name": name},
             "eventTime": micro_time(),
-            "reportingController": pod.spec.scheduler_name,
-            "reportingInstance": f"{pod.spec.scheduler_name}-{self._host}"[:128],
+            **self._reporter(pod),
             "action": action,
             "reason": reason,
             "type": kind,
             "note": note,
-            "regarding": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
-                "resourceVersion": pod.metadata.resource_version,
-            },
+            "regarding": _reference(pod),
         }
+
+    def _reporter(self, pod: Pod) -> dict[str, str]:
+        """Who speaks: the profile that decides about ``pod``."""
+        profile = pod.spec.scheduler_name
+        return {"reportingController": profile, "reportingInstance": f"{profile}-{self._host}"[:128]}
+
+
+def _reference(pod: Pod) -> dict[str, str]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "resourceVersion": pod.metadata.resource_version,
+    }
 
 
 def cut(note: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.watches import Change
 from scheduler_runtime.wire import Node, NodeMeta, Pod, QuantityError
@@ -25,6 +26,7 @@ class Intake:
         self,
         cache: Cache,
         pending: Pending,
+        nominations: Nominations,
         profiles: Collection[str],
         *,
         on_gone: Callable[[Pod], None] = lambda _: None,
@@ -37,6 +39,7 @@ class Intake:
         """
         self._cache = cache
         self._pending = pending
+        self._nominations = nominations
         self._profiles = profiles
         self._on_gone = on_gone
         self._on_settled = on_settled
@@ -72,17 +75,25 @@ class Intake:
         self._pending.remove(pod.uid)
         self._on_gone(pod)
         self._on_settled(pod.uid)
-        self._free(pod.uid)
+        self._nominations.forget(pod.uid)
+        if not self._free(pod.uid) and pod.status.nominated_node_name:
+            self._not_awaited(pod)
 
-    def _free(self, uid: str) -> None:
-        """Count the pod on no node any more, and wake those whom its room may help."""
+    def _free(self, uid: str) -> bool:
+        """Count the pod on no node any more, and wake those whom its room may help; return whether it had one."""
         held = self._cache.remove(uid)
         if held:
             self._happened(Event("Pod", Action.DELETE, held.there, None))
+        return held is not None
+
+    def _not_awaited(self, pod: Pod) -> None:
+        """A node's room is not kept for ``pod`` any more. Only pods no more important had to leave it."""
+        self._pending.happened(Event("Pod", Action.DELETE, pod, None), self._clock(), up_to_priority=pod.spec.priority)
 
     def _bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
         self._pending.remove(new.uid)
+        self._nominations.forget(new.uid)
         self._cache.add(new)
         if old is None or not old.spec.node_name:
             self._on_settled(new.uid)
@@ -95,6 +106,8 @@ class Intake:
             self._free(new.uid)  # the API server has older data now, such as a backup that was restored
         if new.spec.scheduler_name not in self._profiles:
             return
+        if not self._cache.is_assumed(new.uid):
+            self._nominations.seen(old, new)
         now = self._clock()
         if new.uid in self._pending:
             action = _actions_of_a_waiting_pod(old, new) if old else NOTHING
@@ -102,6 +115,8 @@ class Intake:
             self._pending.update(new, events, now)
         elif not new.metadata.deletion_timestamp:
             self._pending.add(new, new.spec.scheduler_name, now)
+        if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
+            self._not_awaited(old)
 
     def _happened(self, event: Event) -> None:
         self._pending.happened(event, self._clock())

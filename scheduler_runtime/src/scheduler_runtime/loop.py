@@ -78,6 +78,9 @@ class Loop:
                 self._binder.start(outcome)
             case Unschedulable():
                 self._metrics.decided("unschedulable", entry.profile, self._clock() - began)
+                nomination = outcome.nomination
+                if nomination and nomination.work and nomination.at_once:
+                    await self._binder.make_room(entry.pod, nomination.work)
                 self.pending.park(entry.uid, outcome.plugins, self._clock())
                 self._binder.report(outcome)
 

@@ -18,6 +18,8 @@ Sample = tuple[str, Labels, float]
 
 ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 """1 ms to 16 s, as upstream's buckets for attempts."""
+VICTIM_BUCKETS = tuple(float(2**power) for power in range(7))
+"""1 to 64 pods."""
 _STARTED_AT = time.time()
 
 
@@ -104,6 +106,12 @@ class Metrics:
             "result",
             "profile",
         )
+        self._preemption_attempts = Counter(
+            "scheduler_preemption_attempts_total", "How often a pod that fits nowhere looked for others to preempt."
+        )
+        self._preemption_victims = Histogram(
+            "scheduler_preemption_victims", "How many pods one preemption takes off a node.", VICTIM_BUCKETS
+        )
         self._gauges: list[Gauge] = []
 
     def decided(self, result: str, profile: str, seconds: float) -> None:
@@ -119,13 +127,21 @@ class Metrics:
         """Count a placed pod that could not be bound."""
         self._attempts.add("error", profile)
 
+    def preemption_attempted(self) -> None:
+        self._preemption_attempts.add()
+
+    def preempted(self, victims: int) -> None:
+        """Count that so many pods are to make room for one."""
+        self._preemption_victims.observe(victims)
+
     def show(self, name: str, text: str, read: Callable[[], Mapping[Labels, float]]) -> None:
         """Show what ``read`` returns, asked for at each scrape, from the scraper's thread."""
         self._gauges.append(Gauge(name, text, read))
 
     def text(self) -> str:
         """Return everything in Prometheus's text format."""
-        return exposition([self._attempts, self._durations, *self._gauges, *process_metrics()])
+        preemptions = (self._preemption_attempts, self._preemption_victims)
+        return exposition([self._attempts, self._durations, *preemptions, *self._gauges, *process_metrics()])
 
 
 def exposition(metrics: Iterable[Metric]) -> str:

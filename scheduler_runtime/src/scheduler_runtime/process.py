@@ -37,10 +37,12 @@ from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.objects import Objects, declared_watches
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pending import Pending, Place
 from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.watches import NODES, PODS, Reflector
@@ -97,11 +99,24 @@ class Process:
         recorder = Recorder(teller, self.outbox, process_name(), events=settings.extras.events)
         classes = {**IN_TREE, **settings.plugins}
         self.objects = Objects(declared_watches(profiles, classes), client, self._happened)
+        binds = FencedBinds(client, election.leads_until, election.bind_seconds)
+        nominations = Nominations()
         services = Services(
-            binds=FencedBinds(client, election.leads_until, election.bind_seconds),
+            binds=binds,
             record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
             activate=self._activate,
             objects=self.objects,
+            nominations=nominations,
+            preemptions=Preemptions(
+                client,
+                binds.check_fence,
+                recorder,
+                nominations,
+                metrics,
+                call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
+                version=version,
+            ),
+            latest=self._latest,
         )
         frameworks = self._frameworks = {
             profile.scheduler_name: Framework(
@@ -116,11 +131,16 @@ class Process:
             longest_backoff=document.pod_max_backoff_seconds,
             on_ready=lambda: self.loop.wake(),
         )
-        conditions = Conditions(teller, self.outbox)
+        conditions = Conditions(teller, self.outbox, nominations)
         self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)
         self.loop = Loop(self.pending, frameworks, self.cache, self.binder, metrics)
         intake = Intake(
-            self.cache, self.pending, frameworks, on_gone=self.binder.cancel, on_settled=conditions.withdraw
+            self.cache,
+            self.pending,
+            nominations,
+            frameworks,
+            on_gone=self.binder.cancel,
+            on_settled=conditions.withdraw,
         )
         self.nodes = Reflector(NODES, client, intake.node)
         self.pods = Reflector(PODS, client, intake.pod)
@@ -171,6 +191,10 @@ class Process:
         for framework in self._frameworks.values():
             framework.changed(event.resource)
         self.pending.happened(event, time.monotonic())
+
+    def _latest(self, pod: Pod) -> Pod | None:
+        held = self.cache.held(pod.uid)
+        return held.pod if held else None
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.pending.activate([pod.uid for pod in pods], time.monotonic())

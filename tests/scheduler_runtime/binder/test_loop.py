@@ -75,12 +75,12 @@ class Scene:
         self.cache.set_node(testing.node("n", cpu="4"))
         self.outbox = Outbox()
         self.recorder = Recorder(client, self.outbox, "host")
-        services = Services(self.binds, lambda *_: None, lambda _: None)
+        services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
         profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
         frameworks = {"test": testing.framework(profile, *plugins, services=services)}
         self.pending = Pending(frameworks, first_backoff=0.05, on_ready=lambda: self.loop.wake())
         self.metrics = Metrics()
-        conditions = Conditions(client, self.outbox)
+        conditions = Conditions(client, self.outbox, services.nominations)
         self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
         self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
 

@@ -16,6 +16,7 @@ from scheduler_runtime.client import Client, NoAnswerError
 from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder, cut
 from scheduler_runtime.extras import EventsMode
+from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.wire import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving
@@ -127,7 +128,7 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
 async def test_a_condition_says_why_a_pod_waits() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        Conditions(client, outbox).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        Conditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no room")
     (asked,) = script.asked
     assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
     assert asked.content_type == "application/strategic-merge-patch+json"
@@ -156,7 +157,7 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
     status, reason, message = said
     before = pod(type="PodScheduled", status=status, reason=reason, message=message)
     async with sending(script) as (client, outbox):
-        Conditions(client, outbox).unscheduled(before, UNSCHEDULABLE, "no room")
+        Conditions(client, outbox, Nominations()).unscheduled(before, UNSCHEDULABLE, "no room")
     assert len(script.asked) == patches
     assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
 
@@ -165,7 +166,7 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
     script = Script()
     async with serving(script) as client:
         outbox = Outbox()
-        conditions = Conditions(client, outbox)
+        conditions = Conditions(client, outbox, Nominations())
         for message in ("one", "two", "three"):
             conditions.unscheduled(pod(), UNSCHEDULABLE, message)
         task = asyncio.create_task(outbox.run())
@@ -186,7 +187,7 @@ async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> 
     script = Script()
     async with sending(script) as (client, outbox):
         Recorder(client, outbox, "host").failed(pod(), "no file \udcff")
-        Conditions(client, outbox).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
+        Conditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
     said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.asked}
     assert said == {"no file ?"}
 

@@ -230,7 +230,7 @@ class Handle(Protocol):
 
     @property
     def preemptions(self) -> Preemptions:
-        """Takes pods off their nodes. Raises LookupError where there is nothing that could."""
+        """Takes pods off their nodes."""
         ...
 
     def get(self, watch: Watch) -> Any:

@@ -71,6 +71,14 @@ DECLARATIONS: tuple[Declaration, ...] = (
         args=IN_TREE_ARGS["NodeResourcesBalancedAllocation"],
     ),
     Declaration(
+        name="DefaultPreemption",
+        hooks=("pre_enqueue", "post_filter", "hint"),
+        args=IN_TREE_ARGS["DefaultPreemption"],
+        rules=(Rule(api_groups=("",), resources=("pods",), verbs=("delete",)),),
+        watches=(Watch("policy/v1", "PodDisruptionBudget"),),
+        events=(ClusterEvent("Pod", Action.DELETE),),
+    ),
+    Declaration(
         name="DefaultBinder",
         hooks=("bind",),
         rules=(Rule(api_groups=("",), resources=("pods/binding",), verbs=("create",)),),

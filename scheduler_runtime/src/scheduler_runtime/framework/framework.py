@@ -87,6 +87,7 @@ class Framework:
         self._watched = frozenset(
             watch.event_resource
             for name, each in self._plugins.items()
+            if _can_be_kept(each)
             for watch in each.declaration.watches_for(profile.args.get(name))
         )
         self._post_filter = self._post_filters()
@@ -227,7 +228,7 @@ class Framework:
     # In the background.
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
-        """Wait until every plugin allows the pod; the answer is why one did not."""
+        """Wait until every plugin allows the pod; the answer is why one did not. Raises BindError if called back."""
         waiting = self._around.waiting.get(placed.pod.uid)
         if waiting is None:
             return None
@@ -235,7 +236,24 @@ class Framework:
             rejected = await waiting.wait()
         finally:
             del self._around.waiting[placed.pod.uid]
+        if waiting.preempted_by:
+            raise BindError(waiting.preempted_by, "waiting on permit for pod: preempted")
         return None if rejected is None else _rejected_by(*rejected, placed.pod)
+
+    def call_back(self, pod: Pod, plugin: str) -> bool:
+        """Take back the placement of ``pod`` because ``plugin`` needs its room, if it waits for a permit."""
+        waiting = self._around.waiting.get(pod.uid)
+        if waiting is None:
+            return False
+        if self.version.at_least("1.36"):
+            return waiting.preempt(plugin)
+        waiting.reject(plugin, "preempted")
+        return True
+
+    @property
+    def prepares(self) -> bool:
+        """Whether ``pre_bind`` has anything to do for any pod."""
+        return bool(self._pre_bind)
 
     async def pre_bind(self, placed: Placed) -> Unschedulable | None:
         """Prepare the binding: plugins that agreed to it run beside each other.

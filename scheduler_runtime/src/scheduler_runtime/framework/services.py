@@ -39,6 +39,24 @@ class Objects(Protocol):
         ...
 
 
+class NoPreemptions:
+    """Where there is no API server nobody is preempted."""
+
+    def attempted(self) -> None:
+        """Count nothing."""
+
+    def chosen(self, victims: int) -> None:
+        """Count nothing."""
+
+    async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
+        """Raises ConnectionError."""
+        raise ConnectionError(f"no API server to delete {victim.key} for {preemptor.key}")
+
+    async def clear_nomination(self, pod: Pod) -> None:
+        """Raises ConnectionError."""
+        raise ConnectionError(f"no API server to take back the nominated node of {pod.key}")
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The process behind the plugins. Without ``objects`` a plugin that watches anything is refused."""
@@ -51,7 +69,7 @@ class Services:
     objects: Objects | None = None
     nominations: Nominations = field(default_factory=Nominations)
     """Which pods are nominated where: of all profiles, as they share the nodes."""
-    preemptions: Preemptions | None = None
+    preemptions: Preemptions = field(default_factory=NoPreemptions)
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
 
@@ -139,9 +157,7 @@ class PluginHandle:
 
     @property
     def preemptions(self) -> Preemptions:
-        """Takes pods off their nodes. Raises LookupError where there is nothing that could."""
-        if self._around.services.preemptions is None:
-            raise LookupError(f"{self._plugin} wants to preempt, which this process cannot")
+        """Takes pods off their nodes."""
         return self._around.services.preemptions
 
     def trial(self, row: int) -> RowTrial:

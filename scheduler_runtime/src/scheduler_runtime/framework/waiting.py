@@ -17,6 +17,8 @@ class Waiting:
         self.pod = pod
         self._waits = dict(waits)
         self._rejected: tuple[str, str] | None = None
+        self.preempted_by = ""
+        """The plugin that needs its room, once one has called it back."""
         self._decided = asyncio.Event()
 
     @property
@@ -35,6 +37,14 @@ class Waiting:
         if not self._decided.is_set():
             self._rejected = (plugin, reason)
             self._decided.set()
+
+    def preempt(self, plugin: str) -> bool:
+        """Send it back because ``plugin`` needs its room; return whether nothing had been decided yet."""
+        if self._decided.is_set():
+            return False
+        self.preempted_by = plugin
+        self._decided.set()
+        return True
 
     async def wait(self) -> tuple[str, str] | None:
         """Return when the pod may go on: None, or the plugin that rejected it and why."""

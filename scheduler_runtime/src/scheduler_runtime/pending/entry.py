@@ -46,6 +46,8 @@ class Entry:
     """How often in a row an attempt ended in an error; a rejection ends the row."""
     plugins: frozenset[str] = frozenset()
     """Who rejected it the last time: only what they registered can wake it."""
+    gate: str = ""
+    """The plugin that keeps it from becoming active, while it is gated."""
     is_wanted: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
 

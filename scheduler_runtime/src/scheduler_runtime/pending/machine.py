@@ -178,6 +178,7 @@ class Pending:
             return
         missed = list(self._missed(uid))
         self._leave(entry)
+        entry.gate = ""
         entry.plugins, entry.added_at = frozenset(plugins), now
         entry.rejections += 1
         entry.errors = 0
@@ -198,16 +199,19 @@ class Pending:
 
     # What happens in the cluster
 
-    def happened(self, event: Event, now: float, *, by: str = "") -> None:
+    def happened(self, event: Event, now: float, *, by: str = "", up_to_priority: int | None = None) -> None:
         """Wake the parked pods that ``event`` may help, and keep it for those in flight.
 
-        The pod with the uid ``by`` brought it about by waiting again, and is not woken by it.
+        The pod with the uid ``by`` brought it about by waiting again, and is not woken by it; nor are those above
+        ``up_to_priority``.
         """
         if self._in_flight:
             self._keep("", [event])
         for profile, plugin in self._who_wants(event):
             for entry in list(self._parked.get((profile, plugin), {}).values()):
-                if entry.uid != by and self._profiles[profile].hint(plugin, event, entry.pod):
+                if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
+                    continue
+                if self._hears(entry, event) and self._profiles[profile].hint(plugin, event, entry.pod):
                     self._requeue(entry, now)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
@@ -219,7 +223,7 @@ class Pending:
             entry = self._entries.get(uid)
             if entry and entry.place is Place.IN_FLIGHT:
                 entry.is_wanted = True
-            elif entry and entry.place in (Place.PARKED, Place.BACKOFF):
+            elif entry and entry.place in (Place.PARKED, Place.BACKOFF, Place.GATED):
                 self._leave(entry)
                 self._activate(entry, now)
 
@@ -234,8 +238,9 @@ class Pending:
             logger.exception("plugin failed", extra={"pod": entry.uid, "profile": entry.profile})
             self._back_off_from_error(entry, now)
             return
+        entry.gate = gate.plugin if gate else ""
         if gate:
-            entry.plugins = frozenset((gate.plugin,))
+            entry.plugins |= {gate.plugin}
             self._put_away(entry, Place.GATED)
         else:
             self._active.push(entry, key)
@@ -303,7 +308,13 @@ class Pending:
             ]
         return self._interested[what]
 
+    def _hears(self, entry: Entry, event: Event) -> bool:
+        """Whether ``event`` is one for a pod that may be gated: only what its gate registered can open it."""
+        return not entry.gate or (entry.profile, entry.gate) in self._who_wants(event)
+
     def _is_woken(self, entry: Entry, event: Event) -> bool:
+        if not self._hears(entry, event):
+            return False
         profile = self._profiles[entry.profile]
         wanted = (plugin for name, plugin in self._who_wants(event) if name == entry.profile)
         return any(plugin in entry.plugins and profile.hint(plugin, event, entry.pod) for plugin in wanted)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ..api import Plugin
 from .binding import DefaultBinder
+from .defaultpreemption import DefaultPreemption
 from .interpodaffinity import InterPodAffinity
 from .node_identity import NodeName, NodeUnschedulable
 from .nodeaffinity import NodeAffinity
@@ -29,6 +30,7 @@ IN_TREE: Mapping[str, type[Plugin]] = MappingProxyType(
             NodeResourcesFit,
             InterPodAffinity,
             NodeResourcesBalancedAllocation,
+            DefaultPreemption,
             DefaultBinder,
         )
     }

@@ -1,0 +1,95 @@
+"""The hooks of preemption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from ...api import CLEAR, SKIP, Answer, Cycle, Event, Handle, NodeTable, Nomination, Plugin, Pod, Reject, Verdicts
+from ...catalog import Version, in_tree
+from ...catalog.args import DefaultPreemptionArgs
+from .budgets import Budgets
+from .candidate import Candidate, Clock, best
+from .dry_run import DryRun
+from .eligibility import refusal
+from .eviction import Evictions
+
+Extend = Callable[[Pod, Sequence[Candidate]], Sequence[Candidate]]
+"""What extenders make of the candidates for a pod."""
+
+WAITING = "waiting for the preemption for this pod to be finished"
+
+
+class DefaultPreemption(Plugin):
+    """Make room for a pod that fits nowhere by evicting pods of lower priority from the node where that costs least."""
+
+    declaration = in_tree()["DefaultPreemption"]
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        version = Version.parse(handle.version)
+        self.extend: Extend = lambda _, candidates: candidates
+        """Where extenders have their say."""
+        self._budgets = self.declaration.watches_for(args)[0]
+        self._counts_all_budgets = not version.at_least("1.37")
+        self._tells_success = version.at_least("1.37")
+        self._is_async = handle.enabled("SchedulerAsyncPreemption")
+        self._evictions = Evictions(handle, self.declaration.name)
+
+    def pre_enqueue(self, pod: Pod) -> Reject | None:
+        return Reject.pod(WAITING) if self._evictions.holds(pod) else None
+
+    def post_filter(
+        self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
+    ) -> Nomination | Reject | Iterable[str] | None:
+        self.handle.preemptions.attempted()
+        why_not = refusal(pod, nodes, verdicts, self.handle)
+        if why_not:
+            return (f"preemption: {why_not}",)
+        budgets = Budgets(self.handle.list(self._budgets), counts_all=self._counts_all_budgets)
+        clock = Clock()
+        dry_run = DryRun(pod, nodes, self.handle, budgets, clock)
+        candidates = dry_run.candidates(*self._rows(verdicts))
+        if not candidates and dry_run.errors:
+            return (f"preemption: {_all_of(dry_run.errors)}",)
+        if not candidates:
+            return Nomination(CLEAR, reasons=(f"preemption: {dry_run.message()}",))
+        extended = self.extend(pod, candidates)
+        if not extended:
+            return ("preemption: no candidate node for preemption",)
+        return self._nominate(pod, best(extended, clock))
+
+    def hint(self, event: Event, pod: Pod) -> Answer:
+        # Registered so that such events are looked at while pre_enqueue holds a pod; whether they help it is
+        # for the plugins to say that rejected it.
+        return SKIP
+
+    def _rows(self, verdicts: Verdicts) -> tuple[list[int], int]:
+        """The rows where evicting may help, from a random one on, and how many candidates among them are enough."""
+        rows = np.flatnonzero(~verdicts.unresolvable).tolist()
+        if not rows:
+            return [], 0
+        args = self.args
+        wanted = max(len(rows) * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
+        first = self.handle.random.randrange(len(rows))
+        return rows[first:] + rows[:first], min(wanted, len(rows))
+
+    def _nominate(self, pod: Pod, chosen: Candidate) -> Nomination:
+        self.handle.preemptions.chosen(len(chosen.victims))
+        reasons = (
+            (
+                f"preemption: found a potential placement for pod on node {chosen.node},"
+                f" preempting {len(chosen.victims)} victims",
+            )
+            if self._tells_success
+            else ()
+        )
+        work = self._evictions.begin(pod, chosen)
+        return Nomination(chosen.node, work, reasons, at_once=not self._is_async)
+
+
+def _all_of(errors: Sequence[str]) -> str:
+    """Several errors as upstream prints them."""
+    different = list(dict.fromkeys(errors))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
