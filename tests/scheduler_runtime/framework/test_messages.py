@@ -127,7 +127,6 @@ def test_nonsense_is_refused_by_name_of_its_field(pod: wire.Pod, message: str) -
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PORTS = [{"name": "c", "ports": [{"hostPort": 80}]}]
 SPREAD = [{"whenUnsatisfiable": "DoNotSchedule"}]
 SPREAD_FIELD = "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule"
 
@@ -135,8 +134,6 @@ SPREAD_FIELD = "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedu
 @pytest.mark.parametrize(
     ("spec", "needs"),
     [
-        ({"containers": PORTS}, "NodePorts (spec.containers[*].ports[*].hostPort)"),
-        ({"initContainers": PORTS}, "NodePorts (spec.initContainers[*].ports[*].hostPort)"),
         ({"topologySpreadConstraints": SPREAD}, f"PodTopologySpread ({SPREAD_FIELD})"),
         ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, f"InterPodAffinity (spec.affinity.podAffinity.{REQUIRED})"),
         (
@@ -161,11 +158,12 @@ def test_a_pod_that_needs_a_plugin_this_build_lacks_is_told_what_to_do(spec: dic
 
 
 def test_a_pod_that_needs_several_plugins_is_told_of_each_field() -> None:
-    refused = refusal([testing.node("a")], testing.pod("p", containers=PORTS, topologySpreadConstraints=SPREAD))
-    assert refused.plugins == {"NodePorts", "PodTopologySpread"}
+    spec = {"volumes": [{"name": "v", "iscsi": {}}], "resourceClaims": [{"name": "gpu"}]}
+    refused = refusal([testing.node("a")], testing.pod("p", **spec))
+    assert refused.plugins == {"VolumeRestrictions", "DynamicResources"}
     assert refused.message == (
-        "pod needs NodePorts (spec.containers[*].ports[*].hostPort), "
-        f"and PodTopologySpread ({SPREAD_FIELD}), which Berth does not have yet: "
+        "pod needs VolumeRestrictions (spec.volumes[*].iscsi), "
+        "and DynamicResources (spec.resourceClaims), which Berth does not have yet: "
         "use another scheduler for it, or leave those fields out"
     )
 
@@ -185,6 +183,6 @@ def test_what_no_plugin_could_reject_is_placed(spec: dict[str, Any]) -> None:
 
 
 def test_a_missing_plugin_that_the_profile_disables_is_not_needed() -> None:
-    profile = {"plugins": {"multiPoint": {"disabled": [{"name": "NodePorts"}]}}}
-    pod = testing.pod("p", containers=[{"name": "c", "ports": [{"hostPort": 80}]}])
+    profile = {"plugins": {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}}
+    pod = testing.pod("p", resourceClaims=[{"name": "gpu"}])
     assert isinstance(testing.framework(profile).schedule(pod, testing.Cluster(testing.node("a"))), Placed)

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_runtime import api, config, testing, wire
-from scheduler_runtime.api import Node, NodeTable, Plugin, Pod
-from scheduler_runtime.catalog import IN_TREE_ARGS
+from scheduler_runtime.api import Node, Pod
 from scheduler_runtime.plugins import IN_TREE
+from tests.support.lone_plugin import lone_plugin, rejections, scores
 
 SETTINGS = settings(max_examples=25, deadline=None)
 
 KEYS = st.sampled_from(["zone", "pool", "n"])
 VALUES = st.sampled_from(["a", "b", "1", "5", "-7", "12", "x y"])
 EFFECTS = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
-TAINTS = st.builds(wire.Taint, key=KEYS, value=st.sampled_from(["", "a"]), effect=EFFECTS)
+TAINT_VALUES = st.sampled_from(["", "a", "0", "7", "-3", "007", "+7", "9223372036854775807", "9223372036854775808"])
+TAINTS = st.builds(wire.Taint, key=KEYS, value=TAINT_VALUES, effect=EFFECTS)
 TOLERATIONS = st.fixed_dictionaries(
     {},
     optional={
         "key": KEYS,
-        "operator": st.sampled_from(["", "Equal", "Exists", "Gt"]),
-        "value": st.sampled_from(["", "a"]),
+        "operator": st.sampled_from(["", "Equal", "Exists", "Gt", "Lt", "Near"]),
+        "value": TAINT_VALUES,
         "effect": EFFECTS,
     },
 )
@@ -97,41 +97,7 @@ def pods(draw: st.DrawFn) -> Pod:
     return testing.pod("incoming", draw(REQUESTS), affinity={"nodeAffinity": affinity}, **spec)
 
 
-class Surroundings:
-    """A handle that offers nothing but the version."""
-
-    def __init__(self, version: str) -> None:
-        self.version = version
-
-
-def plugin(name: str, args: dict[str, Any] | None = None, version: str = "v1.36.4") -> Plugin:
-    model = IN_TREE_ARGS.get(name)
-    made: Any = IN_TREE[name](model.model_validate(args or {}, strict=False) if model else None, Surroundings(version))  # type: ignore[arg-type]
-    assert isinstance(made, Plugin)
-    return made
-
-
-def rejections(plugin: Plugin, pod: Pod, cluster: testing.Cluster) -> dict[str, set[tuple[str, bool]]]:
-    """Node to reasons, each with whether evicting pods could help."""
-    table = cluster.table
-    nodes = NodeTable(table, np.ones(len(table), np.bool_))
-    found: dict[str, set[tuple[str, bool]]] = {name: set() for name in table.names}
-    for reject in plugin.filter(pod, nodes, None):
-        for row, name in enumerate(table.names):
-            if reject.rows is True or reject.rows[row]:
-                resolvable = reject.resolvable if isinstance(reject.resolvable, bool) else reject.resolvable[row]
-                found[name].add((reject.reason, bool(resolvable)))
-    return found
-
-
-def scores(plugin: Plugin, pod: Pod, cluster: testing.Cluster) -> dict[str, int]:
-    table = cluster.table
-    nodes = NodeTable(table, np.ones(len(table), np.bool_))
-    raw = plugin.score(pod, nodes, None)
-    if "normalize_score" in api.hooks_of(type(plugin)):
-        raw = plugin.normalize_score(pod, nodes, raw, None)
-    assert raw.dtype == np.int64
-    return dict(zip(table.names, raw.tolist(), strict=True))
+COMPARISON = "TaintTolerationComparisonOperators"
 
 
 def expected(
@@ -140,12 +106,35 @@ def expected(
     return {name: rule(cluster.table.node(row), row) for row, name in enumerate(cluster.table.names)}
 
 
-def covered(tolerations: tuple[wire.Toleration, ...], taint: wire.Taint) -> bool:
+def number(text: str) -> int | None:
+    plain = text.removeprefix("-").isdigit() and str(int(text)) == text
+    return int(text) if plain and -(2**63) <= int(text) < 2**63 else None
+
+
+def covered(tolerations: tuple[wire.Toleration, ...], taint: wire.Taint, comparing: bool = False) -> bool:
     for each in tolerations:
-        same = (not each.effect or each.effect == taint.effect) and (not each.key or each.key == taint.key)
-        if same and (each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value)):
+        if (each.effect and each.effect != taint.effect) or (each.key and each.key != taint.key):
+            continue
+        if each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value):
+            return True
+        if comparing and each.operator in ("Gt", "Lt") and is_beyond(each, taint):
             return True
     return False
+
+
+def is_beyond(toleration: wire.Toleration, taint: wire.Taint) -> bool:
+    limit, value = number(toleration.value), number(taint.value)
+    if limit is None or value is None:
+        return False
+    return value > limit if toleration.operator == "Gt" else value < limit
+
+
+def untolerated(pod: Pod) -> str:
+    for index, each in enumerate(pod.spec.tolerations):
+        if each.operator == "Near":
+            problem = f"spec.tolerations[{index}].operator: 'Near' is not one of Equal, Exists, Gt and Lt"
+            return f"node(s) had untolerated taint(s) ({problem}, so it tolerates nothing)"
+    return "node(s) had untolerated taint(s)"
 
 
 @SETTINGS
@@ -155,7 +144,7 @@ def test_node_name(cluster: testing.Cluster, pod: Pod) -> None:
         wrong = pod.spec.node_name not in ("", node.name)
         return {("node(s) didn't match the requested node name", False)} if wrong else set()
 
-    assert rejections(plugin("NodeName"), pod, cluster) == expected(cluster, rule)
+    assert rejections(lone_plugin("NodeName"), pod, cluster) == expected(cluster, rule)
 
 
 @SETTINGS
@@ -167,31 +156,33 @@ def test_node_unschedulable(cluster: testing.Cluster, pod: Pod) -> None:
         out = node.spec.unschedulable and not covered(pod.spec.tolerations, taint)
         return {("node(s) were unschedulable", False)} if out else set()
 
-    assert rejections(plugin("NodeUnschedulable"), pod, cluster) == expected(cluster, rule)
+    assert rejections(lone_plugin("NodeUnschedulable"), pod, cluster) == expected(cluster, rule)
 
 
 @SETTINGS
-@given(clusters(), pods())
-def test_taints_filter(cluster: testing.Cluster, pod: Pod) -> None:
+@given(clusters(), pods(), st.booleans())
+def test_taints_filter(cluster: testing.Cluster, pod: Pod, comparing: bool) -> None:
     def rule(node: Node, row: int) -> set[tuple[str, bool]]:
         hard = [taint for taint in node.spec.taints if taint.effect != "PreferNoSchedule"]
-        out = any(not covered(pod.spec.tolerations, taint) for taint in hard)
-        return {("node(s) had untolerated taint(s)", False)} if out else set()
+        out = any(not covered(pod.spec.tolerations, taint, comparing) for taint in hard)
+        return {(untolerated(pod), False)} if out else set()
 
-    assert rejections(plugin("TaintToleration"), pod, cluster) == expected(cluster, rule)
+    assert rejections(lone_plugin("TaintToleration", gates={COMPARISON: comparing}), pod, cluster) == expected(
+        cluster, rule
+    )
 
 
 @SETTINGS
-@given(clusters(), pods())
-def test_taints_score(cluster: testing.Cluster, pod: Pod) -> None:
+@given(clusters(), pods(), st.booleans())
+def test_taints_score(cluster: testing.Cluster, pod: Pod, comparing: bool) -> None:
     def count(node: Node) -> int:
         soft = [taint for taint in node.spec.taints if taint.effect == "PreferNoSchedule"]
-        return sum(not covered(pod.spec.tolerations, taint) for taint in soft)
+        return sum(not covered(pod.spec.tolerations, taint, comparing) for taint in soft)
 
     counts = {name: count(cluster.table.node(row)) for row, name in enumerate(cluster.table.names)}
     most = max(counts.values())
     wanted = {name: 100 - 100 * number // most if most else 100 for name, number in counts.items()}
-    assert scores(plugin("TaintToleration"), pod, cluster) == wanted
+    assert scores(lone_plugin("TaintToleration", gates={COMPARISON: comparing}), pod, cluster) == wanted
 
 
 def is_label_text(value: str) -> bool:
@@ -243,7 +234,7 @@ def test_node_affinity_filter(cluster: testing.Cluster, pod: Pod) -> None:
     def rule(node: Node, row: int) -> set[tuple[str, bool]]:
         return set() if wants(pod, node) else {("node(s) didn't match Pod's node affinity/selector", False)}
 
-    assert rejections(plugin("NodeAffinity"), pod, cluster) == expected(cluster, rule)
+    assert rejections(lone_plugin("NodeAffinity"), pod, cluster) == expected(cluster, rule)
 
 
 @SETTINGS
@@ -257,7 +248,7 @@ def test_added_node_affinity_is_judged_first(cluster: testing.Cluster, pod: Pod)
             return {("node(s) didn't match scheduler-enforced node affinity", False)}
         return set() if wants(pod, node) else {("node(s) didn't match Pod's node affinity/selector", False)}
 
-    assert rejections(plugin("NodeAffinity", args), pod, cluster) == expected(cluster, rule)
+    assert rejections(lone_plugin("NodeAffinity", args), pod, cluster) == expected(cluster, rule)
 
 
 @SETTINGS
@@ -272,14 +263,14 @@ def test_node_affinity_score(cluster: testing.Cluster, pod: Pod) -> None:
     counts = {name: points(cluster.table.node(row)) for row, name in enumerate(cluster.table.names)}
     most = max(counts.values())
     wanted = {name: 100 * number // most if most else 0 for name, number in counts.items()}
-    assert scores(plugin("NodeAffinity"), pod, cluster) == wanted
+    assert scores(lone_plugin("NodeAffinity"), pod, cluster) == wanted
 
 
 @SETTINGS
 @given(clusters(), pods())
 def test_what_an_event_promises_about_a_node_is_what_the_filter_says(cluster: testing.Cluster, pod: Pod) -> None:
     for name in ("NodeAffinity", "TaintToleration", "NodeUnschedulable"):
-        judge = plugin(name)
+        judge = lone_plugin(name)
         verdicts = rejections(judge, pod, cluster)
         for row, node_name in enumerate(cluster.table.names):
             added = api.Event("Node", api.Action.ADD, None, cluster.table.node(row))

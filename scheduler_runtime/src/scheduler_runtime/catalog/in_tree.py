@@ -17,24 +17,39 @@ DECLARATIONS: tuple[Declaration, ...] = (
     Declaration(name="PrioritySort", hooks=("sort_key",)),
     Declaration(
         name="NodeUnschedulable",
-        hooks=("filter", "hint", "signature"),
+        hooks=("filter", "filter_row", "hint", "signature"),
         events=(_NODE_OR_TAINT, _TOLERATION),
     ),
     Declaration(
         name="NodeName",
-        hooks=("filter", "signature"),
+        hooks=("filter", "filter_row", "signature"),
         events=(ClusterEvent("Node", Action.ADD),),
     ),
     Declaration(
         name="TaintToleration",
-        hooks=("filter", "score", "normalize_score", "hint", "signature"),
+        hooks=("filter", "filter_row", "pre_score", "score", "score_row", "normalize_score", "hint", "signature"),
         events=(_NODE_OR_TAINT, _TOLERATION),
     ),
     Declaration(
         name="NodeAffinity",
-        hooks=("pre_filter", "filter", "pre_score", "score", "normalize_score", "hint", "signature"),
+        hooks=(
+            "pre_filter",
+            "filter",
+            "filter_row",
+            "pre_score",
+            "score",
+            "score_row",
+            "normalize_score",
+            "hint",
+            "signature",
+        ),
         args=IN_TREE_ARGS["NodeAffinity"],
         events=(ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),),
+    ),
+    Declaration(
+        name="NodePorts",
+        hooks=("pre_filter", "filter", "filter_row", "hint", "signature"),
+        events=(ClusterEvent("Pod", Action.DELETE), ClusterEvent("Node", Action.ADD)),
     ),
     Declaration(
         name="NodeResourcesFit",
@@ -78,9 +93,18 @@ DECLARATIONS: tuple[Declaration, ...] = (
         watches=(Watch("policy/v1", "PodDisruptionBudget"),),
         events=(ClusterEvent("Pod", Action.DELETE),),
     ),
+    Declaration(name="ImageLocality", hooks=("score", "signature")),
     Declaration(
         name="DefaultBinder",
         hooks=("bind",),
         rules=(Rule(api_groups=("",), resources=("pods/binding",), verbs=("create",)),),
+    ),
+    Declaration(
+        name="NodeDeclaredFeatures",
+        hooks=("pre_filter", "filter", "filter_row", "hint", "signature"),
+        events=(
+            ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE),
+            ClusterEvent("Pod", Action.UPDATE),
+        ),
     ),
 )

@@ -32,14 +32,7 @@ def _is_plain(pod: Pod) -> bool:
     """Whether nothing in ``pod`` concerns any of the plugins below, as in most pods."""
     spec = pod.spec
     rare = spec.topology_spread_constraints or spec.volumes or spec.resource_claims
-    return not (rare or spec.init_containers or any(container.ports for container in spec.containers))
-
-
-def _host_ports(pod: Pod) -> str:
-    for name, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
-        if any(port.host_port for container in containers for port in container.ports):
-            return f"spec.{name}[*].ports[*].hostPort"
-    return ""
+    return not rare
 
 
 def _hard_spread(pod: Pod) -> str:
@@ -66,7 +59,6 @@ def _camel(name: str) -> str:
 
 JUDGED_BY: Mapping[str, Judged] = MappingProxyType(
     {
-        "NodePorts": _host_ports,
         "VolumeRestrictions": _volumes(*_CLAIMED_VOLUMES, *_RESTRICTED_VOLUMES),
         "NodeVolumeLimits": _volumes(*_CLAIMED_VOLUMES, *_MIGRATED_VOLUMES),
         "VolumeBinding": _volumes(*_CLAIMED_VOLUMES),

@@ -1,9 +1,20 @@
 """Kubernetes' ways of matching, over all nodes at once and for one: node selectors, taints and tolerations."""
 
-from .node_selectors import is_sound, labelled_rows, matches, matching_rows, problem_in, term_matches, term_rows
-from .tolerations import discouragements, keeps_away, tolerates
+from .node_selectors import (
+    any_term_rows,
+    is_sound,
+    labelled_rows,
+    matches,
+    matching_rows,
+    problem_in,
+    sound_terms,
+    term_matches,
+    term_rows,
+)
+from .tolerations import discouragements, keeps_away, tolerates, unknown_operator
 
 __all__ = [
+    "any_term_rows",
     "discouragements",
     "is_sound",
     "keeps_away",
@@ -11,7 +22,9 @@ __all__ = [
     "matches",
     "matching_rows",
     "problem_in",
+    "sound_terms",
     "term_matches",
     "term_rows",
     "tolerates",
+    "unknown_operator",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -32,12 +32,21 @@ def problem_in(term: NodeSelectorTerm, path: str) -> str | None:
     return None
 
 
+def sound_terms(selector: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
+    """The terms of ``selector`` that can be read; the others match nothing."""
+    return tuple(term for term in selector.node_selector_terms if is_sound(term))
+
+
 def matching_rows(selector: NodeSelector, nodes: NodeTable) -> Mask:
     """The nodes that one of the terms matches. Without terms, none."""
+    return any_term_rows(sound_terms(selector), nodes)
+
+
+def any_term_rows(terms: Iterable[NodeSelectorTerm], nodes: NodeTable) -> Mask:
+    """The nodes that one of the sound ``terms`` matches. Without terms, none."""
     matched = np.zeros(len(nodes), np.bool_)
-    for term in selector.node_selector_terms:
-        if is_sound(term):
-            matched |= term_rows(term, nodes)
+    for term in terms:
+        matched |= term_rows(term, nodes)
     return matched
 
 

@@ -8,9 +8,12 @@ from types import MappingProxyType
 from ..api import Plugin
 from .binding import DefaultBinder
 from .defaultpreemption import DefaultPreemption
+from .imagelocality import ImageLocality
 from .interpodaffinity import InterPodAffinity
 from .node_identity import NodeName, NodeUnschedulable
 from .nodeaffinity import NodeAffinity
+from .nodedeclaredfeatures import NodeDeclaredFeatures
+from .nodeports import NodePorts
 from .noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from .queueing import PrioritySort, SchedulingGates
 from .tainttoleration import TaintToleration
@@ -27,11 +30,14 @@ IN_TREE: Mapping[str, type[Plugin]] = MappingProxyType(
             NodeName,
             TaintToleration,
             NodeAffinity,
+            NodePorts,
             NodeResourcesFit,
             InterPodAffinity,
             NodeResourcesBalancedAllocation,
             DefaultPreemption,
+            ImageLocality,
             DefaultBinder,
+            NodeDeclaredFeatures,
         )
     }
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,13 +25,14 @@ from ..api import (
     Reject,
     Restrict,
     Scores,
+    keeps_equal,
     share_of_the_largest,
 )
 from ..catalog import in_tree
 from ..catalog.args import NodeAffinityArgs
-from ..matching import is_sound, labelled_rows, matches, matching_rows, problem_in, term_rows
+from ..matching import any_term_rows, is_sound, labelled_rows, problem_in, sound_terms, term_matches, term_rows
 from ..wire import NodeAffinity as Affinity
-from ..wire import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from ..wire import NodeSelectorTerm, PreferredSchedulingTerm
 
 _POD = "node(s) didn't match Pod's node affinity/selector"
 _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -38,6 +40,31 @@ _CONFLICT = "pod affinity terms conflict"
 _REQUIRED_PATH = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _PREFERRED_PATH = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 _NOTHING = Affinity()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a pod asks of its node: all the labels, and one of the terms if it has any."""
+
+    labels: Mapping[str, str]
+    terms: tuple[NodeSelectorTerm, ...] | None
+
+    @classmethod
+    def of(cls, pod: Pod) -> Wanted:
+        """What ``pod`` asks."""
+        required = _affinity(pod).required
+        return cls(pod.spec.node_selector or {}, None if required is None else sound_terms(required))
+
+    def rows(self, nodes: NodeTable) -> Mask:
+        """The nodes that are as they are wanted."""
+        wanted = labelled_rows(self.labels, nodes)
+        return wanted if self.terms is None else wanted & any_term_rows(self.terms, nodes)
+
+    def matches(self, node: Node) -> bool:
+        """Whether ``node`` is as it is wanted."""
+        if not self.labels.items() <= node.labels.items():
+            return False
+        return self.terms is None or any(term_matches(term, node) for term in self.terms)
 
 
 class NodeAffinity(Plugin):
@@ -48,77 +75,90 @@ class NodeAffinity(Plugin):
 
     declaration = in_tree()["NodeAffinity"]
     row_local = True
+    looks_at_pods = False
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         added = args.added_affinity
         raw = added.model_dump(by_alias=True, exclude_none=True, mode="json") if added else {}
         self.added = msgspec.convert(raw, Affinity)
+        self.enforced = None if self.added.required is None else sound_terms(self.added.required)
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
         required = _affinity(pod).required
-        if required is None and self.added.required is None and not pod.spec.node_selector:
+        if required is None and self.enforced is None and not pod.spec.node_selector:
             return SKIP
         problem = _unreadable(_affinity(pod))
         if problem is not None:
             return Reject.pod(problem)
         names = _named_nodes(required.node_selector_terms) if required else None
         if names is None:
-            return None
-        return Restrict(None, names) if names else Reject.pod(_CONFLICT)
+            return Wanted.of(pod)
+        return Restrict(Wanted.of(pod), names) if names else Reject.pod(_CONFLICT)
 
-    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
-        allowed: Mask | None = None
-        if self.added.required is not None:
-            allowed = matching_rows(self.added.required, nodes)
-            yield Reject(~allowed, _ENFORCED, resolvable=False)
-        unwanted = ~_wanted_rows(pod, nodes)
-        yield Reject(unwanted if allowed is None else unwanted & allowed, _POD, resolvable=False)
+    def filter(self, pod: Pod, nodes: NodeTable, state: Wanted | None) -> Iterator[Reject]:
+        wanted = (state or Wanted.of(pod)).rows(nodes)
+        if self.enforced is None:
+            yield Reject(~wanted, _POD, resolvable=False)
+            return
+        allowed = any_term_rows(self.enforced, nodes)
+        yield Reject(~allowed, _ENFORCED, resolvable=False)
+        yield Reject(~wanted & allowed, _POD, resolvable=False)
+
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Wanted | None, row: int) -> Iterator[Reject]:
+        node = nodes.node(row)
+        if self.enforced is not None and not any(term_matches(term, node) for term in self.enforced):
+            yield Reject(True, _ENFORCED, resolvable=False)
+        elif not (state or Wanted.of(pod)).matches(node):
+            yield Reject(True, _POD, resolvable=False)
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
         preferred = [*self.added.preferred, *_affinity(pod).preferred]
-        return [term for term in preferred if term.weight] or SKIP
+        if not any(term.weight for term in preferred):
+            return SKIP
+        # Upstream fails the attempt over a term it cannot read; here the term matches nothing.
+        return [term for term in preferred if term.weight and is_sound(term.preference)]
 
-    def score(self, pod: Pod, nodes: NodeTable, state: Iterable[PreferredSchedulingTerm] | None) -> Scores:
-        terms = (*self.added.preferred, *_affinity(pod).preferred) if state is None else state
+    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[PreferredSchedulingTerm] | None) -> Scores:
         points = np.zeros(len(nodes), np.int64)
-        for term in terms:
-            # Upstream fails the attempt over a term it cannot read; here the term matches nothing.
-            if is_sound(term.preference):
-                points += term.weight * term_rows(term.preference, nodes)
+        for term in self._preferred(pod, state):
+            points += term.weight * term_rows(term.preference, nodes)
         return points
 
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[PreferredSchedulingTerm] | None, row: int) -> int:
+        node = nodes.node(row)
+        return sum(term.weight for term in self._preferred(pod, state) if term_matches(term.preference, node))
+
+    def _preferred(
+        self, pod: Pod, state: Sequence[PreferredSchedulingTerm] | None
+    ) -> Iterable[PreferredSchedulingTerm]:
+        if state is not None:
+            return state
+        preferred = (*self.added.preferred, *_affinity(pod).preferred)
+        return (term for term in preferred if is_sound(term.preference))
+
+    @keeps_equal
     def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
         return share_of_the_largest(scores, nodes.feasible)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         if not self._accepts(pod, event.new):
             return SKIP
-        return SKIP if event.old is not None and _wants(pod, event.old) else QUEUE
+        return SKIP if event.old is not None and Wanted.of(pod).matches(event.old) else QUEUE
 
     def _accepts(self, pod: Pod, node: Node) -> bool:
-        return (self.added.required is None or matches(self.added.required, node)) and _wants(pod, node)
+        is_allowed = self.enforced is None or any(term_matches(term, node) for term in self.enforced)
+        return is_allowed and Wanted.of(pod).matches(node)
 
     def signature(self, pod: Pod) -> Hashable:
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-        return affinity, tuple(sorted((pod.spec.node_selector or {}).items()))
+        selector = pod.spec.node_selector
+        return affinity, frozenset(selector.items()) if selector else None
 
 
 def _affinity(pod: Pod) -> Affinity:
     affinity = pod.spec.affinity
     return (affinity.node_affinity if affinity else None) or _NOTHING
-
-
-def _wanted_rows(pod: Pod, nodes: NodeTable) -> Mask:
-    wanted = labelled_rows(pod.spec.node_selector or {}, nodes)
-    required = _affinity(pod).required
-    return wanted if required is None else wanted & matching_rows(required, nodes)
-
-
-def _wants(pod: Pod, node: Node) -> bool:
-    required: NodeSelector | None = _affinity(pod).required
-    labels = (pod.spec.node_selector or {}).items()
-    return labels <= node.labels.items() and (required is None or matches(required, node))
 
 
 def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
