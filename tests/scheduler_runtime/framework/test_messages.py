@@ -127,14 +127,11 @@ def test_nonsense_is_refused_by_name_of_its_field(pod: wire.Pod, message: str) -
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-SPREAD = [{"whenUnsatisfiable": "DoNotSchedule"}]
-SPREAD_FIELD = "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule"
 
 
 @pytest.mark.parametrize(
     ("spec", "needs"),
     [
-        ({"topologySpreadConstraints": SPREAD}, f"PodTopologySpread ({SPREAD_FIELD})"),
         ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, f"InterPodAffinity (spec.affinity.podAffinity.{REQUIRED})"),
         (
             {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},

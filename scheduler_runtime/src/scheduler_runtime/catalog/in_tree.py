@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from .args import IN_TREE_ARGS
-from .declaration import Action, ClusterEvent, Declaration, Rule, Watch
+from .args import IN_TREE_ARGS, PodTopologySpreadArgs
+from .declaration import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
+
+SERVICES = Watch("v1", "Service")
+CONTROLLERS = Watch("v1", "ReplicationController")
+REPLICA_SETS = Watch("apps/v1", "ReplicaSet")
+STATEFUL_SETS = Watch("apps/v1", "StatefulSet")
+
+
+def _selecting_objects(args: PluginArgs | None) -> tuple[Watch, ...]:
+    """What tells which pods belong together; nothing in a profile that has no default constraints."""
+    if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:
+        return ()
+    return SERVICES, CONTROLLERS, REPLICA_SETS, STATEFUL_SETS
+
 
 DECLARATIONS: tuple[Declaration, ...] = (
     Declaration(
@@ -58,6 +71,26 @@ DECLARATIONS: tuple[Declaration, ...] = (
         events=(
             ClusterEvent("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
             ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
+        ),
+    ),
+    Declaration(
+        name="PodTopologySpread",
+        hooks=(
+            "pre_filter",
+            "filter",
+            "filter_row",
+            "add_pod",
+            "remove_pod",
+            "pre_score",
+            "score",
+            "normalize_score",
+            "hint",
+        ),
+        args=IN_TREE_ARGS["PodTopologySpread"],
+        watches=_selecting_objects,
+        events=(
+            ClusterEvent("Pod", Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION),
+            ClusterEvent("Node", Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT),
         ),
     ),
     Declaration(

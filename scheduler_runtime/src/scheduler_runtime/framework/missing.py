@@ -30,14 +30,7 @@ _CLAIMED_VOLUMES = ("persistent_volume_claim", "ephemeral")
 
 def _is_plain(pod: Pod) -> bool:
     """Whether nothing in ``pod`` concerns any of the plugins below, as in most pods."""
-    spec = pod.spec
-    rare = spec.topology_spread_constraints or spec.volumes or spec.resource_claims
-    return not rare
-
-
-def _hard_spread(pod: Pod) -> str:
-    is_hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints)
-    return "spec.topologySpreadConstraints[*].whenUnsatisfiable: DoNotSchedule" if is_hard else ""
+    return not (pod.spec.volumes or pod.spec.resource_claims)
 
 
 def _claims(pod: Pod) -> str:
@@ -63,7 +56,6 @@ JUDGED_BY: Mapping[str, Judged] = MappingProxyType(
         "NodeVolumeLimits": _volumes(*_CLAIMED_VOLUMES, *_MIGRATED_VOLUMES),
         "VolumeBinding": _volumes(*_CLAIMED_VOLUMES),
         "VolumeZone": _volumes(*_CLAIMED_VOLUMES),
-        "PodTopologySpread": _hard_spread,
         "DynamicResources": _claims,
     }
 )

@@ -15,6 +15,7 @@ from .nodeaffinity import NodeAffinity
 from .nodedeclaredfeatures import NodeDeclaredFeatures
 from .nodeports import NodePorts
 from .noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from .podtopologyspread import PodTopologySpread
 from .queueing import PrioritySort, SchedulingGates
 from .tainttoleration import TaintToleration
 
@@ -32,6 +33,7 @@ IN_TREE: Mapping[str, type[Plugin]] = MappingProxyType(
             NodeAffinity,
             NodePorts,
             NodeResourcesFit,
+            PodTopologySpread,
             InterPodAffinity,
             NodeResourcesBalancedAllocation,
             DefaultPreemption,
