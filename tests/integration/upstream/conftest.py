@@ -30,8 +30,22 @@ def server() -> Iterator[Cluster]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def with_alpha() -> Iterator[Cluster]:
-    """An API server that takes what is off by default."""
-    with devcluster.running(bare("--feature-gates=TaintTolerationComparisonOperators=true")) as made:
+OTHER_GATES = {
+    "TaintTolerationComparisonOperators": True,
+    "MatchLabelKeysInPodTopologySpread": False,
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": False,
+}
+
+
+@pytest.fixture(scope="session")
+def other_server() -> Iterator[Cluster]:
+    """An API server that takes some fields that are refused by default, and drops some that are not."""
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in OTHER_GATES.items())
+    with devcluster.running(bare(f"--feature-gates={gates}")) as made:
         yield made
+
+
+@pytest.fixture
+def other_gates() -> dict[str, bool]:
+    """The gates of ``other_server``, for a scheduler there."""
+    return OTHER_GATES

@@ -303,6 +303,16 @@ def profile_with(*plugins: type[Plugin], **changes: Any) -> Object:
     return {"schedulerName": "default-scheduler", "plugins": points, **changes}
 
 
+def profile_scoring_by(score: str, pre_score: str = "") -> Object:
+    """A profile that scores by one plugin alone."""
+    others = [{"name": "*"}]
+    points = {
+        "preScore": {"enabled": [{"name": pre_score}] if pre_score else [], "disabled": others},
+        "score": {"enabled": [{"name": score, "weight": 1}], "disabled": others},
+    }
+    return {"schedulerName": "default-scheduler", "plugins": points}
+
+
 # Objects.
 
 

@@ -66,12 +66,16 @@ async def test_taint_toleration_filter(
     ],
 )
 async def test_taint_toleration_filter_with_comparison(
-    with_alpha: Cluster, taints: list[Object], tolerations: list[Object], fit: bool
+    other_server: Cluster,
+    other_gates: dict[str, bool],
+    taints: list[Object],
+    tolerations: list[Object],
+    fit: bool,
 ) -> None:
     """The rest of upstream's table: these operators are behind a gate of the API server."""
-    async with world(with_alpha) as there:
+    async with world(other_server) as there:
         await there.create_nodes(node("node-1", taints=taints))
-        async with there.scheduling(feature_gates={"TaintTolerationComparisonOperators": True}):
+        async with there.scheduling(feature_gates=other_gates):
             await there.create_pod(pod("p", tolerations=tolerations))
             await (there.scheduled("p") if fit else there.unschedulable("p"))
 

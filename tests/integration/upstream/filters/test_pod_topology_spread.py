@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devcluster import Cluster
-from tests.integration.upstream.support import Object, node, pod, world
+from tests.integration.upstream.support import Object, World, node, pod, world
 from tests.integration.upstream.written import on, spread
 
 pytestmark = pytest.mark.cluster
@@ -147,11 +147,27 @@ async def test_pod_topology_spread_filter(
     server: Cluster, pod_: Object, others: list[Object], nodes: list[Object], candidates: str
 ) -> None:
     async with world(server) as there:
-        await there.create_nodes(*nodes)
-        await there.create_pods(*others)
-        async with there.scheduling():
-            await there.create_pod(pod_)
-            if candidates:
-                assert await there.scheduled("p") in {f"node-{number}" for number in candidates}
-            else:
-                await there.unschedulable("p")
+        await decides(there, pod_, others, nodes, candidates)
+
+
+@pytest.mark.parametrize("candidates", [pytest.param("23", id="matchLabelKeys-ignored-without-its-gate")])
+async def test_pod_topology_spread_filter_without_a_gate(
+    other_server: Cluster, other_gates: dict[str, bool], candidates: str
+) -> None:
+    """One more row of upstream's table."""
+    wanted = wanting(spread(1, "zone", matchLabelKeys=["bar"]), labels=FOO_BAR)
+    async with world(other_server) as there:
+        await decides(there, wanted, with_bar_on_the_last(0, 1, 2), FOUR, candidates, feature_gates=other_gates)
+
+
+async def decides(
+    there: World, pod_: Object, others: list[Object], nodes: list[Object], candidates: str, **how: Any
+) -> None:
+    await there.create_nodes(*nodes)
+    await there.create_pods(*others)
+    async with there.scheduling(**how):
+        await there.create_pod(pod_)
+        if candidates:
+            assert await there.scheduled("p") in {f"node-{number}" for number in candidates}
+        else:
+            await there.unschedulable("p")
