@@ -143,12 +143,16 @@ class Trial(AbstractContextManager["Trial"], Protocol):
     follow by ``add_pod`` and ``remove_pod``; what scores and censuses count stays as it is.
     """
 
-    def remove(self, pod: Pod) -> None:
-        """Take ``pod`` off the node. Raises KeyError when it is not there."""
+    def remove(self, *pods: Pod) -> None:
+        """Take ``pods`` off the node. Raises KeyError when one is not there."""
         ...
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node."""
+        ...
+
+    def fits(self) -> bool:
+        """Whether the pod that is being placed could be on the node now, as :meth:`rejections`. Raises PluginError."""
         ...
 
     def rejections(self) -> Sequence[Reject]:

@@ -54,7 +54,7 @@ def row_filter(hook: Hook, plugin: Plugin) -> RowFilter:
 class Trials:
     """The nodes that are tried one by one for a pod."""
 
-    __slots__ = ("_filters", "_moving", "nodes", "nominations", "pod", "states", "table")
+    __slots__ = ("_filters", "_moving", "adds", "nodes", "nominations", "pod", "removes", "states", "table")
 
     def __init__(
         self,
@@ -72,6 +72,8 @@ class Trials:
         self.nominations = nominations
         self._filters = tuple(filters)
         self._moving = tuple(each for each in self._filters if each.looks_at_pods)
+        self.adds = tuple(each.add_pod for each in self._moving if each.add_pod)
+        self.removes = tuple(each.remove_pod for each in self._moving if each.remove_pod)
 
     def trial(self, row: int) -> RowTrial:
         """Try the node in ``row``."""
@@ -105,19 +107,35 @@ class RowTrial:
     ) -> None:
         self._tried.restore()
 
-    def remove(self, pod: Pod) -> None:
-        """Take ``pod`` off the node. Raises KeyError when it is not there."""
-        self._tried.remove(pod)
-        for each in self._moving:
-            if each.remove_pod:
-                self._change(each.remove_pod, pod)
+    def remove(self, *pods: Pod) -> None:
+        """Take ``pods`` off the node. Raises KeyError when one is not there."""
+        self._tried.remove(*pods)
+        for change in self._trials.removes:
+            for pod in pods:
+                self._change(change, pod)
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node."""
         self._tried.add(pod)
-        for each in self._moving:
-            if each.add_pod:
-                self._change(each.add_pod, pod)
+        for change in self._trials.adds:
+            self._change(change, pod)
+
+    def fits(self) -> bool:
+        """Whether the pod could be on the node now."""
+        if self._nominated and self._with_nominated()[1]:
+            return False
+        trials, row, own = self._trials, self._row, self._states
+        pod, nodes, states = trials.pod, trials.nodes, trials.states
+        for each in self._filters:
+            judge = each.judge
+            name = judge.plugin
+            try:
+                for _ in judge.run(pod, nodes, own[name] if name in own else states.get(name), row):
+                    return False
+            except Exception as error:
+                raise judge.error(error) from error
+        self._filters = self._moving
+        return True
 
     def rejections(self) -> Sequence[Reject]:
         """Why the pod could not be on the node now; nothing when it could."""
@@ -139,8 +157,7 @@ class RowTrial:
         try:
             return self._ask()
         finally:
-            for pod in self._nominated:
-                self._tried.remove(pod)
+            self._tried.remove(*self._nominated)
             self._states = before
 
     def _ask(self) -> Judged:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ..wire import Pod, QuantityError
 from .columns import Column
@@ -15,7 +18,19 @@ class TriedRow:
     Who keeps verdicts does not see the change: no clock moves, and neither what scores nor what censuses count.
     """
 
-    __slots__ = ("_before", "_changes", "_counts", "_new_column", "_pods", "_ports", "_requested", "_row", "_values")
+    __slots__ = (
+        "_before",
+        "_before_values",
+        "_columns",
+        "_counts",
+        "_new_column",
+        "_pods",
+        "_ports",
+        "_ports_changed",
+        "_requested",
+        "_row",
+        "_values",
+    )
 
     def __init__(
         self,
@@ -33,46 +48,67 @@ class TriedRow:
         self._ports = ports
         self._new_column = new_column
         self._before = pods[row]
-        self._values = [(column.all, column.all.item(row)) for column in requested.values()]
-        self._changes: list[tuple[Pod, int]] = []
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._values = {resource: column.all.item(row) for resource, column in requested.items()}
+        self._before_values = self._values.copy()
+        self._ports_changed: list[tuple[Pod, int]] = []
         pods[row] = self._before.copy()
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node. Raises ValueError when it is there already."""
-        pods = self._pods[self._row]
-        if pod.uid in pods:
-            raise ValueError(f"pod {pod.key} ({pod.uid}) is on the node already")
-        pods[pod.uid] = pod
+        pods, uid = self._pods[self._row], pod.metadata.uid
+        if uid in pods:
+            raise ValueError(f"pod {pod.key} is on the node already")
+        pods[uid] = pod
         self._count(pod, 1)
 
-    def remove(self, pod: Pod) -> None:
-        """Take the pod of this uid off the node. Raises KeyError when it is not there."""
-        self._count(self._pods[self._row].pop(pod.uid), -1)
+    def remove(self, *gone: Pod) -> None:
+        """Take the pods of these uids off the node. Raises KeyError when one is not there."""
+        pods = self._pods[self._row]
+        for pod in gone:
+            self._count(pods.pop(pod.metadata.uid), -1)
 
     def restore(self) -> None:
         """Put everything back."""
         row = self._row
         self._pods[row] = self._before
         self._counts.all[row] = len(self._before)
-        for column in self._requested.values():
-            column.all[row] = 0
-        for values, value in self._values:
-            values[row] = value
-        for pod, sign in self._changes:
+        for resource, column in self._columns.items():
+            column[row] = self._before_values.get(resource, 0)
+        for pod, sign in self._ports_changed:
             self._ports.count(row, host_ports(pod), -sign)
 
     def _count(self, pod: Pod, sign: int) -> None:
-        row, requested = self._row, self._requested
-        self._counts.all[row] += sign
-        if any(container.ports for container in (*pod.spec.containers, *pod.spec.init_containers)):
+        row, values = self._row, self._values
+        for resource, amount in _amounts(pod).items():
+            value = values[resource] = values.get(resource, 0) + sign * amount
+            (self._columns.get(resource) or self._column(resource))[row] = value
+        self._counts.all[row] = len(self._pods[row])
+        if _may_bind_ports(pod):
             self._ports.count(row, host_ports(pod), sign)
-            self._changes.append((pod, sign))
-        try:
-            amounts = pod.requests.amounts
-        except QuantityError:
-            return  # As in the table itself: what cannot be read takes nothing.
-        for resource, amount in amounts.items():
-            column = requested.get(resource)
-            if column is None:
-                column = requested[resource] = self._new_column()
-            column.all[row] += sign * amount
+            self._ports_changed.append((pod, sign))
+
+    def _column(self, resource: str) -> NDArray[Any]:
+        """The column of a resource; a new one when no pod on a node asked for it so far."""
+        if resource not in self._requested:
+            self._requested[resource] = self._new_column()
+        found = self._columns[resource] = self._requested[resource].all
+        return found
+
+
+def _may_bind_ports(pod: Pod) -> bool:
+    spec = pod.spec
+    for container in spec.containers:
+        if container.ports:
+            return True
+    return bool(spec.init_containers)
+
+
+def _amounts(pod: Pod) -> Mapping[str, int]:
+    derived = pod.derived
+    if derived is not None:
+        return derived.amounts
+    try:
+        return pod.requests.amounts
+    except QuantityError:
+        return {}  # As in the table itself: what cannot be read takes nothing.

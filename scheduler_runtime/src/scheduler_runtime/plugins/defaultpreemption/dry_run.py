@@ -62,8 +62,7 @@ class DryRun:
             self._refused([NO_VICTIMS])
             return None
         with self._handle.trial(row) as trial:
-            for pod in lower:
-                trial.remove(pod)
+            trial.remove(*lower)
             rejections = trial.rejections()
             if rejections:
                 self._refused(reject.reason for reject in rejections)
@@ -86,7 +85,7 @@ class DryRun:
         spared = 0
         for index, pod in enumerate(order):
             trial.add(pod)
-            if not trial.rejections():
+            if trial.fits():
                 spared += index < violations
                 continue
             trial.remove(pod)
