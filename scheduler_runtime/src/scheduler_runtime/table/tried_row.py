@@ -79,10 +79,13 @@ class TriedRow:
             self._ports.count(row, host_ports(pod), -sign)
 
     def _count(self, pod: Pod, sign: int) -> None:
-        row, values = self._row, self._values
+        row, values, columns = self._row, self._values, self._columns
         for resource, amount in _amounts(pod).items():
             value = values[resource] = values.get(resource, 0) + sign * amount
-            (self._columns.get(resource) or self._column(resource))[row] = value
+            column = columns.get(resource)
+            if column is None:
+                column = self._column(resource)
+            column[row] = value
         self._counts.all[row] = len(self._pods[row])
         if _may_bind_ports(pod):
             self._ports.count(row, host_ports(pod), sign)
