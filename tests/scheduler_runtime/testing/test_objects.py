@@ -11,7 +11,7 @@ from scheduler_runtime.api import Watch
 
 PRICES = {
     "apiVersion": "v1",
-    "kind": "ConfigMap",
+    "kind": "Secret",
     "metadata": {"name": "prices", "namespace": "shop"},
     "data": {"a": "1"},
 }
@@ -21,11 +21,11 @@ TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "l
 @pytest.mark.parametrize(
     ("watch", "found"),
     [
-        pytest.param(Watch("v1", "ConfigMap"), [PRICES], id="all-of-a-kind"),
-        pytest.param(Watch("v1", "ConfigMap", namespace="shop", name="prices"), [PRICES], id="by-name"),
-        pytest.param(Watch("v1", "ConfigMap", namespace="elsewhere"), [], id="other-namespace"),
-        pytest.param(Watch("v1", "ConfigMap", name="other"), [], id="other-name"),
-        pytest.param(Watch("v2", "ConfigMap"), [], id="other-version"),
+        pytest.param(Watch("v1", "Secret"), [PRICES], id="all-of-a-kind"),
+        pytest.param(Watch("v1", "Secret", namespace="shop", name="prices"), [PRICES], id="by-name"),
+        pytest.param(Watch("v1", "Secret", namespace="elsewhere"), [], id="other-namespace"),
+        pytest.param(Watch("v1", "Secret", name="other"), [], id="other-name"),
+        pytest.param(Watch("v2", "Secret"), [], id="other-version"),
     ],
 )
 def test_objects_are_found_by_what_a_watch_names(watch: Watch, found: list[Any]) -> None:
@@ -35,7 +35,7 @@ def test_objects_are_found_by_what_a_watch_names(watch: Watch, found: list[Any])
 
 
 def test_an_object_is_found_by_its_name_and_its_revision_tells_of_changes() -> None:
-    objects, watch = testing.Objects(PRICES), Watch("v1", "ConfigMap")
+    objects, watch = testing.Objects(PRICES), Watch("v1", "Secret")
     before = objects.revision(watch)
     dearer = {**PRICES, "data": {"a": "2"}}
     objects.put(dearer)
@@ -45,7 +45,7 @@ def test_an_object_is_found_by_its_name_and_its_revision_tells_of_changes() -> N
     objects.remove(dearer)
     assert objects.get(watch) is None
     assert objects.revision(watch) == before + 2
-    with pytest.raises(ValueError, match="there is no ConfigMap shop/prices to remove"):
+    with pytest.raises(ValueError, match="there is no Secret shop/prices to remove"):
         objects.remove(dearer)
 
 
@@ -58,7 +58,7 @@ def test_kinds_that_have_a_struct_come_as_one_however_they_are_written() -> None
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ({"kind": "ConfigMap", "metadata": {}}, "an object lacks apiVersion"),
+        ({"kind": "Secret", "metadata": {}}, "an object lacks apiVersion"),
         (wire.Toleration(), r"Toleration is not among wire\.KINDS"),
     ],
 )

@@ -4,6 +4,7 @@
 """
 
 from .builders import Cluster, framework, node, pod
+from .kit import Breach, ContractError, breaches, check
 from .objects import Objects
 
-__all__ = ["Cluster", "Objects", "framework", "node", "pod"]
+__all__ = ["Breach", "Cluster", "ContractError", "Objects", "breaches", "check", "framework", "node", "pod"]

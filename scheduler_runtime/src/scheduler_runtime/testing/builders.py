@@ -11,6 +11,7 @@ import yaml
 from .. import config, wire
 from ..api import Plugin, declaration_of
 from ..catalog import Target
+from ..config import EffectiveProfile
 from ..framework import Framework, Services
 from ..plugins import IN_TREE
 from ..table import Table
@@ -82,6 +83,11 @@ class _NoApiServer:
         raise ConnectionError(f"no API server to bind {namespace}/{name} on {node}")
 
 
+def offline(objects: Objects) -> Services:
+    """What a process lends to plugins when there is no API server."""
+    return Services(_NoApiServer(), lambda *_: None, lambda _: None, objects)
+
+
 def framework(
     profile: Mapping[str, Any] | None = None,
     *plugins: type[Plugin],
@@ -95,16 +101,19 @@ def framework(
     ``objects`` are what its plugins watch; ``services`` replaces all that the process lends to plugins.
     Raises ValueError listing everything that is wrong with the profile.
     """
+    effective = effective_profile(profile or {}, plugins, version)
     classes = {declaration_of(plugin).name: plugin for plugin in plugins}
-    text = yaml.safe_dump({"profiles": [{"schedulerName": "test", **(profile or {})}]})
-    document = config.load(_HEADER + text)
+    offered = services or offline(objects or Objects())
+    return Framework(effective, offered, Target.parse(version).version, seed, {**IN_TREE, **classes})
+
+
+def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], version: str) -> EffectiveProfile:
+    """The meaning of a profile as it is written. Raises ValueError listing everything that is wrong with it."""
+    document = config.load(_HEADER + yaml.safe_dump({"profiles": [{"schedulerName": "test", **profile}]}))
     if isinstance(document, config.Problems):
         raise ValueError(str(document))
-    asked = Target.parse(version)
-    effective = config.effective(
-        document.profiles[0], asked, {name: declaration_of(each) for name, each in classes.items()}
-    )
+    declared = {declaration_of(plugin).name: declaration_of(plugin) for plugin in plugins}
+    effective = config.effective(document.profiles[0], Target.parse(version), declared)
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
-    offered = services or Services(_NoApiServer(), lambda *_: None, lambda _: None, objects or Objects())
-    return Framework(effective, offered, asked.version, seed, {**IN_TREE, **classes})
+    return effective

@@ -1,0 +1,117 @@
+"""What holds for the answers of every plugin: their order, their purity, their range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...api import SKIP, NodeTable, Reject
+from ..asking import Asked, mask_of, unrestricted
+from ..builders import Cluster
+from ..said import difference, difference_of_reasons
+from ..subject import Subject
+from .case import Case
+
+
+def order(subject: Subject, case: Case) -> Iterator[str]:
+    """Shuffling the nodes shuffles the answers, and nothing else."""
+    one = subject.fresh().about_pod(case.pod, case.cluster)
+    other = subject.fresh().about_pod(case.pod, case.scene.shuffled(case.chance.random).cluster())
+    if words := difference(one, other):
+        yield f"the order of the nodes changes its answers ({words}); let no answer depend on where a row is"
+
+
+def purity(subject: Subject, case: Case) -> Iterator[str]:
+    """Asking twice gives the same answer and changes nothing."""
+    asked, cluster = subject.fresh(), case.cluster
+    before = _everything(cluster, case)
+    one = asked.about_pod(case.pod, cluster)
+    if words := difference(one, asked.about_pod(case.pod, cluster)):
+        yield f"asked twice, it answers differently ({words}); its hooks must not remember pods, nor use chance"
+    if before != _everything(cluster, case):
+        yield "it changed a node or a pod while it was asked; hooks only read"
+
+
+def states(subject: Subject, case: Case) -> Iterator[str]:
+    """Hooks leave the states they are given as they are."""
+    asked, cluster = subject.fresh(), case.cluster
+    with asked.about(cluster) as nodes:
+        state = asked.filter_state(case.pod, nodes)
+        if isinstance(state, Reject):
+            return
+        if state is not SKIP and (words := _filters_differently(asked, case, nodes, state)):
+            yield (
+                f"filter answers differently when it gets the same state again ({words}); it must leave the state of "
+                "pre_filter as it is, and pre_filter must not return a generator"
+            )
+        scoring = asked.score_state(case.pod, nodes, state) if subject.has("score") else SKIP
+        if scoring is not SKIP and _scores_differently(asked, case, nodes, scoring):
+            yield "score answers differently when it gets the same state again; it must leave its state as it is"
+
+
+def in_play(subject: Subject, case: Case) -> Iterator[str]:
+    """What filter says of a node does not depend on which other nodes are still in play."""
+    asked, cluster = subject.fresh(), case.cluster
+    with asked.about(cluster) as nodes:
+        state = asked.filter_state(case.pod, nodes)
+        if state is SKIP or isinstance(state, Reject):
+            return
+        everywhere = asked.reasons(case.pod, nodes, state)
+        some = NodeTable(cluster.table, mask_of(nodes, _some(case, nodes)))
+        for name, found in asked.reasons(case.pod, some, state).items():
+            if words := difference_of_reasons(everywhere[name], found):
+                yield (
+                    f"filter says something else of {name} when other plugins have rejected other nodes ({words}); "
+                    "nodes.feasible only tells which rows it need not look at"
+                )
+
+
+def normalising(subject: Subject, case: Case) -> Iterator[str]:
+    """``normalize_score`` looks only at the nodes in play."""
+    if not subject.has("normalize_score"):
+        return
+    asked, cluster = subject.fresh(), case.cluster
+    with asked.about(cluster) as every:
+        nodes = NodeTable(cluster.table, mask_of(every, _some(case, every)))
+        state = asked.filter_state(case.pod, every)
+        scoring = SKIP if isinstance(state, Reject) else asked.score_state(case.pod, nodes, state)
+        if scoring is SKIP or not nodes.feasible.any():
+            return
+        raw = np.asarray(asked("score", case.pod, nodes, unrestricted(scoring)))
+        disturbed = np.where(nodes.feasible, raw, 2 * np.abs(raw).max() + 1000)
+        one, other = (asked.normalised(case.pod, nodes, each, scoring) for each in (raw, disturbed))
+        if (one != other)[nodes.feasible].any():
+            yield "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone"
+
+
+def _some(case: Case, nodes: NodeTable) -> list[str]:
+    return case.chance.random.sample(list(nodes.names), case.chance.random.randint(1, len(nodes)))
+
+
+def _filters_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any) -> str:
+    one, other = (asked.reasons(case.pod, nodes, state) for _ in range(2))
+    changed = (difference_of_reasons(one[name], other[name]) for name in one)
+    return next((f"{name}: {words}" for name, words in zip(one, changed, strict=True) if words), "")
+
+
+def _scores_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any) -> bool:
+    one, other = (np.array(asked("score", case.pod, nodes, state)) for _ in range(2))
+    return bool((one != other).any())
+
+
+def _everything(cluster: Cluster, case: Case) -> object:
+    """All that a plugin could change, as plain values."""
+    table = cluster.table
+    nodes = [table.node(row) for row in range(len(table))]
+    pods = [case.pod, *(pod for row in range(len(table)) for pod in table.pods(row))]
+    amounts = {resource: table.requested(resource).tolist() for resource in sorted(table.resources)}
+    return (
+        list(table.names),
+        table.pod_counts.tolist(),
+        amounts,
+        msgspec.to_builtins(nodes),
+        [(pod.uid, msgspec.to_builtins((pod.metadata, pod.spec, pod.status))) for pod in pods],
+    )

@@ -1,0 +1,59 @@
+"""What a class says about itself, before anything is asked."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from ...api import Plugin, PluginArgs, declaration_of, hooks_of
+from ...catalog import Target
+from ...framework import RegistrationError
+from ...framework.registration import check
+
+_ASYNC = frozenset({"pre_bind", "bind"})
+
+
+def hooks(kind: type[Plugin]) -> Iterator[str]:
+    """The hooks are the declared ones, and those that run in the background are coroutines, they alone."""
+    declaration = declaration_of(kind)
+    try:
+        check(kind, declaration)
+    except RegistrationError as error:
+        yield f"{str(error).removeprefix(f'plugin {declaration.name}: ')}; let class and declaration agree"
+    for hook in sorted(hooks_of(kind)):
+        is_async = inspect.iscoroutinefunction(getattr(kind, hook))
+        if is_async and hook not in _ASYNC:
+            yield f"{hook} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
+        if hook in _ASYNC and not is_async:
+            yield f"{hook} is no coroutine; write async def {hook}"
+
+
+def model(kind: type[Plugin]) -> Iterator[str]:
+    """The model of the arguments is strict: camelCase on the wire, unknown fields refused, never changed."""
+    args = declaration_of(kind).args
+    if args is None:
+        return
+    for option, wanted in (("extra", "forbid"), ("frozen", True)):
+        if args.model_config.get(option) != wanted:
+            yield f"{args.__name__}.model_config has not {option}={wanted!r}; leave PluginArgs' own configuration"
+    for name, field in args.model_fields.items():
+        written = field.alias or name
+        if written != to_camel(written):
+            yield f"{args.__name__}.{name} is written {written}; arguments are camelCase, {to_camel(name)}"
+
+
+def round_trip(args: PluginArgs, target: Target) -> Iterator[str]:
+    """Arguments that are written and read again are the same."""
+    kind = type(args)
+    try:
+        written = args.model_dump(mode="json", by_alias=True, exclude_none=True)
+        again = kind.model_validate_json(json.dumps(written), context={"target": target})
+    except (ValidationError, ValueError) as error:
+        yield f"its args cannot be read again as they are written: {error}"
+        return
+    if again != args:
+        yield f"its args change when they are written and read again: {args!r} became {again!r}"

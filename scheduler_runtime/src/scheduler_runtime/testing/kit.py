@@ -1,0 +1,143 @@
+"""``check(PriceCap)``: does a plugin keep what the contract promises in its name?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..api import Node, Plugin, PluginArgs, Pod, declaration_of
+from ..catalog import Target
+from ..framework import PluginError
+from .chance import Chance
+from .checks import CHECKS, Case
+from .checks.declaring import hooks, model, round_trip
+from .objects import Objects
+from .said import Said
+from .subject import Subject
+
+CLUSTERS = 60
+AFTER_A_BREACH = 10
+"""So many clusters more are asked about when something is wrong, to tell what else is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A promise that a plugin does not keep."""
+
+    check: str
+    """Which promise: the name of the check, for tests."""
+    sentence: str
+    """What was seen, and what to do."""
+    case: str = ""
+    """The pod and the cluster with which it was seen."""
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n    {self.case}" if self.case else self.sentence
+
+
+class ContractError(AssertionError):
+    """A plugin breaks the contract. ``breaches`` are all that were found, the first of each kind."""
+
+    def __init__(self, plugin: str, breaches: Sequence[Breach]) -> None:
+        super().__init__("\n".join(f"{plugin}: {breach}" for breach in breaches))
+        self.breaches = tuple(breaches)
+
+
+def check(
+    plugin: type[Plugin],
+    args: Mapping[str, Any] | PluginArgs | None = None,
+    *,
+    nodes: Sequence[Node] = (),
+    pods: Sequence[Pod] = (),
+    objects: Sequence[Any] = (),
+    version: str = "v1.36.4",
+    seed: int = 1,
+) -> None:
+    """Ask ``plugin`` about generated clusters, and raise ContractError with every promise that it breaks.
+
+    ``args`` are its arguments, as in a document. Half of the nodes and pods are like the examples in ``nodes`` and
+    ``pods``, if there are any: give some that the plugin cares about. ``objects`` are what it watches, as in YAML.
+    The same ``seed`` gives the same clusters. Hooks that wait for the network (pre_bind, bind, post_bind) are not run.
+    """
+    found = breaches(plugin, args, nodes=nodes, pods=pods, objects=objects, version=version, seed=seed)
+    if found:
+        raise ContractError(declaration_of(plugin).name, found)
+
+
+def breaches(
+    plugin: type[Plugin],
+    args: Mapping[str, Any] | PluginArgs | None = None,
+    *,
+    nodes: Sequence[Node] = (),
+    pods: Sequence[Pod] = (),
+    objects: Sequence[Any] = (),
+    version: str = "v1.36.4",
+    seed: int = 1,
+) -> list[Breach]:
+    """As :func:`check`, but return the promises that are broken, the first breach of each."""
+    declared = [Breach(each.__name__, sentence) for each in (hooks, model) for sentence in each(plugin)]
+    if declared:
+        return declared  # An object cannot be made of it.
+    try:
+        subject = Subject.of(plugin, args, Objects(*objects), version, seed)
+    except ValueError as error:
+        return [Breach("args", f"these args are refused: {error}")]
+    return [*_of_args(subject, version), *_of_answers(subject, Chance(seed, nodes, pods))]
+
+
+def _of_args(subject: Subject, version: str) -> Iterator[Breach]:
+    if isinstance(subject.args, PluginArgs):
+        for sentence in round_trip(subject.args, Target.parse(version)):
+            yield Breach("round_trip", sentence)
+
+
+def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
+    found: dict[str, Breach] = {}
+    seen = Seen()
+    number, last = 0, CLUSTERS
+    while number < last:
+        case = Case(number, chance.scene(), chance.pod(), chance)
+        for breach in _of_case(subject, case, seen, found):
+            found.setdefault(breach.check, breach)
+            last = min(last, number + AFTER_A_BREACH)
+        number += 1
+    return [*found.values(), *(() if found else seen.breaches(subject))]
+
+
+def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
+    """What is wrong in one case, of the kinds that were not ``found`` yet."""
+    try:
+        seen.note(subject.fresh().about_pod(case.pod, case.cluster))
+        for each in CHECKS:
+            sentence = None if each.__name__ in found else next(each(subject, case), None)
+            if sentence:
+                yield Breach(each.__name__, sentence, str(case))
+    except PluginError as error:
+        yield Breach("error", str(error).removeprefix(f"plugin {error.plugin} "), str(case))
+
+
+@dataclass(slots=True)
+class Seen:
+    """Whether the clusters brought out anything: a filter that never rejects makes every check of it empty."""
+
+    rejected: int = 0
+    accepted: int = 0
+    differently: int = 0
+
+    def note(self, said: Said) -> None:
+        """Count what the plugin said of one pod."""
+        verdicts = [bool(said.whole or reasons) for reasons in said.reasons.values()] or [bool(said.whole)]
+        self.rejected += any(verdicts)
+        self.accepted += not all(verdicts)
+        self.differently += len(set(said.raw.values())) > 1
+
+    def breaches(self, subject: Subject) -> Iterator[Breach]:
+        """What was never seen."""
+        todo = "give check() examples for which it does, as nodes=[…], pods=[…] or args"
+        if subject.has("filter") and not self.rejected:
+            yield Breach("seen", f"in {CLUSTERS} clusters it rejected no node, so hardly anything was checked; {todo}")
+        if subject.has("filter") and not self.accepted:
+            yield Breach("seen", f"in {CLUSTERS} clusters it accepted no node, so hardly anything was checked; {todo}")
+        if subject.has("score") and not self.differently:
+            yield Breach("seen", f"in {CLUSTERS} clusters it scored no two nodes differently; {todo}")

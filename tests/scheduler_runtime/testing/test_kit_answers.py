@@ -1,0 +1,105 @@
+"""What the kit says of answers that depend on what they must not depend on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
+from tests.support.sound_plugin import breach_of, broken
+
+CALLS = itertools.count()
+
+
+def rejecting(rows: Callable[[NodeTable], Any], **more: Any) -> type[Plugin]:
+    """A plugin with little more than a filter."""
+
+    def rejects(self: Any, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(rows(nodes), "no")
+
+    return broken(Plugin, **{"filter": rejects, "events": (ClusterEvent("*", Action.ALL),), **more})
+
+
+def writes(nodes: NodeTable) -> Any:
+    nodes.node(0).labels["seen"] = str(next(CALLS))
+    return nodes.unschedulable
+
+
+def cordoned_rows(self: Any, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
+    return iter(np.flatnonzero(nodes.unschedulable))
+
+
+def company(self: Any, pod: Pod, nodes: NodeTable, state: Any) -> Any:
+    return nodes.pod_counts.copy()
+
+
+def exhausts(self: Any, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+    for row in state:
+        yield Reject(np.arange(len(nodes)) == row, "cordoned")
+
+
+def pops(self: Any, pod: Pod, nodes: NodeTable, state: Any) -> Any:
+    return np.full(len(nodes), state.pop() if state else 0) + nodes.unschedulable
+
+
+def by_all(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> Any:
+    return scores * 100 // max(scores.max(), 1)
+
+
+@pytest.mark.parametrize(
+    ("check", "plugin", "words"),
+    [
+        pytest.param(
+            "order",
+            rejecting(lambda nodes: np.arange(len(nodes)) == 0),
+            "let no answer depend on where a row is",
+            id="the-first-row",
+        ),
+        pytest.param(
+            "purity",
+            rejecting(lambda nodes: np.full(len(nodes), next(CALLS) % 3 == 0)),
+            "asked twice, it answers differently (",
+            id="counts-calls",
+        ),
+        pytest.param("purity", rejecting(writes), "it changed a node or a pod while it was asked", id="writes"),
+        pytest.param(
+            "states",
+            rejecting(lambda nodes: nodes.unschedulable, pre_filter=cordoned_rows, filter=exhausts),
+            "filter answers differently when it gets the same state again",
+            id="a-generator-as-state",
+        ),
+        pytest.param(
+            "states",
+            broken(Plugin, pre_score=lambda *_: [1], score=pops),
+            "score answers differently when it gets the same state again",
+            id="score-uses-its-state-up",
+        ),
+        pytest.param(
+            "in_play",
+            rejecting(lambda nodes: nodes.unschedulable & nodes.feasible.all()),
+            "when other plugins have rejected other nodes",
+            id="others-in-play",
+        ),
+        pytest.param(
+            "normalising",
+            broken(Plugin, score=company, normalize_score=by_all),
+            "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone",
+            id="normalises-by-all",
+        ),
+    ],
+)
+def test_answers_depend_on_nothing_else(check: str, plugin: type[Plugin], words: str) -> None:
+    assert words in breach_of(plugin, check)
+
+
+def test_normalising_must_not_write_what_it_is_given() -> None:
+    def in_place(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> Any:
+        scores -= scores
+        return scores
+
+    sentence = breach_of(broken(Plugin, score=company, normalize_score=in_place), "error")
+    assert sentence == "failed in normalize_score: output array is read-only"
