@@ -1,10 +1,15 @@
 """``berth plugins --declare``: from a plugin's code to what the operator needs to know of it."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from scheduler_operator.cli import declaring
+from scheduler_operator.models.plugin_config import Hook
+from scheduler_runtime.catalog import HOOK_POINTS
+from scheduler_runtime.catalog.declaration import UNPOINTED_HOOKS
 from tests.scheduler_operator.cli.berth import BARE, Ran, berth
 
 PRICE_CAP = '''
@@ -94,3 +99,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for name in (str(tmp_path), str(tmp_path / "gone.py"), "notes.txt"):
         assert berth("plugins", "--declare", name).stderr == f"{name}: is no Python file\n"
     assert "takes no NAME" in berth("plugins", "NodeName", "--declare", "a.py").stderr
+
+
+def test_every_hook_of_the_contract_can_be_declared() -> None:
+    hooks = {declaring._hook(hook) for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS)}
+    assert hooks <= set(get_args(Hook))

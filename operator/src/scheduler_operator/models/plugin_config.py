@@ -17,6 +17,7 @@ Hook = Literal[
     "postFilter",
     "preScore",
     "score",
+    "scoreRow",
     "normalizeScore",
     "reserve",
     "unreserve",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 
 from ...api import ALLOW, PARALLEL, SERIAL, SKIP, NodeTable, Nomination, QueueEntry, Reject, Verdicts, Wait
 from ..asking import Asked, mask_of, unrestricted
@@ -82,7 +82,7 @@ def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
 
 
 def post_filter(subject: Subject, case: Case) -> Iterator[str]:
-    """``post_filter`` answers a Nomination, reasons or None, and leaves the table as it was."""
+    """``post_filter`` answers what the contract knows, and leaves the table as it was."""
     if not subject.has("post_filter"):
         return
     asked, cluster = subject.fresh(), case.cluster
@@ -92,8 +92,8 @@ def post_filter(subject: Subject, case: Case) -> Iterator[str]:
         answer = asked("post_filter", case.pod, nobody, Verdicts(mask_of(nodes, ()), frozenset({subject.name})), {})
     if isinstance(answer, Nomination):
         _close(answer.work)
-    elif isinstance(answer, str) or not all(isinstance(reason, str) for reason in answer or ()):
-        yield f"post_filter answered {answer!r}; answer a Nomination, a list of reasons, or None"
+    elif not isinstance(answer, Reject) and not _are_reasons(answer):
+        yield f"post_filter answered {answer!r}; answer a Nomination, a Reject, a list of reasons, or None"
     if before != [table_row(cluster, row) for row in range(len(cluster.table))]:
         yield "post_filter left pods in the table otherwise than they were; try with handle.what_if, in a with"
 
@@ -101,6 +101,14 @@ def post_filter(subject: Subject, case: Case) -> Iterator[str]:
 def table_row(cluster: Cluster, row: int) -> object:
     """What is on a node."""
     return cluster.table.names[row], sorted(pod.uid for pod in cluster.table.pods(row))
+
+
+def _are_reasons(answer: object) -> bool:
+    if answer is None:
+        return True
+    return (
+        isinstance(answer, Iterable) and not isinstance(answer, str) and all(isinstance(each, str) for each in answer)
+    )
 
 
 def _state(asked: Asked, case: Case, cluster: Cluster) -> object:
