@@ -74,8 +74,10 @@ def normalised(scores: Ints, state: Soft, feasible: Mask) -> Ints:
     """From 0 to 100, the least crowded node first; 0 for nodes that are ignored."""
     ignored = state.ignored
     candidates = feasible if ignored is None else feasible & ~ignored
-    inside = scores if np.count_nonzero(candidates) == len(scores) else scores[candidates]
-    lowest, highest = int(inside.min(initial=_HIGHEST)), int(inside.max(initial=0))
+    if np.count_nonzero(candidates) == len(scores):
+        lowest, highest = int(scores.min()), int(scores.max())
+    else:
+        lowest, highest = int(np.where(candidates, scores, _HIGHEST).min()), int((scores * candidates).max())
     result = _reversed(scores, lowest, highest)
     if ignored is not None:
         result[ignored] = 0

@@ -1,0 +1,251 @@
+"""What hard constraints keep a pod from, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import SKIP, Pod, Taint
+from scheduler_runtime.framework import Placed, Unschedulable
+from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
+    ZONE,
+    all_nodes,
+    asked,
+    constraint,
+    labelled,
+    scored,
+    spreading,
+    verdicts,
+)
+from tests.scheduler_runtime.plugins.podtopologyspread.naive import HOSTNAME, NO_LABEL, UNEVEN
+
+EVERYTHING: dict[str, Any] = {"labelSelector": {}}
+A = {"app": "a"}
+
+
+def zoned(*zones: str, **labels: str) -> testing.Cluster:
+    """A node for each zone, without one where it is empty."""
+    nodes = (
+        testing.node(f"node-{at}", labels={**({ZONE: zone} if zone else {}), **labels}) for at, zone in enumerate(zones)
+    )
+    return testing.Cluster(*nodes)
+
+
+def incoming(*constraints: dict[str, Any], labels: dict[str, str] | None = None, **spec: Any) -> Pod:
+    return labelled(
+        testing.pod("incoming", topologySpreadConstraints=constraints, **spec), A if labels is None else labels
+    )
+
+
+def fill(
+    cluster: testing.Cluster, *numbers: int, labels: dict[str, str] | None = None, **metadata: Any
+) -> testing.Cluster:
+    """Put so many pods on each node, in the order of the table."""
+    for row, number in enumerate(numbers):
+        for index in range(number):
+            name = f"pod-{row}-{index}-{len(cluster.table.pods(row))}"
+            pod = labelled(testing.pod(name), A if labels is None else labels, **metadata)
+            cluster.place(pod, cluster.table.names[row])
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("constraints", "cluster", "expected"),
+    [
+        pytest.param([constraint()], fill(zoned("a", "b"), 1, 0), [UNEVEN, None], id="the-emptier-zone"),
+        pytest.param([constraint()], fill(zoned("a", "a", "b"), 1, 0, 1), [None] * 3, id="even"),
+        pytest.param([constraint(skew=2)], fill(zoned("a", "b"), 1, 0), [None, None], id="skew-of-2"),
+        pytest.param([constraint()], zoned("a", ""), [None, NO_LABEL], id="no-zone"),
+        pytest.param([constraint()], zoned("", ""), [NO_LABEL, NO_LABEL], id="no-zones-at-all"),
+        pytest.param([constraint(minDomains=3)], fill(zoned("a", "b"), 1, 1), [UNEVEN] * 2, id="too-few-zones"),
+        pytest.param([constraint(minDomains=2)], fill(zoned("a", "b"), 1, 1), [None] * 2, id="enough-zones"),
+        pytest.param(
+            [constraint(), constraint("rack")], fill(zoned("a", "b"), 1, 0), [NO_LABEL, NO_LABEL], id="nowhere-to-count"
+        ),
+        pytest.param(
+            [constraint(), constraint(HOSTNAME)],
+            fill(zoned("a", "a", "b", "b"), 1, 0, 1, 0),
+            [UNEVEN, None, UNEVEN, None],
+            id="both-hold",
+        ),
+        pytest.param(
+            [constraint(**EVERYTHING)], fill(zoned("a", "b"), 3, 0), [None] * 2, id="everything-counts-as-none"
+        ),
+        pytest.param([constraint(labelSelector=None)], fill(zoned("a", "b"), 3, 0), [None] * 2, id="nothing"),
+        pytest.param(
+            [constraint()],
+            fill(zoned("a", "b"), 3, 0, deletion_timestamp="2026-01-01T00:00:00Z"),
+            [None] * 2,
+            id="pods-being-deleted",
+        ),
+        pytest.param([constraint()], fill(zoned("a", "b"), 3, 0, namespace="other"), [None] * 2, id="other-namespaces"),
+    ],
+)
+def test_filter(constraints: list[Any], cluster: testing.Cluster, expected: list[Any]) -> None:
+    assert asked(spreading(), incoming(*constraints), cluster) == expected
+
+
+def test_the_first_constraint_a_node_fails_gives_the_reason() -> None:
+    cluster = fill(
+        testing.Cluster(*(testing.node(f"n{at}", labels={ZONE: zone, "rack": "1"}) for at, zone in enumerate("ab"))), 1
+    )
+    cluster.table.set_node(testing.node("n2", labels={ZONE: "a"}))
+    cluster.table.set_node(testing.node("n3", labels={"rack": "1"}))
+    found = asked(spreading(), incoming(constraint(), constraint("rack", skew=9)), cluster)
+    assert found == [UNEVEN, None, UNEVEN, NO_LABEL]
+
+
+def test_a_pod_that_does_not_select_itself_fits_where_one_more_would_not() -> None:
+    cluster = fill(zoned("a", "b"), 1, 0)
+    assert asked(spreading(), incoming(constraint(), labels={"app": "b"}), cluster) == [None, None]
+    assert asked(spreading(), incoming(constraint()), cluster) == [UNEVEN, None]
+
+
+@pytest.mark.parametrize(
+    ("policy", "spec", "expected"),
+    [
+        pytest.param({}, {"nodeSelector": {"pool": "x"}}, [None, None], id="affinity-is-honoured"),
+        pytest.param(
+            {"nodeAffinityPolicy": "Ignore"}, {"nodeSelector": {"pool": "x"}}, [UNEVEN, None], id="affinity-is-ignored"
+        ),
+        pytest.param({}, {}, [UNEVEN, None], id="taints-are-ignored"),
+        pytest.param({"nodeTaintsPolicy": "Honor"}, {}, [None, None], id="taints-are-honoured"),
+        pytest.param(
+            {"nodeTaintsPolicy": "Honor"}, {"tolerations": [{"operator": "Exists"}]}, [UNEVEN, None], id="tolerated"
+        ),
+    ],
+)
+def test_only_nodes_that_count_make_domains(policy: dict[str, Any], spec: dict[str, Any], expected: list[Any]) -> None:
+    tainted = testing.node("b", labels={ZONE: "b"}, taints=[Taint(key="t", effect="NoSchedule")])
+    cluster = fill(testing.Cluster(testing.node("a", labels={ZONE: "a", "pool": "x"}), tainted), 1, 0)
+    assert asked(spreading(), incoming(constraint(**policy), **spec), cluster) == expected
+
+
+def test_tolerations_compare_numbers_while_the_gate_is_on() -> None:
+    tainted = testing.node("b", labels={ZONE: "b"}, taints=[Taint(key="t", value="5", effect="NoSchedule")])
+    cluster = fill(testing.Cluster(testing.node("a", labels={ZONE: "a"}), tainted), 1, 0)
+    above_3 = [{"key": "t", "operator": "Gt", "value": "3"}]
+    pod = incoming(constraint(nodeTaintsPolicy="Honor"), tolerations=above_3)
+    gate = "TaintTolerationComparisonOperators"
+    assert asked(spreading(gates={gate: True}), pod, cluster) == [UNEVEN, None]
+    assert asked(spreading(gates={gate: False}), pod, cluster) == [None, None]
+
+
+def test_match_label_keys_narrow_the_selector_while_the_gate_is_on() -> None:
+    cluster = fill(zoned("a", "b"), 1, 0, labels={"app": "a", "version": "1"})
+    newer = incoming(constraint(matchLabelKeys=["version"]), labels={"app": "a", "version": "2"})
+    same = incoming(constraint(matchLabelKeys=["version"]), labels={"app": "a", "version": "1"})
+    unlabelled = incoming(constraint(matchLabelKeys=["version"]))
+    plugin = spreading()
+    assert asked(plugin, newer, cluster) == [None, None]
+    assert asked(plugin, same, cluster) == [UNEVEN, None]
+    assert asked(plugin, unlabelled, cluster) == [UNEVEN, None]
+    assert asked(spreading(gates={"MatchLabelKeysInPodTopologySpread": False}), newer, cluster) == [UNEVEN, None]
+
+
+def test_removing_a_pod_that_is_being_deleted_counts_as_upstream_has_it() -> None:
+    """It was not counted, and is taken off nevertheless: preemption sees one pod fewer than there are."""
+    cluster = fill(fill(zoned("a", "b"), 2, 0), 1, deletion_timestamp="2026-01-01T00:00:00Z")
+    plugin, pod, nodes = spreading(), incoming(constraint(skew=2)), all_nodes(cluster)
+    state = plugin.pre_filter(pod, nodes, {})
+    assert verdicts(list(plugin.filter(pod, nodes, state)), 2) == [UNEVEN, None]
+    leaving = next(each for each in cluster.table.pods(0) if each.metadata.deletion_timestamp)
+    changed = plugin.remove_pod(pod, nodes, state.copy(), leaving, 0)
+    assert verdicts(list(plugin.filter(pod, nodes, changed)), 2) == [None, None]
+
+
+def test_default_constraints_may_be_content_with_no_domain() -> None:
+    """Upstream does not check minDomains of arguments: with 0, the emptiest of no domains is full without end."""
+    listed = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "minDomains": 0}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "default"}}
+    args = {"defaultingType": "List", "defaultConstraints": [listed]}
+    plugin = spreading(args, {**service, "spec": {"selector": A}})
+    pod = labelled(testing.pod("incoming", nodeSelector={"pool": "none"}), A)
+    assert asked(plugin, pod, fill(zoned("a", "b"), 3, 0)) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        pytest.param(
+            {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}},
+            "spec.topologySpreadConstraints[1].labelSelector.matchExpressions[0].operator: 'Near' is not an operator; "
+            "the operators are In, NotIn, Exists, DoesNotExist",
+            id="operator",
+        ),
+        pytest.param(
+            {"labelSelector": {"matchLabels": {"app": "a b"}}},
+            "spec.topologySpreadConstraints[1].labelSelector.matchLabels[app]",
+            id="value",
+        ),
+        pytest.param(
+            {"whenUnsatisfiable": "Wait"},
+            "spec.topologySpreadConstraints[1].whenUnsatisfiable: 'Wait' is not known; "
+            "it is DoNotSchedule or ScheduleAnyway",
+            id="when-unsatisfiable",
+        ),
+        pytest.param(
+            {"nodeTaintsPolicy": "Soften"},
+            "spec.topologySpreadConstraints[1].nodeTaintsPolicy: 'Soften' is not known; it is Honor or Ignore",
+            id="policy",
+        ),
+        pytest.param(
+            {"whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchExpressions": [{"key": "app"}]}},
+            "spec.topologySpreadConstraints[1].labelSelector.matchExpressions[0].operator: '' is not an operator",
+            id="soft",
+        ),
+    ],
+)
+def test_what_cannot_be_read_rejects_the_pod_by_name_of_the_field(written: dict[str, Any], reason: str) -> None:
+    outcome = testing.framework().schedule(incoming(constraint(), {**constraint(), **written}), zoned("a", "b"))
+    assert isinstance(outcome, Unschedulable)
+    assert reason in outcome.message
+    assert outcome.plugins == {"PodTopologySpread"}
+
+
+def test_the_message_counts_both_reasons() -> None:
+    cluster = fill(zoned("a", "a", "", "b"), 1, 0, 0, 0)
+    cluster.table.set_node(testing.node("node-3", pods="0", labels={ZONE: "b"}))
+    outcome = testing.framework().schedule(incoming(constraint()), cluster)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message.startswith(
+        "0/4 nodes are available: 1 Too many pods, "
+        "1 node(s) didn't match pod topology spread constraints (missing required label), "
+        "2 node(s) didn't match pod topology spread constraints."
+    )
+
+
+POINTS = [
+    {"preFilter": {"disabled": [{"name": "PodTopologySpread"}]}},
+    {"preScore": {"disabled": [{"name": "PodTopologySpread"}]}},
+]
+
+
+@pytest.mark.parametrize("plugins", [{}, *POINTS], ids=["all", "without-pre-filter", "without-pre-score"])
+def test_filter_and_score_also_work_without_the_hooks_before_them(plugins: dict[str, Any]) -> None:
+    cluster = fill(zoned("a", "b", "c", "c"), 1, 1, 0, 0)
+    taken = incoming(constraint(), constraint(HOSTNAME, "ScheduleAnyway"))
+    fill(cluster, 0, 0, 1, 0, labels={"app": "b"})
+    decides = testing.framework({"plugins": plugins})
+    for name in ("first", "second"):
+        outcome = decides.schedule(labelled(taken, A, name=name, uid=name), cluster)
+        assert isinstance(outcome, Placed)
+        assert outcome.node in ("node-2", "node-3")
+        cluster.forget(outcome.pod)
+
+
+def test_pods_without_constraints_are_not_looked_at() -> None:
+    plugin, nodes, pod = spreading(), all_nodes(zoned("a")), testing.pod("plain")
+    assert plugin.pre_filter(pod, nodes, {}) is SKIP
+    assert plugin.pre_score(pod, nodes, {}) is SKIP
+
+
+def test_one_kind_of_pod_in_two_clusters_is_not_mixed_up() -> None:
+    """What is kept belongs to a table, however alike two of them are."""
+    plugin, pod = spreading(), incoming(constraint(), constraint(HOSTNAME, "ScheduleAnyway"))
+    for numbers, expected in (((1, 0), [UNEVEN, None]), ((0, 1), [None, UNEVEN]), ((0, 0), [None, None])):
+        cluster = fill(zoned("a", "b"), *numbers)
+        assert asked(plugin, pod, cluster) == expected
+        assert scored(plugin, pod, cluster, [True, True]) == [0 if number else 100 for number in numbers]
