@@ -11,6 +11,7 @@ from typing import Any, Literal
 from scheduler_operator.api import ApiError
 from scheduler_operator.authored import Authored
 from scheduler_operator.cluster import Cluster, Repair
+from scheduler_operator.lengths import cut
 from scheduler_operator.models import API_VERSION
 
 logger = logging.getLogger(__name__)
@@ -110,5 +111,4 @@ def note(repair: Repair) -> str:
 
 def _short(text: str) -> str:
     """``text`` on a line, and no longer than an Event holds."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_NOTE else line[: LONGEST_NOTE - 1] + "…"
+    return cut(" ".join(text.split()), LONGEST_NOTE)

@@ -113,6 +113,13 @@ async def reconcile(name: str, operator: Operator) -> bool:
         for each in (profile, *joiners):
             await operator.report(each, status.paused(each, profile.name))
         return True
+    return await _run(profile, joiners, plugin_configs, operator)
+
+
+async def _run(
+    profile: Authored, joiners: Sequence[Authored], plugin_configs: PluginConfigs, operator: Operator
+) -> bool:
+    """Have a process for the profile and for those of the ``joiners`` that can run in it."""
     made = render.run_together(profile, joiners, plugin_configs, operator.release.namespace, operator.target)
     for each in joiners:
         if (why := made.left_out.get(each.name)) is not None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
+from scheduler_operator.lengths import cut
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
 from scheduler_operator.render import Member, Problems, Rendered, judging
@@ -141,16 +142,15 @@ def accepted(profile: Authored, rendered: Rendered, running: Running) -> Status:
 
 def _warnings(findings: Sequence[Finding]) -> Status:
     """What the author should know, at most as many as a status holds, and how many there are."""
-    shown = [{"code": each.code, "path": each.path, "message": _said(each)} for each in findings[:MOST_WARNINGS]]
+    shown = [
+        {"code": each.code, "path": each.path, "message": _message(judging.with_suggestion(each))}
+        for each in findings[:MOST_WARNINGS]
+    ]
     return {"warnings": shown, "warningCount": len(findings)} if shown else {"warningCount": 0}
 
 
-def _said(finding: Finding) -> str:
-    return _cut(judging.with_suggestion(finding))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+def _message(text: str) -> str:
+    return cut(text, LONGEST_MESSAGE)
 
 
 def _remarked(status: Status, remark: str) -> Status:
@@ -217,9 +217,9 @@ def _conditions(
 ) -> Status:
     """Ready with a short ``message``, and the condition that says the ``whole`` of why it is not."""
     common = {"observedGeneration": authored.generation, "reason": reason}
-    conditions = [{"type": "Ready", "status": ready, **common, "message": _cut(message)}]
+    conditions = [{"type": "Ready", "status": ready, **common, "message": _message(message)}]
     if also is not None:
-        conditions.append({"type": also, "status": "True", **common, "message": _cut(whole)})
+        conditions.append({"type": also, "status": "True", **common, "message": _message(whole)})
     return {"observedGeneration": authored.generation, "conditions": conditions}
 
 

@@ -9,7 +9,7 @@ import logging
 import msgspec
 
 from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.catalog import NEWEST, OLDEST, Version
+from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new, is_too_old
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.trouble import Trouble
 
@@ -38,15 +38,14 @@ async def server_version(client: Client, stop: asyncio.Event) -> Version | None:
 
 def refusal(version: Version) -> str:
     """Say why ``version`` cannot be followed; empty when it can."""
-    if version.at_least(OLDEST):
+    if not is_too_old(version):
         return ""
     return f"Kubernetes {version} is older than this build knows; it knows {OLDEST} to {NEWEST}"
 
 
 def remark(version: Version) -> str:
     """Say how ``version`` is followed when it is newer than this build; empty when it is known."""
-    newest = Version.parse(NEWEST)
-    if (version.major, version.minor) <= (newest.major, newest.minor):
+    if not is_too_new(version):
         return ""
     return f"Kubernetes {version} is newer than this build knows; it is taken as {NEWEST}"
 

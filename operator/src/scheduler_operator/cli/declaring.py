@@ -15,7 +15,7 @@ from scheduler_operator.crds import structural
 from scheduler_operator.group import API_VERSION
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, read
-from scheduler_operator.render.declaring import declaration_problems
+from scheduler_operator.render.declaring import HOOKS, declaration_problems
 from scheduler_runtime.api import Declaration, Plugin, Rule, declaration_of, hooks_of
 
 _LOADED_AS = "berth_declared"
@@ -74,8 +74,8 @@ def _plugin_config(declared: Declaration) -> dict[str, Any]:
 
 
 def _hook(hook: str) -> str:
-    """A hook in the words of the API; queueSort is upstream's name of the point."""
-    return "queueSort" if hook == "sort_key" else to_camel(hook)
+    """A hook in the words of the API, which are upstream's."""
+    return next((point for point, name in HOOKS.items() if name == hook), to_camel(hook))
 
 
 def _object_name(plugin: str) -> str:

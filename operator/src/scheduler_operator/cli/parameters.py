@@ -24,13 +24,13 @@ class KubernetesParameter(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from scheduler_operator import kubernetes_versions
-        from scheduler_runtime.catalog import Version
+        from scheduler_runtime.catalog import Version, is_too_old
 
         try:
             version = Version.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
-        if kubernetes_versions.is_too_old(version):
+        if is_too_old(version):
             self.fail(f"{value} is older than this release knows; it knows {kubernetes_versions.RANGE}", param, ctx)
         return value
 

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import Action, Declaration, Rule, Target, Version
+from scheduler_runtime.catalog import KNOWN, Action, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
-from scheduler_runtime.catalog.target import KNOWN
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,7 @@ def every_minor() -> list[str]:
 @cache
 def default_weights(minor: str) -> Mapping[str, int]:
     """The plugins that run by default, with their weights at score or, where they have none, 0."""
-    found = config.effective(config.Profile(), Target.parse(minor))
-    if isinstance(found, config.Problems):
-        raise TypeError(f"the defaults of {minor} are refused: {found}")
+    found = config.default_profile(Target.parse(minor))
     running = [plugin for plugins in found.points.values() for plugin in plugins]
     return {name: max(plugin.weight for plugin in running if plugin.name == name) for name in found.names}
 

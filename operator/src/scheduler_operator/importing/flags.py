@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from scheduler_operator.importing.documents import OWN_CREDENTIALS, OWN_LEASE
+
 PROGRAM = "kube-scheduler"
 
 
@@ -20,8 +22,6 @@ class Flag:
 
 
 _SERVING = "left out: Berth's schedulers serve health and metrics in their own way, and the Service names the port"
-_CREDENTIALS = "left out: Berth's schedulers use the ServiceAccount that Berth makes for them"
-_LEASE = "left out: Berth keeps a Lease of its own for each profile, in its own namespace"
 _METRICS = "left out: the names and labels of Berth's metrics are fixed; drop what you do not want when scraping"
 _LOGS = "left out: Berth's schedulers log to standard error in one format; spec.scheduler.logLevel says how much"
 _LOCKING = "left out: Berth's schedulers talk to the API server within limits for the whole process, not for binding"
@@ -62,9 +62,9 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
         "authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl client-ca-file "
         "google-json-key kubeconfig master requestheader-allowed-names requestheader-client-ca-file "
         "requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers "
-        "requestheader-username-headers": _CREDENTIALS,
+        "requestheader-username-headers": OWN_CREDENTIALS,
         "leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace lock-object-name "
-        "lock-object-namespace": _LEASE,
+        "lock-object-namespace": OWN_LEASE,
         "allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version": _METRICS,
         "add-dir-header alsologtostderr experimental-logging-sanitization log-backtrace-at log-dir log-file "
         "log-file-max-size log-flush-frequency log-json-info-buffer-size log-json-split-stream "

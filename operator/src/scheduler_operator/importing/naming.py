@@ -9,8 +9,8 @@ from scheduler_operator.importing.draft import ProfileDraft
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH
 from scheduler_operator.names import RESERVED
+from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME as DEFAULT
 
-DEFAULT = "default-scheduler"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 

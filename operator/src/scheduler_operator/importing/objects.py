@@ -11,12 +11,12 @@ from pydantic import BaseModel, ValidationError
 from scheduler_operator.findings import ANNOTATION
 from scheduler_operator.importing.draft import POINTS, Process, ProfileDraft
 from scheduler_operator.importing.images import choose_image
-from scheduler_operator.importing.naming import DEFAULT, label, named
+from scheduler_operator.importing.naming import label, named
 from scheduler_operator.importing.outcome import Notes
 from scheduler_operator.importing.shortest import shorten, written_args, written_plugins
 from scheduler_operator.models import API_VERSION, PluginConfigSpec, ProfileSpec
 from scheduler_runtime import catalog
-from scheduler_runtime.config import explain
+from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, explain
 
 Object = dict[str, Any]
 _ALL = "*"
@@ -126,7 +126,7 @@ def _spec(name: str, first: str, draft: ProfileDraft, process: Process, foreign:
     is_first = name == first
     spec: Object = {
         "engine": "KubeScheduler" if process.needs_kube_scheduler else None,
-        "replacesDefaultScheduler": name == DEFAULT,
+        "replacesDefaultScheduler": name == DEFAULT_SCHEDULER_NAME,
         "plugins": {point: written for point in POINTS if (written := written_plugins(draft).get(point))},
         "pluginConfig": _plugin_args(name, draft, foreign),
         "percentageOfNodesToScore": draft.percentage_of_nodes_to_score,

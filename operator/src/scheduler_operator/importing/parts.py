@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from scheduler_operator.importing.outcome import Notes
 from scheduler_runtime.catalog.durations import DurationField
 from scheduler_runtime.catalog.spelling import did_you_mean, nearest
+from scheduler_runtime.config.problems import shown
 
 T = TypeVar("T")
 _DURATION = TypeAdapter(DurationField)
@@ -145,7 +146,7 @@ class Part:
     def _checked(self, key: str, value: Any, fine: bool, wanted: str) -> Any:
         if value is None or fine:
             return value
-        self.refuse(key, f"{_shown(value)} is not {wanted}")
+        self.refuse(key, f"{shown(value)} is not {wanted}")
         return None
 
 
@@ -162,11 +163,6 @@ def _below(path: str, key: str) -> str:
     if not key.replace("-", "").replace("_", "").isalnum():
         return f"{path}[{key!r}]"  # a key with dots in it, such as a file's name in a ConfigMap
     return f"{path}.{key}" if path else key
-
-
-def _shown(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _has_leaf(value: Any) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Target, Version
+from scheduler_runtime.catalog import KNOWN, Target
 
-TARGETS = tuple(
-    Target(Version(1, minor))
-    for minor in range(Version.parse(catalog.OLDEST).minor, Version.parse(catalog.NEWEST).minor + 1)
-)
+TARGETS = tuple(map(Target.parse, KNOWN))
 """Every minor version that is known."""

@@ -20,8 +20,8 @@ from scheduler_runtime.catalog.checks import refuse
 from scheduler_runtime.config import Problem, explain
 from scheduler_runtime.config.paths import path_of
 
-_HOOKS = {"queueSort": "sort_key"}
-"""Hooks whose name is not that of upstream's extension point, in other letters."""
+HOOKS = {"queueSort": "sort_key"}
+"""Extension points whose hook is not called the same, in other letters."""
 
 _GROUP_POINTS = frozenset({"placementGenerate", "placementScore", "podGroupPostFilter"})
 
@@ -142,7 +142,7 @@ def declaration(spec: PluginConfigSpec) -> Declaration:
     assert declares is not None, "only what declares is asked"  # noqa: S101 - the callers' own condition
     return Declaration(
         name=spec.plugin,
-        hooks=tuple(_HOOKS.get(hook, to_snake(hook)) for hook in declares.hooks if hook not in _GROUP_POINTS),
+        hooks=tuple(HOOKS.get(hook, to_snake(hook)) for hook in declares.hooks if hook not in _GROUP_POINTS),
         group_points=tuple(hook for hook in declares.hooks if hook in _GROUP_POINTS),
         args=_args_model(spec.plugin, declares.args_schema),
         rules=tuple(_rule(rule) for rule in declares.rules or ()),

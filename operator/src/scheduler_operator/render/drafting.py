@@ -16,7 +16,7 @@ from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_P
 from scheduler_operator.render.origins import Fields, Items, Origin, grafted, grown
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
-from scheduler_runtime.config import Problem, explain
+from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _misnamed(profile: Authored) -> Iterator[Problem]:
         yield Problem("metadata.name", f"{profile.name} {NOT_A_NAME}")
     if profile.name in RESERVED:
         yield Problem("metadata.name", OWN_NAME)
-    if profile.name == "default-scheduler" and profile.spec.get("replacesDefaultScheduler") is not True:
+    if profile.name == DEFAULT_SCHEDULER_NAME and profile.spec.get("replacesDefaultScheduler") is not True:
         yield Problem("spec.replacesDefaultScheduler", TAKES_THE_PLACE)
 
 

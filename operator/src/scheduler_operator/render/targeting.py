@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from scheduler_operator import kubernetes_versions
 from scheduler_operator.models import Scheduler
-from scheduler_runtime.catalog import Target, Version, gate_problems
+from scheduler_runtime.catalog import Target, Version, gate_problems, is_too_old
 from scheduler_runtime.config import Problem
 
 
@@ -17,7 +17,7 @@ def target_of(scheduler: Scheduler, cluster: Target) -> Target:
 
 def target_problems(scheduler: Scheduler, target: Target) -> Iterator[Problem]:
     """Why nothing is known of how ``target`` schedules."""
-    if not kubernetes_versions.is_too_old(target.version):
+    if not is_too_old(target.version):
         yield from (Problem("spec.scheduler.featureGates", message) for message in gate_problems(target))
         return
     known = kubernetes_versions.RANGE

@@ -212,16 +212,6 @@ class _Attempt:
     ) -> Rendered:
         text, extras = emitted(raw, origins.tree, self.heading()), self.extras()
         others = self.declared.plugins
-        members = {
-            name: Member(
-                effective,
-                absent=self.absent(effective),
-                foreign=frozenset(effective.names) & frozenset(others),
-                findings=findings[name],
-                summary=expanding.summary(effective, self.target),
-            )
-            for name, effective in expanded.items()
-        }
         needed = tuple(rule for effective in expanded.values() for rule in expanding.rules(effective, others))
         named = {name for effective in expanded.values() for name in effective.names}
         return Rendered(
@@ -232,13 +222,19 @@ class _Attempt:
             text=text,
             extras=extras,
             hash=hashlib.sha256((text + extras).encode()).hexdigest(),
-            members=members,
+            members={name: self.member(effective, findings[name]) for name, effective in expanded.items()},
             rules=(*catalog.BASE_RULES, *needed),
             declared=tuple(rule for name in others if name in named for rule in others[name].rules_for()),
         )
 
-    def absent(self, effective: EffectiveProfile) -> frozenset[str]:
-        return frozenset(config.lacking(self.runs(), effective.names))
+    def member(self, effective: EffectiveProfile, findings: tuple[Finding, ...]) -> Member:
+        return Member(
+            effective,
+            absent=frozenset(config.lacking(self.runs(), effective.names)),
+            foreign=frozenset(effective.names) & frozenset(self.declared.plugins),
+            findings=findings,
+            summary=expanding.summary(effective, self.target),
+        )
 
     def heading(self) -> str:
         names = " and ".join(each.name for each in self.drafts)

@@ -14,7 +14,7 @@ from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginA
 from .in_tree import DECLARATIONS
 from .kubernetes_version import Version
 from .removed import REFUSED_ANYWHERE, REMOVED
-from .target import KNOWN, Target, gate_problems
+from .target import KNOWN, Target, gate_problems, is_too_new, is_too_old
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
@@ -39,6 +39,8 @@ __all__ = [
     "find",
     "gate_problems",
     "in_tree",
+    "is_too_new",
+    "is_too_old",
     "is_upstreams",
     "known",
     "nearest",

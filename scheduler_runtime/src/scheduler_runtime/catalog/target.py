@@ -57,6 +57,17 @@ def _nearest_known(version: Version) -> str:
     return known[-1] if known else KNOWN[0]
 
 
+def is_too_old(version: Version) -> bool:
+    """Whether nothing is known of how ``version`` schedules."""
+    return not version.at_least(KNOWN[0])
+
+
+def is_too_new(version: Version) -> bool:
+    """Whether the newest version that is known has to do for ``version``."""
+    newest = Version.parse(KNOWN[-1])
+    return (version.major, version.minor) > (newest.major, newest.minor)
+
+
 def gate_problems(target: Target) -> tuple[str, ...]:
     """Why kube-scheduler refuses the feature gates of ``target``, a sentence for each; empty when it takes them."""
     known = gates(target.minor)

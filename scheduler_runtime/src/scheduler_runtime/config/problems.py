@@ -78,9 +78,9 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
         case "too_short":
             return "must not be empty"
         case "literal_error":
-            return f"{_shown(value)} is not one of {context['expected']}"
+            return f"{shown(value)} is not one of {context['expected']}"
     wanted = _WANTED.get(details["type"])
-    return f"{_shown(value)} is not {wanted}" if wanted else details["msg"]
+    return f"{shown(value)} is not {wanted}" if wanted else details["msg"]
 
 
 _WANTED = {
@@ -100,7 +100,8 @@ _WANTED = {
 }
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """``value`` as a message repeats it: not all of it, when it is long."""
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
