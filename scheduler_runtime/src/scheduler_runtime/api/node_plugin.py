@@ -16,8 +16,13 @@ from .normalising import highest_is_best
 class NodePlugin(Plugin):
     """The form to begin with: a plugin that looks at one node at a time.
 
-    Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters.
+    Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters, unless it has a
+    ``signature``: then what it says is kept for pods that look the same to it, until a node changes. A plugin that
+    goes by more than the pod, the node and what it watches (a clock, a counter of its own) sets ``row_local = False``.
     """
+
+    row_local = True
+    looks_at_pods = False
 
     def filter_node(self, pod: Pod, node: Node) -> str | None:
         """Why ``pod`` cannot be on ``node``; None when it can."""
@@ -30,24 +35,31 @@ class NodePlugin(Plugin):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.filter_node is not NodePlugin.filter_node:
-            cls.filter = _filter_by_node  # type: ignore[method-assign, assignment]
+            cls.filter = _filter  # type: ignore[method-assign, assignment]
+            cls.filter_row = _filter_row  # type: ignore[method-assign, assignment]
         if cls.score_node is not NodePlugin.score_node:
-            cls.score = _score_by_node  # type: ignore[method-assign, assignment]
+            cls.score = _score  # type: ignore[method-assign, assignment]
             cls.normalize_score = highest_is_best  # type: ignore[method-assign]
 
 
-def _filter_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
+def _filter(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iterator[Reject]:
     rejected: dict[str, Mask] = {}
-    for row in np.flatnonzero(nodes.feasible):
-        reason = plugin.filter_node(pod, nodes.node(int(row)))
+    for row in np.flatnonzero(nodes.feasible).tolist():
+        reason = plugin.filter_node(pod, nodes.node(row))
         if reason is not None:
             rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
     for reason, rows in rejected.items():
-        yield Reject(rows, reason)
+        yield Reject(rows, reason, resolvable=False)  # It does not see the pods there, so evicting them helps nothing.
 
 
-def _score_by_node(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Scores:
+def _filter_row(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any, row: int) -> Iterator[Reject]:
+    reason = plugin.filter_node(pod, nodes.node(row))
+    if reason is not None:
+        yield Reject(True, reason, resolvable=False)
+
+
+def _score(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Scores:
     scores = np.zeros(len(nodes), np.float64)
-    for row in np.flatnonzero(nodes.feasible):
-        scores[row] = plugin.score_node(pod, nodes.node(int(row)))
+    for row in np.flatnonzero(nodes.feasible).tolist():
+        scores[row] = plugin.score_node(pod, nodes.node(row))
     return scores
