@@ -61,7 +61,7 @@ class Prices(Plugin):
         return ()
 
 
-PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Prices"}]}}}
+PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Prices"}]}, "postFilter": {"disabled": [{"name": "*"}]}}}
 
 
 def summary(outcome: Placed | Unschedulable) -> tuple[str, frozenset[str]]:

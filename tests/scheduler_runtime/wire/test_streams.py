@@ -49,7 +49,8 @@ def test_a_pod_keeps_what_is_read() -> None:
 
 def test_a_pod_survives_being_written_and_read() -> None:
     pod = wire.decode_pod(json.dumps(POD).encode())
-    assert wire.decode_pod(msgspec.json.encode(pod)) == pod
+    written = msgspec.json.encode(msgspec.structs.replace(pod, derived=None, terms=None))
+    assert wire.decode_pod(written) == pod
 
 
 @pytest.mark.parametrize(

@@ -172,13 +172,12 @@ class Decider:
         relative = known.node.relative
         if not (scorers or relative or nodes.feasible is not known.mask):
             return best_row(known.ranked, self._random)
-        total = np.where(nodes.feasible, known.ranked, np.int64(-1))
-        more = [relative_scores(each.scorer, pod, nodes, each.scores, each.state) for each in relative]
+        total = known.ranked
+        for each in relative:
+            total = total + relative_scores(each.scorer, pod, nodes, each.scores, each.state)
         if scorers:
-            more.append(total_scores(scorers, pod, nodes, scoring))
-        for scores in more:
-            np.add(total, scores, out=total, where=nodes.feasible)
-        return best_row(total, self._random)
+            total = total + total_scores(scorers, pod, nodes, scoring)
+        return best_row(np.where(nodes.feasible, total, total.dtype.type(-1)), self._random)
 
     # The thorough way.
 

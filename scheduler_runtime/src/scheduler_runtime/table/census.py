@@ -16,32 +16,21 @@ import numpy as np
 from ..wire import Pod
 from .changes import Changes
 from .columns import Column, Ints, LabelColumn
+from .hashing import hashed_once
 from .pod_selectors import ByLabels, PodSelector, Requirements
 
 MAX_CENSUSES = 4096
 """As many are kept up to date; the one that was not asked for the longest is given up."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@hashed_once
+@dataclass(frozen=True, slots=True)
 class Population:
     """The pods that all selectors match; with ``living`` without those that are being deleted."""
 
     selectors: tuple[PodSelector, ...]
     living: bool = False
-    _hash: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.selectors, self.living)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Population):
-            return NotImplemented
-        return self._hash == other._hash and self.living == other.living and self.selectors == other.selectors
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def has(self, pod: Pod) -> bool:
         """Whether ``pod`` belongs to it."""

@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from ..catalog.checks import label_problem
 from ..wire import LabelSelector, Pod
+from .hashing import hashed_once
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -127,30 +128,14 @@ def _anchors(requirements: Requirements) -> tuple[Label, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@hashed_once
+@dataclass(frozen=True, slots=True)
 class PodSelector:
     """Pods in some namespaces (None: in any) whose labels meet all requirements."""
 
     namespaces: frozenset[str] | None
     requirements: Requirements
-    _hash: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.namespaces, self.requirements)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, PodSelector):
-            return NotImplemented
-        return (
-            self._hash == other._hash
-            and self.namespaces == other.namespaces
-            and self.requirements == other.requirements
-        )
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def matches(self, pod: Pod) -> bool:
         """Whether ``pod`` is one of them."""

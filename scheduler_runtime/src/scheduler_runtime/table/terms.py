@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from msgspec.structs import force_setattr
 
 from ..wire import Pod, PodAffinityTerm, PodAffinityTerms
 from .census import Census
+from .hashing import hashed_once
 from .pod_selectors import NO_LABELS, ByLabels, Requirements, SelectorError, hold, requirements_of
 
 TermKind = Literal["required_affinity", "required_anti_affinity", "preferred"]
@@ -19,6 +20,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class PodTerm:
     """Which pods a term speaks of, and which label tells what is near."""
@@ -29,6 +31,7 @@ class PodTerm:
     requirements: Requirements | None
     """None: no pod at all."""
     topology_key: str
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def selects(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
         """Whether it speaks of ``pod``, whose namespace has these labels."""
@@ -46,6 +49,7 @@ Weighted = tuple[PodTerm, int]
 """A term and the points it gives; negative where pods should be apart. A required term has 0."""
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
 class PodTerms:
     """All terms of one pod."""
@@ -53,6 +57,7 @@ class PodTerms:
     required_affinity: tuple[Weighted, ...] = ()
     required_anti_affinity: tuple[Weighted, ...] = ()
     preferred: tuple[Weighted, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def of(self, kind: TermKind) -> tuple[Weighted, ...]:
         """The terms of one kind."""
@@ -64,16 +69,21 @@ _NO_TERMS = PodTerms()
 
 
 def terms_of(pod: Pod) -> PodTerms:
-    """The terms of ``pod``, read once. Raises SelectorError naming the field that cannot be read."""
+    """The terms of ``pod``, read once for all pods of its spec and namespace.
+
+    Raises SelectorError naming the field that cannot be read.
+    """
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return _NO_TERMS
-    terms = pod.terms
+    known = pod.terms
+    if known is None:
+        known = {}
+        force_setattr(pod, "terms", known)
+    terms: PodTerms | None = known.get(pod.namespace)
     if terms is None:
-        terms = _read(pod, affinity.pod_affinity, affinity.pod_anti_affinity)
-        force_setattr(pod, "terms", terms)
-    found: PodTerms = terms
-    return found
+        terms = known[pod.namespace] = _read(pod, affinity.pod_affinity, affinity.pod_anti_affinity)
+    return terms
 
 
 def _read(pod: Pod, affinity: PodAffinityTerms | None, anti: PodAffinityTerms | None) -> PodTerms:

@@ -291,8 +291,8 @@ class Pod(Wire, frozen=True, gc=False):
     status: PodStatus = PodStatus()
     derived: Requests | None = field(default=None, name=".requests")
     """Computed once from the spec and the status; no field of the API server has this name."""
-    terms: Any = field(default=None, name=".terms")
-    """The affinity terms as the table reads them, read once."""
+    terms: dict[str, Any] | None = field(default=None, name=".terms")
+    """The affinity terms as the table reads them, by the namespace in which they are read."""
 
     @property
     def uid(self) -> str:

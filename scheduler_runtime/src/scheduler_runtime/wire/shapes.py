@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -23,10 +24,12 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(slots=True)
 class _Shape:
-    """A spec without a node, and what its pods need; None while that is not known, or cannot be read."""
+    """A spec without a node, and what follows from it."""
 
     spec: PodSpec
     requests: Requests | None = None
+    """None while nobody asked, or when they cannot be read."""
+    terms: dict[str, Any] = field(default_factory=dict)
 
 
 class Shapes:
@@ -41,6 +44,8 @@ class Shapes:
         node_name = pod.spec.node_name
         shape = self._of(replace(pod.spec, node_name="") if node_name else pod.spec)
         force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
+        if shape.spec.affinity is not None:
+            force_setattr(pod, "terms", shape.terms)
         if _follows_from_spec(pod.status):
             if shape.requests is None:
                 with contextlib.suppress(QuantityError):  # Whoever asks for them is told.
