@@ -155,8 +155,8 @@ def test_effective_plugins_are_those_that_run() -> None:
     written = profile()
     plugins = accepted(written, rendered(written), Running())["effectivePlugins"]
     shown = {plugin["name"] for point in plugins.values() for plugin in point}
-    assert "NodeAffinity" in shown
-    assert "PodTopologySpread" not in shown
+    assert "PodTopologySpread" in shown
+    assert "VolumeBinding" not in shown
 
 
 def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
