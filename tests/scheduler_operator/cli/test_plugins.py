@@ -4,8 +4,9 @@ import json
 
 import yaml
 
-from scheduler_operator.cli.plugin_facts import every_plugin
+from scheduler_operator.cli.plugin_facts import events_of, every_plugin
 from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Action, ClusterEvent, Declaration
 from tests.scheduler_operator.cli.berth import berth
 
 
@@ -47,6 +48,12 @@ def test_json_and_yaml_say_the_same_of_every_plugin() -> None:
     assert found == yaml.safe_load(berth("plugins", "-o", "yaml").stdout)
     assert [each["name"] for each in found] == list(every_plugin())
     assert json.loads(berth("plugins", "VolumeBinding", "-o", "json").stdout) in found
+
+
+def test_changes_of_every_kind_are_said_in_one_word() -> None:
+    events = (ClusterEvent("Pod", Action.ADD | Action.UPDATE), ClusterEvent("Node", Action.ALL))
+    declared = Declaration(name="Wakeful", hooks=("filter",), events=events)
+    assert dict(events_of(declared)) == {"Pod": ["Add", "Update"], "Node": ["All"]}
 
 
 def test_every_page_can_be_printed() -> None:

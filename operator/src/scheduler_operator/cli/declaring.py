@@ -10,13 +10,13 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
-from scheduler_operator.cli.plugin_facts import events_of
+from scheduler_operator.cli.plugin_facts import events_of, rule_fields
 from scheduler_operator.crds import structural
 from scheduler_operator.group import API_VERSION
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, read
 from scheduler_operator.render.declaring import HOOKS, declaration_problems
-from scheduler_runtime.api import Declaration, Plugin, Rule, declaration_of, hooks_of
+from scheduler_runtime.api import Declaration, Plugin, declaration_of, hooks_of
 
 _LOADED_AS = "berth_declared"
 
@@ -62,7 +62,7 @@ def _plugin_config(declared: Declaration) -> dict[str, Any]:
     declares = {
         "hooks": [_hook(hook) for hook in declared.hooks],
         "argsSchema": structural(declared.args) if declared.args else None,
-        "rules": [_rule(rule) for rule in declared.rules_for()],
+        "rules": [rule_fields(rule) for rule in declared.rules_for()],
         "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)],
     }
     return {
@@ -82,17 +82,6 @@ def _object_name(plugin: str) -> str:
     """``price-cap`` for PriceCap."""
     words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in plugin)
     return words.strip("-").replace("_", "-")
-
-
-def _rule(rule: Rule) -> dict[str, Any]:
-    fields = {
-        "apiGroups": list(rule.api_groups),
-        "resources": list(rule.resources),
-        "verbs": list(rule.verbs),
-        "resourceNames": list(rule.resource_names),
-        "namespace": rule.namespace,
-    }
-    return {name: value for name, value in fields.items() if value}
 
 
 def _refusals(file: str, plugin_config: dict[str, Any], namespace: str) -> Iterator[Refusal]:

@@ -130,12 +130,30 @@ def _plural(name: str) -> str:
 def events_of(declaration: Declaration) -> Iterator[tuple[str, list[str]]]:
     """The changes that may help a pod that the plugin rejected: a kind, and what happens to it."""
     for event in declaration.events:
-        yield event.resource, [_action_name(action) for action in Action if action in event.actions and _is_one(action)]
+        yield event.resource, [_action_name(action) for action in _fewest(event.actions)]
 
 
-def _is_one(action: Action) -> bool:
-    return action.value.bit_count() == 1
+def _fewest(actions: Action) -> list[Action]:
+    """The fewest that together are ``actions``: UPDATE in the place of each kind of update."""
+    found, left = list[Action](), actions
+    for action in sorted(Action.__members__.values(), key=lambda each: each.value.bit_count(), reverse=True):
+        if action in left:
+            found.append(action)
+            left &= ~action
+    return sorted(found, key=lambda each: each.value & -each.value)
 
 
 def _action_name(action: Action) -> str:
     return "".join(word.capitalize() for word in str(action.name).split("_"))
+
+
+def rule_fields(rule: Rule) -> dict[str, Any]:
+    """A permission in the words of a role, without what it leaves out."""
+    fields = {
+        "apiGroups": list(rule.api_groups),
+        "resources": list(rule.resources),
+        "verbs": list(rule.verbs),
+        "resourceNames": list(rule.resource_names),
+        "namespace": rule.namespace,
+    }
+    return {name: value for name, value in fields.items() if value}

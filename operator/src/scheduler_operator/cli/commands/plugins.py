@@ -149,7 +149,7 @@ def _rule(rule: Any) -> str:
 
 
 def _value(facts: "PluginFacts") -> dict[str, Any]:
-    from scheduler_operator.cli.plugin_facts import events_of
+    from scheduler_operator.cli.plugin_facts import events_of, rule_fields
 
     declared = facts.declaration
     return {
@@ -160,7 +160,7 @@ def _value(facts: "PluginFacts") -> dict[str, Any]:
         "defaultIn": dict(facts.default_weights),
         "arguments": [_argument_value(argument) for argument in facts.arguments],
         "hooks": list(declared.hooks) if declared else [],
-        "rules": [_rule_value(rule) for rule in facts.rules],
+        "rules": [rule_fields(rule) for rule in facts.rules],
         "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)] if declared else [],
     }
 
@@ -174,13 +174,3 @@ def _argument_value(argument: "Argument") -> dict[str, Any]:
         **default,
         "text": argument.text,
     }
-
-
-def _rule_value(rule: Any) -> dict[str, Any]:
-    fields = {
-        "apiGroups": rule.api_groups,
-        "resources": rule.resources,
-        "resourceNames": rule.resource_names,
-        "verbs": rule.verbs,
-    }
-    return {name: list(values) for name, values in fields.items() if values}
