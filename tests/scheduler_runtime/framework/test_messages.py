@@ -13,10 +13,27 @@ from scheduler_runtime.framework import Placed, Unschedulable
 TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
 
 
-def refusal(nodes: Iterable[wire.Node], pod: wire.Pod, **options: Any) -> Unschedulable:
-    outcome = testing.framework(**options).schedule(pod, testing.Cluster(*nodes))
+FILTERS_ONLY = {"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}
+
+
+def refusal(
+    nodes: Iterable[wire.Node], pod: wire.Pod, profile: dict[str, Any] = FILTERS_ONLY, **options: Any
+) -> Unschedulable:
+    outcome = testing.framework(profile, **options).schedule(pod, testing.Cluster(*nodes))
     assert isinstance(outcome, Unschedulable), outcome
     return outcome
+
+
+@pytest.mark.parametrize(
+    ("version", "before"), [("v1.35.4", "no new claims to deallocate, "), ("v1.37.1", "")], ids=["1.35", "1.37"]
+)
+def test_what_the_post_filters_say_follows_in_their_order(version: str, before: str) -> None:
+    nodes = [testing.node("small"), testing.node("cordoned", unschedulable=True)]
+    refused = refusal(nodes, testing.pod("p", {"cpu": "9"}), {}, version=version)
+    assert refused.message == (
+        f"0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. {before}"
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
 
 
 def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -132,11 +149,6 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 @pytest.mark.parametrize(
     ("spec", "needs"),
     [
-        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, f"InterPodAffinity (spec.affinity.podAffinity.{REQUIRED})"),
-        (
-            {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
-            f"InterPodAffinity (spec.affinity.podAntiAffinity.{REQUIRED})",
-        ),
         ({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources (spec.resourceClaims)"),
         ({"volumes": [{"name": "v", "iscsi": {}}]}, "VolumeRestrictions (spec.volumes[*].iscsi)"),
         ({"volumes": [{"name": "v", "azureDisk": {}}]}, "NodeVolumeLimits (spec.volumes[*].azureDisk)"),
