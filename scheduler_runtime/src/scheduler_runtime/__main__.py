@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scheduler_runtime import config, extras, logs, process
+from scheduler_runtime import config, discovery, extras, logs, process
 from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.extras import Extras
@@ -30,13 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"{asked.config}: cannot be read: {getattr(error, 'strerror', error)}")
     document = config.load(text)
     if isinstance(document, Problems):
-        return complain(*(f"{asked.config}: {problem}" for problem in document))
+        return refuse(asked.config, document)
     if asked.write_config_to:
         Path(asked.write_config_to).write_text(with_defaults(document, asked.kubernetes_version, asked.feature_gates))
         return 0
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
-        return complain(*(f"{asked.extras}: {problem}" for problem in told))
+        return refuse(asked.extras, told)
+    plugins = discovery.installed(document)
+    if isinstance(plugins, Problems):
+        return refuse(asked.config, plugins)
     settings = process.Settings(
         source=asked.config,
         text=text,
@@ -48,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         address=asked.bind_address,
         port=asked.secure_port,
         user_agent=f"berth-scheduler/{importlib.metadata.version('berth-runtime')}",
+        plugins=plugins,
     )
     try:
         return run(settings)
@@ -70,6 +74,11 @@ def run(settings: process.Settings) -> int:
     except ImportError:
         return asyncio.run(process.run(settings))
     return int(uvloop.run(process.run(settings)))
+
+
+def refuse(file: str, problems: Problems) -> int:
+    """Print what is wrong with ``file``; return the exit code."""
+    return complain(*(f"{file}: {problem}" for problem in problems))
 
 
 def complain(*lines: str) -> int:

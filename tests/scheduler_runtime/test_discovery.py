@@ -1,0 +1,154 @@
+"""Plugins of installed distributions: which are loaded, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_runtime import config, discovery
+from scheduler_runtime.__main__ import main
+from scheduler_runtime.config import Problems
+
+HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+CODE = """
+from scheduler_runtime.api import NodePlugin
+
+class PriceCap(NodePlugin):
+    def filter_node(self, pod, node):
+        return None
+"""
+
+
+def install(site: Path, distribution: str, code: str = CODE, /, **offered: str) -> None:
+    """Put a distribution with a module of its name there, which offers these entry points."""
+    module = distribution.replace("-", "_")
+    (site / f"{module}.py").write_text(code)
+    metadata = site / f"{module}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+    points = "\n".join(f"{name} = {module}:{value}" for name, value in offered.items())
+    (metadata / "entry_points.txt").write_text(f"[berth.plugins]\n{points}\n")
+
+
+def written(profile: dict[str, Any]) -> str:
+    return yaml.safe_dump({**HEADER, "profiles": [{"schedulerName": "cheap", **profile}]})
+
+
+def enabling(*names: str) -> dict[str, Any]:
+    return {"plugins": {"filter": {"enabled": [{"name": name} for name in names]}}}
+
+
+def found(profile: dict[str, Any]) -> Any:
+    document = config.load(written(profile))
+    assert not isinstance(document, Problems), str(document)
+    return discovery.installed(document)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        pytest.param(enabling("PriceCap"), id="at-its-point"),
+        pytest.param({"plugins": {"multiPoint": {"enabled": [{"name": "PriceCap"}]}}}, id="at-multi-point"),
+        pytest.param({"pluginConfig": [{"name": "PriceCap", "args": {}}]}, id="by-its-arguments"),
+    ],
+)
+def test_a_plugin_that_the_document_names_is_loaded(site: Path, profile: dict[str, Any]) -> None:
+    install(site, "named-caps", PriceCap="PriceCap")
+    assert [kind.__name__ for kind in found(profile).values()] == ["PriceCap"]
+
+
+def test_what_the_document_does_not_name_is_not_imported(site: Path) -> None:
+    install(site, "unused-caps", "raise SystemExit('it was imported')", PriceCap="PriceCap")
+    assert found(enabling("NodeName")) == {}
+
+
+@pytest.mark.parametrize(
+    ("distribution", "code", "name", "value", "message"),
+    [
+        pytest.param(
+            "lacking-caps",
+            "import prices_of_nobody",
+            "PriceCap",
+            "PriceCap",
+            "lacking_caps:PriceCap of lacking-caps 1.0 cannot be imported: "
+            "ModuleNotFoundError: No module named 'prices_of_nobody'",
+            id="import-error",
+        ),
+        pytest.param(
+            "ending-caps",
+            "raise SystemExit(3)",
+            "PriceCap",
+            "PriceCap",
+            "ending_caps:PriceCap of ending-caps 1.0 cannot be imported: SystemExit: 3",
+            id="exit",
+        ),
+        pytest.param(
+            "function-caps",
+            "def PriceCap(): ...",
+            "PriceCap",
+            "PriceCap",
+            "wanted is a class of a scheduler_runtime.api.Plugin",
+            id="no-class",
+        ),
+        pytest.param(
+            "renamed-caps",
+            CODE,
+            "CostCap",
+            "PriceCap",
+            "renamed_caps:PriceCap of renamed-caps 1.0 calls itself PriceCap; let the entry point and the class have "
+            "the same name",
+            id="another-name",
+        ),
+        pytest.param(
+            "in-tree-caps",
+            CODE,
+            "NodeName",
+            "PriceCap",
+            "in_tree_caps:PriceCap of in-tree-caps 1.0 offers it, but Kubernetes has a plugin of that name",
+            id="a-name-of-ours",
+        ),
+        pytest.param(
+            "upstream-caps",
+            CODE,
+            "VolumeZone",
+            "PriceCap",
+            "Kubernetes has a plugin of that name; give yours another",
+            id="a-name-of-kubernetes",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_told(
+    site: Path, distribution: str, code: str, name: str, value: str, message: str
+) -> None:
+    install(site, distribution, code, **{name: value})
+    (problem,) = found(enabling(name))
+    assert problem.path == f"plugin {name}"
+    assert message in problem.message
+
+
+def test_two_distributions_cannot_offer_the_same_name(site: Path) -> None:
+    install(site, "one-cap", PriceCap="PriceCap")
+    install(site, "two-cap", PriceCap="PriceCap")
+    assert str(found(enabling("PriceCap"))) == (
+        "plugin PriceCap: one_cap:PriceCap of one-cap 1.0 and two_cap:PriceCap of two-cap 1.0 both offer it; "
+        "uninstall one of them"
+    )
+
+
+def test_a_scheduler_that_cannot_load_a_plugin_ends_with_a_sentence(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "broken-caps", "import prices_of_nobody", PriceCap="PriceCap")
+    document = site / "config.yaml"
+    document.write_text(written(enabling("PriceCap")))
+    assert main(["--config", str(document)]) == 1
+    assert capsys.readouterr().err.startswith(f"{document}: plugin PriceCap: broken_caps:PriceCap of broken-caps 1.0")
