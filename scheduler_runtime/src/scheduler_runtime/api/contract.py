@@ -324,10 +324,10 @@ class Plugin:
     Then it is kept, and only asked again about nodes that changed.
     """
     looks_at_pods: ClassVar[bool] = True
-    """Whether what it says about a node depends on the pods that are on it.
+    """Whether what it says about a node depends on the pods that are on nodes.
 
-    A row-local plugin that looks at taints, labels or images alone says False, and is not asked again about a node
-    because a pod came or went.
+    One that looks at taints, labels or images alone says False. What it says is kept by ``signature``, and it is asked
+    again, about all nodes, when any node changed: so it need not be row-local, and may count the nodes with an image.
     """
     reads: ClassVar[tuple[str, ...]] = ()
     """Fields of pods or nodes beyond the decoded ones that it looks at, such as ``metadata.annotations``.
@@ -370,8 +370,8 @@ class Plugin:
     def add_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
         """The filter state as it would be with ``other`` on the node in ``row``.
 
-        ``state`` is a copy that may be changed: what its method ``clone`` returns if it has one, otherwise
-        ``copy.copy`` of it, so that parts of it that are changed in place need a ``clone``.
+        ``state`` is a copy that may be changed: what its method ``clone`` or ``copy`` returns if it has one,
+        otherwise ``copy.copy`` of it. A state whose parts are changed in place needs such a method.
         """
         raise NotImplementedError
 

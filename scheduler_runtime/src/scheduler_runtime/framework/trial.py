@@ -179,5 +179,5 @@ class RowTrial:
 
 
 def _clone(state: Any) -> Any:
-    clone = getattr(state, "clone", None)
-    return copy.copy(state) if clone is None else clone()
+    own = getattr(state, "clone", None) or getattr(state, "copy", None)
+    return copy.copy(state) if own is None else own()

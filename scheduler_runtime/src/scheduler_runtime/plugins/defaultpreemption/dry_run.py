@@ -7,12 +7,15 @@ those that a budget protects before all others. Who cannot come back is a victim
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...api import Handle, NodeTable, Pod, Trial
 from .budgets import Budgets
 from .candidate import Candidate, Clock
+
+logger = logging.getLogger(__name__)
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -30,7 +33,7 @@ class DryRun:
         self._reasons: Counter[str] = Counter()
         self._tried = 0
         self.errors: list[str] = []
-        """What should not be: nodes that fit without any victim."""
+        """What went wrong on nodes that are no candidates for that."""
 
     def candidates(self, rows: Iterable[int], wanted: int) -> list[Candidate]:
         """The nodes in ``rows`` that come into question, at least one of them without a violation if there is any.
@@ -40,7 +43,7 @@ class DryRun:
         sound: list[Candidate] = []
         violating: list[Candidate] = []
         for row in rows:
-            candidate = self._try(row)
+            candidate = self._tried_on(row)
             if candidate is None:
                 continue
             (violating if candidate.violations else sound).append(candidate)
@@ -54,6 +57,15 @@ class DryRun:
         reasons = self._reasons + Counter({NOT_HELPFUL: total - self._tried})
         histogram = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         return f"0/{total} nodes are available: {histogram}." if histogram else f"0/{total} nodes are available:"
+
+    def _tried_on(self, row: int) -> Candidate | None:
+        try:
+            return self._try(row)
+        except Exception as error:  # a plugin's; as upstream: other nodes may do
+            logger.exception("trying a node failed", extra={"pod": self._pod.key, "node": self._nodes.names[row]})
+            self.errors.append(str(error))
+            self._tried += 1
+            return None
 
     def _try(self, row: int) -> Candidate | None:
         priority = self._pod.spec.priority
@@ -69,9 +81,7 @@ class DryRun:
                 return None
             victims, violations = self._spare(lower, trial)
         if not victims:
-            self.errors.append(f'expected at least one victim pod on node "{self._nodes.names[row]}"')
-            self._tried += 1
-            return None
+            raise ValueError(f'expected at least one victim pod on node "{self._nodes.names[row]}"')
         return Candidate(self._nodes.names[row], victims, violations)
 
     def _spare(self, lower: list[Pod], trial: Trial) -> tuple[Sequence[Pod], int]:
