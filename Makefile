@@ -48,8 +48,8 @@ test-alone:
 test-clusters:
 	@$(RUN)/pytest -m "cluster or nodes"
 
-oracle: $(READY) ## Documents by the thousand, judged as the real kube-scheduler of each version judges them (ORACLE_DOCUMENTS=1000, ORACLE_SEED=0)
-	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) $(RUN)/pytest tests/oracle
+oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judged as the real kube-scheduler of each version judges them (ORACLE_SEED=0, DECIDING_SEED=0)
+	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) DECIDING_FULL=1 $(RUN)/pytest tests/oracle
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e

@@ -1,0 +1,45 @@
+"""One cluster after another before both schedulers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler_runtime.catalog import Target
+from tests.oracle.deciding.comparing import differences
+from tests.oracle.deciding.decision import Decision
+from tests.oracle.deciding.exceptions import exempt
+from tests.oracle.deciding.making.clusters import Cluster
+from tests.oracle.deciding.ours import Ours
+from tests.oracle.deciding.tally import Tally
+from tests.oracle.deciding.theirs import Theirs
+
+
+@dataclass(slots=True)
+class Judge:
+    """Both schedulers, and what has come of it so far."""
+
+    target: Target
+    theirs: Theirs
+    ours: Ours
+    tally: Tally = field(default_factory=Tally)
+    decisions: list[Decision] = field(default_factory=list)
+    """Those of kube-scheduler on the last cluster."""
+
+    def differences(self, cluster: Cluster) -> list[str]:
+        """Let both decide about every pod that comes to ``cluster``; return where they differ."""
+        self.tally.clusters[cluster.name] += 1
+        self.decisions = []
+        administrator = self.theirs.administrator
+        found: list[str] = []
+        with self.theirs.having(cluster):
+            self.ours.look(administrator)
+            for pod in cluster.incoming:
+                written = self.theirs.offer(pod)
+                theirs = self.theirs.decision(written)
+                ours, explanation = self.ours.decide(written)
+                differing = [each for each in differences(theirs, ours) if not exempt(each)]
+                found += [f"{theirs.pod}: {each}" for each in differing]
+                self.decisions.append(theirs)
+                self.tally.note(theirs, explanation)
+                self.ours.look_again(administrator)
+        return found

@@ -1,0 +1,121 @@
+"""Made-up clusters, and the pods that come to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from random import Random
+from typing import Any
+
+import yaml
+from hypothesis import strategies as st
+
+from scheduler_runtime.catalog import Target
+from tests.oracle.deciding.making.dice import Dice, Object
+from tests.oracle.deciding.making.nodes import node
+from tests.oracle.deciding.making.pods import incoming, running
+from tests.oracle.deciding.making.selectors import pod_selector
+from tests.oracle.deciding.making.themes import Theme
+from tests.oracle.deciding.making.words import APPS, NAMESPACES
+
+
+@dataclass(slots=True)
+class Cluster:
+    """What is there, and the pods that come, in this order."""
+
+    name: str
+    nodes: list[Object] = field(default_factory=list)
+    pods: list[Object] = field(default_factory=list)
+    others: list[Object] = field(default_factory=list)
+    """Services, owners of pods, disruption budgets."""
+    incoming: list[Object] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return yaml.dump(asdict(self), Dumper=_Plain, sort_keys=False)
+
+    @classmethod
+    def read(cls, text: str) -> Cluster:
+        """The cluster that was written as ``text``."""
+        found: dict[str, Any] = yaml.safe_load(text)
+        return cls(**found)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes everything out."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def clusters(theme: Theme, profiles: Sequence[str], target: Target) -> st.SearchStrategy[Cluster]:
+    """Clusters about ``theme``, of ``target``'s version, whose incoming pods belong to ``profiles``."""
+    # Drawn one by one by hypothesis, most choices would be the first one.
+    return st.randoms(use_true_random=True, note_method_calls=False).map(
+        lambda random: cluster(random, theme, profiles, target)
+    )
+
+
+def cluster(random: Random, theme: Theme, profiles: Sequence[str], target: Target) -> Cluster:
+    """One cluster."""
+    dice = Dice(random)
+    if not target.enabled("NodeDeclaredFeatures"):
+        theme = replace(theme, demanding_features=0)
+    made = Cluster(theme.name)
+    made.nodes = [node(dice, theme, number) for number in range(dice.number(2, 9))]
+    names = [each["metadata"]["name"] for each in made.nodes]
+    count = dice.number(2 * len(names), 4 * len(names)) if theme.full else dice.number(0, 2 * len(names))
+    made.pods = [running(dice, theme, number, dice.pick(names)) for number in range(count)]
+    made.others = _others(dice, theme)
+    profile = (profiles[0], *profiles)
+    made.incoming = [incoming(dice, theme, number, dice.pick(profile)) for number in range(dice.number(2, 5))]
+    return made
+
+
+def _others(dice: Dice, theme: Theme) -> list[Object]:
+    made = []
+    if dice.chance(theme.owned):
+        for namespace in NAMESPACES:
+            made += [_service(dice, namespace, number) for number in range(dice.number(0, 2))]
+            made += [
+                _owner(dice, namespace, kind)
+                for kind in dice.some(("ReplicaSet", "StatefulSet", "ReplicationController"))
+            ]
+    if dice.chance(theme.guarded):
+        made += [_budget(dice, dice.pick(("alpha", *NAMESPACES)), number) for number in range(dice.number(1, 3))]
+    return made
+
+
+def _service(dice: Dice, namespace: str, number: int) -> Object:
+    spec = {"ports": [{"port": 80}], "selector": {"app": dice.pick(APPS)}, "clusterIP": "None"}
+    return _object("v1", "Service", f"service-{number}", namespace, spec)
+
+
+def _owner(dice: Dice, namespace: str, kind: str) -> Object:
+    labels = {"app": dice.pick(APPS)} | ({"tier": "front"} if dice.chance(50) else {})
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+    if kind == "ReplicationController":
+        return _object("v1", kind, "owner", namespace, {"selector": labels, "template": template})
+    spec: Object = {"selector": {"matchLabels": labels}, "template": template}
+    if kind == "StatefulSet":
+        spec["serviceName"] = "service-0"
+    return _object("apps/v1", kind, "owner", namespace, spec)
+
+
+def _budget(dice: Dice, namespace: str, number: int) -> Object:
+    spec = {"minAvailable": 1, "selector": pod_selector(dice)}
+    budget = _object("policy/v1", "PodDisruptionBudget", f"budget-{number}", namespace, spec)
+    budget["status"] = {
+        "disruptionsAllowed": dice.number(0, 2),
+        "currentHealthy": 3,
+        "desiredHealthy": 1,
+        "expectedPods": 3,
+        "observedGeneration": 1,
+    }
+    if dice.chance(15):
+        budget["status"]["disruptedPods"] = {f"run-{dice.number(0, 5)}": "2026-01-01T00:00:00Z"}
+    return budget
+
+
+def _object(version: str, kind: str, name: str, namespace: str, spec: Object) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}

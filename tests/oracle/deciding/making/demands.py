@@ -1,0 +1,81 @@
+"""What made-up pods ask of their node's resources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.oracle.deciding.making.dice import Dice, Object
+from tests.oracle.deciding.making.themes import Theme
+from tests.oracle.deciding.making.words import FPGA, GPU, HUGE, IMAGES
+
+SMALL = {"cpu": ("100m", "250m", "50m"), "memory": ("64Mi", "200Mi", "100M")}
+LARGE = {"cpu": ("1", "2", "1500m", "500m", "3"), "memory": ("1Gi", "2Gi", "512Mi", "1500M")}
+HUGE_PAGES = {"requests": {HUGE: "32Mi", "memory": "64Mi", "cpu": "1m"}, "limits": {HUGE: "32Mi"}}
+
+
+def resources(dice: Dice, theme: Theme) -> Object:
+    """The resources of a container; often none at all."""
+    amounts = LARGE if dice.chance(theme.demanding) else SMALL
+    requests: Object = {name: dice.pick(amounts[name]) for name in dice.some(("cpu", "memory"), 0, 2)}
+    if dice.chance(8):
+        requests["ephemeral-storage"] = dice.pick(("1Gi", "6Gi", "30Gi"))
+    limits: Object = {}
+    if dice.chance(theme.devices // 2):
+        device = dice.pick((GPU, FPGA))
+        requests[device] = limits[device] = dice.pick(("1", "2", "3"))
+    if requests and dice.chance(15):
+        requests |= {name: "0" for name in ("cpu",) if dice.chance(30)}
+        limits |= requests
+    return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+
+
+def container(dice: Dice, theme: Theme, name: str) -> Object:
+    """A container."""
+    made: Object = {"name": name, "image": dice.pick(tuple(IMAGES)), "resources": resources(dice, theme)}
+    if dice.chance(theme.devices // 8):
+        made["resources"] = HUGE_PAGES
+    return made
+
+
+def containers(dice: Dice, theme: Theme) -> Object:
+    """The containers of a pod, and what else its requests follow from."""
+    unusual = dice.chance(theme.unusual)
+    with_level = unusual and dice.chance(30)
+    if with_level:  # The sum of the containers' may not be more.
+        theme = replace(theme, demanding=0, devices=0)
+    spec: Object = {"containers": [container(dice, theme, f"c{n}") for n in range(dice.pick((1, 1, 2)))]}
+    if not unusual:
+        return spec
+    if dice.chance(60):
+        spec["initContainers"] = [_init(dice, theme, n) for n in range(dice.number(1, 2))]
+    if dice.chance(25):
+        spec["overhead"] = {"cpu": "100m", "memory": "32Mi"}
+    if with_level:
+        spec["resources"] = {"requests": {"cpu": "4", "memory": dice.pick(("6Gi", "7Gi"))}}
+    return spec
+
+
+def _init(dice: Dice, theme: Theme, number: int) -> Object:
+    made = container(dice, theme, f"i{number}")
+    return made | ({"restartPolicy": "Always"} if dice.chance(50) else {})
+
+
+def resized(dice: Dice, spec: Object) -> Object:
+    """The status of a pod that is resized in place: some container has more or less than its spec says."""
+    statuses = [
+        {
+            "name": each["name"],
+            "image": each["image"],
+            "imageID": "",
+            "ready": True,
+            "restartCount": 0,
+            "resources": {"requests": {"cpu": dice.pick(("2", "10m")), "memory": "1Gi"}},
+            "allocatedResources": {"cpu": dice.pick(("1", "3")), "memory": "700Mi"},
+        }
+        for each in spec["containers"]
+    ]
+    status: Object = {"containerStatuses": statuses}
+    if dice.chance(30):
+        condition = {"type": "PodResizePending", "status": "True", "reason": dice.pick(("Infeasible", "Deferred"))}
+        status["conditions"] = [condition]
+    return status

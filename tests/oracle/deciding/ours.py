@@ -1,0 +1,232 @@
+"""Berth's decisions on the objects that an API server holds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from scheduler_runtime import config
+from scheduler_runtime.api import Nomination, Watch
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.framework import Framework, Placed, Services, Unschedulable
+from scheduler_runtime.framework.explaining import Explanation, explain
+from scheduler_runtime.nominations import Nominations
+from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
+from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
+from scheduler_runtime.testing import Objects
+from scheduler_runtime.wire import Node, Pod, decode_node, decode_pod
+from tests.oracle.deciding.decision import Decision
+from tests.support.administrator import PLURALS, Administrator
+
+Object = dict[str, Any]
+
+NOTE_BYTES = 1024
+WATCHED = (
+    Watch("v1", "Namespace"),
+    Watch("v1", "Service"),
+    Watch("v1", "ReplicationController"),
+    Watch("apps/v1", "ReplicaSet"),
+    Watch("apps/v1", "StatefulSet"),
+    Watch("policy/v1", "PodDisruptionBudget"),
+)
+
+
+class Watched:
+    """The objects of one cluster after another."""
+
+    def __init__(self) -> None:
+        self._objects = Objects()
+        self._clusters = 0
+
+    def become(self, objects: Objects) -> None:
+        """Be the objects of another cluster from now on."""
+        self._objects = objects
+        self._clusters += 1
+
+    def get(self, watch: Watch) -> Any:
+        return self._objects.get(watch)
+
+    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
+        return self._objects.find(watch, name, namespace)
+
+    def list(self, watch: Watch) -> Iterable[Any]:
+        return self._objects.list(watch)
+
+    def revision(self, watch: Watch) -> int:
+        return self._clusters
+
+
+class NoBinds:
+    """Nothing is bound here: the real scheduler does that."""
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        raise AssertionError("decisions bind nothing")
+
+
+class NoPreemptions:
+    """Nothing is evicted here either."""
+
+    def attempted(self) -> None:
+        """Do not count."""
+
+    def chosen(self, victims: int) -> None:
+        """Do not count."""
+
+    async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
+        raise AssertionError("decisions evict nobody")
+
+    async def clear_nomination(self, pod: Pod) -> None:
+        raise AssertionError("decisions change no pod")
+
+
+class Ours:
+    """The profiles of one document, and the cluster they decide about."""
+
+    def __init__(self, document: Object, target: Target) -> None:
+        loaded = config.load(yaml.safe_dump(document))
+        assert not isinstance(loaded, config.Problems), loaded
+        profiles = config.effective_profiles(loaded, target)
+        assert not isinstance(profiles, config.Problems), profiles
+        self._objects = Watched()
+        self._cache = Cache()
+        self._seen: dict[str, Pod] = {}
+        self._candidates: Sequence[Candidate] = ()
+        self._nominations = Nominations()
+        services = Services(
+            binds=NoBinds(),
+            record=lambda *_: None,
+            activate=lambda _: None,
+            objects=self._objects,
+            nominations=self._nominations,
+            preemptions=NoPreemptions(),
+            latest=lambda pod: self._seen.get(pod.uid),
+        )
+        self._frameworks = {
+            profile.scheduler_name: Framework(profile, services, target.version, seed=0) for profile in profiles
+        }
+        for framework in self._frameworks.values():
+            preemption = framework._plugins["DefaultPreemption"].plugin
+            assert isinstance(preemption, DefaultPreemption)
+            preemption.extend = self._note_candidates
+
+    def look(self, administrator: Administrator) -> None:
+        """See a cluster for the first time."""
+        self._cache = Cache()
+        for uid in self._seen:
+            self._nominations.forget(uid)
+        self._seen = {}
+        self._objects.become(Objects(*_watched(administrator)))
+        for framework, watch in itertools.product(self._frameworks.values(), WATCHED):
+            framework.changed(watch.event_resource)
+        for node in administrator.items(PLURALS["Node"]):
+            self.see(decode_node(node))
+        self.look_again(administrator)
+
+    def see(self, node: Node) -> None:
+        """See a node."""
+        self._cache.set_node(node)
+
+    def look_again(self, administrator: Administrator) -> None:
+        """See what became of the pods since."""
+        pods = {pod.uid: pod for pod in map(decode_pod, administrator.items("/api/v1/pods"))}
+        for uid in self._seen.keys() - pods.keys():
+            self._cache.remove(uid)
+            self._nominations.forget(uid)
+        for uid, pod in pods.items():
+            before = self._seen.get(uid)
+            if not pod.spec.node_name:
+                self._nominations.seen(before, pod)
+            elif before is None or before.metadata.resource_version != pod.metadata.resource_version:
+                self._nominations.forget(uid)
+                self._cache.add(pod)
+        self._seen = pods
+
+    def decide(self, written: Object) -> tuple[Decision, Explanation]:
+        """What becomes of the pod that the API server wrote as ``written``."""
+        pod = decode_pod(json.dumps(written).encode())
+        framework = self._frameworks[pod.spec.scheduler_name]
+        self._candidates = ()
+        self._nominations.seen(None, pod)
+        self._seen[pod.uid] = pod
+        explanation = explain(framework, pod, self._cache)
+        outcome = framework.schedule(pod, self._cache)
+        match outcome:
+            case Placed():
+                framework.unreserve(outcome)
+                self._cache.forget(pod)
+                return self._placed(outcome, explanation), explanation
+            case Unschedulable():
+                return self._unschedulable(outcome), explanation
+
+    def _placed(self, outcome: Placed, explanation: Explanation) -> Decision:
+        return Decision(
+            pod=outcome.pod.key,
+            node=outcome.node,
+            feasible=explanation.feasible,
+            scores=explanation.scores,
+            totals=explanation.totals,
+            nominated=outcome.pod.status.nominated_node_name,
+        )
+
+    def _unschedulable(self, outcome: Unschedulable) -> Decision:
+        return Decision(
+            pod=outcome.pod.key,
+            message=outcome.message,
+            note=shortened(outcome.message),
+            nominated=_nominated(outcome.pod, outcome.nomination),
+            victims={each.node: keys(each.victims) for each in self._candidates},
+            best_candidates=best_of(self._candidates),
+        )
+
+    def _note_candidates(self, pod: Pod, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        self._candidates = candidates
+        return candidates
+
+    def gate(self, written: Object) -> str:
+        """What keeps the pod out of the queue; empty when nothing does."""
+        pod = msgspec.json.decode(json.dumps(written), type=Pod)
+        gate = self._frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
+        return gate.reason if gate else ""
+
+
+def _watched(administrator: Administrator) -> Iterator[Object]:
+    for watch in WATCHED:
+        for item in administrator.items(PLURALS[watch.kind].replace("/namespaces/{}", "")):
+            yield {"apiVersion": watch.api_version, "kind": watch.kind, **json.loads(item)}
+
+
+def _nominated(pod: Pod, nomination: Nomination | None) -> str:
+    if nomination is None:
+        return pod.status.nominated_node_name
+    if nomination.work:
+        nomination.work.close()
+    return nomination.node if isinstance(nomination.node, str) else ""
+
+
+def shortened(message: str) -> str:
+    """A message as an event holds it."""
+    encoded = message.encode()
+    if len(encoded) <= NOTE_BYTES:
+        return message
+    return encoded[: NOTE_BYTES - 4].decode(errors="ignore") + " ..."
+
+
+def keys(pods: Iterable[Pod]) -> frozenset[str]:
+    """``namespace/name`` of each of ``pods``."""
+    return frozenset(pod.key for pod in pods)
+
+
+def best_of(candidates: Sequence[Candidate]) -> frozenset[str]:
+    """The nodes of those candidates that are as good as the one that is chosen."""
+    if not candidates:
+        return frozenset()
+    clock = Clock()
+    chosen = best(candidates, clock)
+    worth = chosen.cost, clock.earliest(chosen)
+    return frozenset(each.node for each in candidates if (each.cost, clock.earliest(each)) == worth)

@@ -1,0 +1,173 @@
+"""Berth decides as the real kube-scheduler does: same nodes, scores, texts, victims, on clusters that chance makes.
+
+``make oracle`` asks about hundreds of clusters for each version. A cluster on which they differ is printed as YAML and
+kept in a file: ``DECIDING_CLUSTER=file`` asks about it again. ``DECIDING_SEED`` makes other clusters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.wire import decode_node
+from tests.oracle.deciding.document import PROFILES, document
+from tests.oracle.deciding.exceptions import EXCEPTIONS
+from tests.oracle.deciding.judging import Judge
+from tests.oracle.deciding.making.clusters import Cluster, clusters
+from tests.oracle.deciding.making.directed import DIRECTED, features_are_missing, node, pod, room_is_being_made
+from tests.oracle.deciding.making.themes import THEMES, Theme
+from tests.oracle.deciding.ours import Ours
+from tests.oracle.deciding.reasons import OUT_OF_REACH, REASONS
+from tests.oracle.deciding.tally import Tally
+from tests.oracle.deciding.theirs import theirs
+
+Object = dict[str, Any]
+
+FULL = "DECIDING_FULL" in os.environ
+COUNTS = {"1.35": 100, "1.36": 500, "1.37": 100} if FULL else {"1.35": 5, "1.36": 50}
+"""How many clusters of each version are made up."""
+SEED = int(os.environ.get("DECIDING_SEED", "0"))
+NOWHERE = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "nodeCacheCapable": True}
+VOLUMES = "VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone"
+SETTINGS: Mapping[str, Any] = {
+    "database": None,
+    "phases": [Phase.generate],
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+}
+SHOWN = 5
+"""Differing clusters that are written out."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(minor, marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)))
+        for minor in COUNTS
+    ],
+)
+def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    target = Target.parse(request.param)
+    with theirs(target, tmp_path_factory.mktemp("kube-scheduler")) as real:
+        yield Judge(target, real, Ours(real.document, target))
+
+
+def agree(judge: Judge, cluster: Cluster) -> None:
+    """Fail, with the cluster, unless both decide the same."""
+    if found := judge.differences(cluster):
+        pytest.fail("\n".join((*found, str(cluster))))
+
+
+@pytest.mark.timeout(3600)
+def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge.tally = Tally()
+    failed: list[str] = []
+    for number, theme in enumerate(THEMES):
+        count = COUNTS[judge.target.minor] // len(THEMES) + (number < COUNTS[judge.target.minor] % len(THEMES))
+        failed += differing(judge, theme, count, tmp_path) if count else []
+    with capsys.disabled():
+        print(f"\n{judge.target}: {judge.tally}")  # noqa: T201 - what was tried is worth seeing whenever it runs
+    assert not failed, "\n\n".join((f"{len(failed)} clusters", *failed[:SHOWN]))
+
+
+def differing(judge: Judge, theme: Theme, count: int, directory: Path) -> list[str]:
+    """Make up ``count`` clusters about ``theme``; describe those on which the two differ."""
+    found: list[str] = []
+
+    @seed(SEED)
+    @settings(max_examples=count, **SETTINGS)
+    @given(clusters(theme, tuple(PROFILES), judge.target))
+    def decided(cluster: Cluster) -> None:
+        if differences := judge.differences(cluster):
+            path = directory / f"{theme.name.replace(' ', '-')}-{len(found)}.yaml"
+            path.write_text(str(cluster))
+            found.append("\n".join((f"DECIDING_CLUSTER={path}", *differences, str(cluster))))
+
+    decided()
+    return found
+
+
+@pytest.mark.skipif("DECIDING_CLUSTER" not in os.environ, reason="asks again about the file DECIDING_CLUSTER")
+def test_a_cluster_again(judge: Judge) -> None:
+    agree(judge, Cluster.read(Path(os.environ["DECIDING_CLUSTER"]).read_text()))
+
+
+@pytest.mark.timeout(300)
+def test_every_reason_is_met(judge: Judge) -> None:
+    judge.tally = Tally()
+    for make in DIRECTED.values():
+        agree(judge, make())
+    if judge.target.enabled("NodeDeclaredFeatures"):
+        agree(judge, features_are_missing())
+    judge.tally.texts += [gated(judge), preempting(judge)]
+    expected = [reason for reason in REASONS if judge.target.version.at_least(reason.since)]
+    assert judge.tally.unseen(expected) == []
+
+
+def gated(judge: Judge) -> str:
+    """Why a pod with gates is kept out of the queue, in the words of both."""
+    coming = pod("new-0", schedulingGates=[{"name": "example.com/a"}, {"name": "example.com/b"}])
+    with judge.theirs.having(Cluster("gates")):
+        written = judge.theirs.offer(coming)
+        said = judge.theirs.gate(written, "SchedulingGates")
+        assert said == judge.ours.gate(written)
+    return said
+
+
+def preempting(judge: Judge) -> str:
+    """Why a pod for which room is being made is kept out of the queue, in the words of both."""
+    cluster = room_is_being_made()
+    with judge.theirs.having(cluster):
+        judge.ours.look(judge.theirs.administrator)
+        written = judge.theirs.offer(cluster.incoming[0])
+        assert judge.ours.decide(written)[0].nominated == "node-0"
+        said = judge.theirs.gate(written, "DefaultPreemption")
+        assert said == judge.ours.gate(written)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        pytest.param(
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+            f"{VOLUMES} (spec.volumes[*].persistentVolumeClaim)",
+            id="a-claim",
+        ),
+        pytest.param(
+            {"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]},
+            "DynamicResources (spec.resourceClaims)",
+            id="a-device",
+        ),
+    ],
+)
+def test_what_only_absent_plugins_can_judge_waits(asked: Object, said: str) -> None:
+    target = Target.parse(catalog.NEWEST)
+    ours = Ours(document(Path("nowhere"), NOWHERE), target)
+    coming = pod("new-0", **asked)
+    coming["metadata"]["uid"] = "1"
+    ours.see(decode_node(json.dumps(node(0))))
+    decision, _ = ours.decide(coming)
+    assert decision.message.startswith(f"pod needs {said}, which Berth does not have yet: ")
+
+
+def test_every_reason_is_met_or_out_of_reach() -> None:
+    """What a plugin may say is in one of the two lists, and in one only."""
+    words = [reason.words for reason in REASONS]
+    assert not [each for each in OUT_OF_REACH if each in words]
+
+
+def test_every_exception_is_in_the_documentation_and_nothing_else_is() -> None:
+    page = Path("docs/compared.md").read_text()
+    table = page.partition("## Decisions")[2].partition("## ")[0]
+    rows = re.findall(r"^\| (.+?) \|.*\| (.+?) \|$", table, re.MULTILINE)
+    assert rows[1:] == [(each.what, each.why) for each in EXCEPTIONS]

@@ -1,0 +1,189 @@
+"""The real kube-scheduler, beside a real API server, asked about one made-up cluster after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import devcluster
+from devcluster import Spec
+from scheduler_runtime.catalog import Target
+from tests.oracle.deciding.decision import Decision
+from tests.oracle.deciding.document import document
+from tests.oracle.deciding.making.clusters import Cluster
+from tests.oracle.deciding.making.words import NAMESPACES
+from tests.support.administrator import PLURALS, Administrator, Followed, collection
+from tests.support.deciding_scheduler import DecidingScheduler, deciding_scheduler
+from tests.support.eventually import eventually
+from tests.support.noop_extender import NoopExtender
+
+Object = dict[str, Any]
+
+ADMISSION_LEFT_OUT = "ServiceAccount,TaintNodesByCondition,Priority,RuntimeClass"
+"""Without the last two a pod may have a priority and an overhead of its own, with no class that gives it those."""
+GATE = [{"name": "example.com/not-yet"}]
+PODS, EVENTS = "/api/v1/pods", "/apis/events.k8s.io/v1/events"
+AT_ONCE = {
+    "kind": "DeleteOptions",
+    "apiVersion": "v1",
+    "gracePeriodSeconds": 0,
+    "propagationPolicy": "Background",
+}
+LATER = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 3600}
+
+
+class Theirs:
+    """One kube-scheduler and its API server."""
+
+    def __init__(
+        self,
+        administrator: Administrator,
+        scheduler: DecidingScheduler,
+        extender: NoopExtender,
+        followed: tuple[Followed, Followed],
+        document: Object,
+    ) -> None:
+        self.document = document
+        self.administrator = administrator
+        self._scheduler = scheduler
+        self._extender = extender
+        self._pods, self._events = followed
+
+    @contextmanager
+    def having(self, cluster: Cluster) -> Iterator[None]:
+        """Let the scheduler see ``cluster``, without the pods that come, until the end of the ``with``."""
+        self._scheduler.forget()
+        try:
+            create = self.administrator.all_of
+            create(self.administrator.create, cluster.others)
+            create(self.administrator.create, cluster.nodes)
+            create(self._run, cluster.pods)
+            self._scheduler.wait("Add event for node", len(cluster.nodes))
+            self._scheduler.wait("Add event for scheduled pod", len(cluster.pods))
+            self._scheduler.forget()
+            yield
+        finally:
+            self._clear()
+
+    def _run(self, pod: Object) -> None:
+        metadata = {key: value for key, value in pod["metadata"].items() if key != "deletionTimestamp"}
+        self.administrator.create({**pod, "metadata": metadata})
+        if "deletionTimestamp" in pod["metadata"]:
+            self.administrator.request("DELETE", f"{collection(pod)}/{metadata['name']}", LATER)
+
+    def offer(self, pod: Object) -> Object:
+        """Create ``pod`` for the scheduler to decide about, and return it as it is decided about."""
+        if "status" not in pod:
+            return self.administrator.create(pod)
+        # Nobody may look at it before it has its status.
+        spec = {**pod["spec"], "schedulingGates": GATE}
+        self.administrator.create({**pod, "spec": spec})
+        return self.administrator.patch(pod, {"spec": {"schedulingGates": []}})
+
+    def gate(self, pod: Object, plugin: str) -> str:
+        """What ``plugin`` says to keep ``pod``, which was offered, out of the queue."""
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+        def said() -> str:
+            return self._scheduler.told(key).gates.get(plugin, "")
+
+        return eventually(said, 20, every=0.01)
+
+    def decision(self, pod: Object) -> Decision:
+        """What becomes of ``pod``, which was offered."""
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        seen = self._pods.wait(lambda pods: _decided(pods.get(key)))
+        told = self._scheduler.told(key)
+        condition = _condition(seen)
+        decision = Decision(
+            pod=key,
+            node=seen["spec"].get("nodeName", ""),
+            feasible=self._extender.feasible.get(pod["metadata"]["uid"], frozenset()),
+            scores=told.scores,
+            totals=told.totals,
+            message=condition.get("message", "") if condition["status"] == "False" else "",
+            note=self._note(key) if condition["status"] == "False" else "",
+            nominated=seen["status"].get("nominatedNodeName", ""),
+            victims={node: frozenset(victims) for node, victims in told.victims.items()},
+        )
+        self._settle(decision, pod)
+        return decision
+
+    def _note(self, key: str) -> str:
+        def failed(events: dict[str, Object]) -> str:
+            about = (event for event in events.values() if event["reason"] == "FailedScheduling")
+            return next((event["note"] for event in about if _regards(event, key)), "")
+
+        return self._events.wait(failed)
+
+    def _settle(self, decision: Decision, pod: Object) -> None:
+        """Wait until what was decided is done, so that the next pod meets it."""
+        if decision.node:
+            self._scheduler.wait("Add event for scheduled pod", 1)
+        before = pod.get("status", {}).get("nominatedNodeName", "")
+        if decision.nominated and decision.nominated != before:
+            victims = decision.victims.get(decision.nominated, frozenset())
+            self._pods.wait(lambda pods: all(_is_leaving(pods.get(victim)) for victim in victims))
+        self._scheduler.forget()
+
+    def _clear(self) -> None:
+        held = {kind: self.administrator.items(where.replace("/namespaces/{}", "")) for kind, where in PLURALS.items()}
+        bound = sum(bool(json.loads(pod)["spec"].get("nodeName")) for pod in held["Pod"])
+        kinds = [kind for kind, items in held.items() if items and kind not in ("Namespace", "Node")]
+        where = [PLURALS[kind].format(namespace) for kind in kinds for namespace in NAMESPACES]
+        self.administrator.all_of(partial(self.administrator.request, "DELETE", body=AT_ONCE), where)
+        self._pods.wait(lambda pods: not pods)
+        self._scheduler.wait("Delete event for scheduled pod", bound)
+        self.administrator.request("DELETE", PLURALS["Node"], AT_ONCE)
+        self._scheduler.wait("Delete event for node", len(held["Node"]))
+        self._events.objects.clear()
+        self._scheduler.forget()
+
+
+def _decided(pod: Object | None) -> Object | None:
+    """The pod, once it has a node or a reason why not."""
+    if pod is None:
+        return None
+    condition = _condition(pod)
+    has_node = bool(pod["spec"].get("nodeName"))
+    return pod if has_node or condition.get("reason") in ("Unschedulable", "SchedulerError") else None
+
+
+def _condition(pod: Object) -> Object:
+    conditions = pod["status"].get("conditions", ())
+    return next((each for each in conditions if each["type"] == "PodScheduled"), {"status": "Unknown"})
+
+
+def _regards(event: Object, key: str) -> bool:
+    regarding = event["regarding"]
+    return f"{regarding.get('namespace')}/{regarding.get('name')}" == key
+
+
+def _is_leaving(pod: Object | None) -> bool:
+    return pod is None or "deletionTimestamp" in pod["metadata"]
+
+
+@contextmanager
+def theirs(target: Target, directory: Path) -> Iterator[Theirs]:
+    """A kube-scheduler of ``target``'s version at work, for the length of the ``with``."""
+    minor = f"{target.version.major}.{target.version.minor}"
+    gates = () if minor == "1.35" else ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
+    arguments = (f"--disable-admission-plugins={ADMISSION_LEFT_OUT}", *gates)
+    spec = Spec(kubernetes=minor, node="none", scheduler=False, controller_manager=False, apiserver_args=arguments)
+    with ExitStack() as stack:
+        cluster = stack.enter_context(devcluster.running(spec))
+        administrator = stack.enter_context(Administrator(cluster))
+        for name, labels in NAMESPACES.items():
+            administrator.create(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            )
+        extender = stack.enter_context(NoopExtender.serving())
+        written = document(cluster.kubeconfig, extender.configuration)
+        binary = devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"]
+        scheduler = stack.enter_context(deciding_scheduler(binary, written, directory))
+        followed = [stack.enter_context(Followed(administrator, where)) for where in (PODS, EVENTS)]
+        yield Theirs(administrator, scheduler, extender, (followed[0], followed[1]), written)

@@ -1,0 +1,130 @@
+"""A real kube-scheduler at work, and what its log says about each decision."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_FIELDS = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\[.*?\]|\S+))')
+_LINE = re.compile(r'^[A-Z]\d{4} \S+ +\d+ [\w.]+:\d+\] "((?:[^"\\]|\\.)*)"(.*)$')
+VERBOSITY = ("-v=4", "--vmodule=schedule_one=10,preemption=5,default_preemption=5")
+"""Scores are told at 10, candidates for preemption at 5; the rest at these levels is other people's requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a log: what it says, and the keys and values after that."""
+
+    says: str
+    values: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Told:
+    """What the log tells about the decisions on one pod."""
+
+    scores: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By plugin and node, with the weight."""
+    totals: dict[str, int] = field(default_factory=dict)
+    victims: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The pods that preemption would evict, by node."""
+    gates: dict[str, str] = field(default_factory=dict)
+    """What kept the pod out of the queue, by plugin."""
+
+
+class DecidingScheduler:
+    """One kube-scheduler; its log is read on as it grows."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self._process = process
+        self._log = log.open("rb")
+        self._path = log
+        self._rest = b""
+        self._lines: list[Line] = []
+
+    def close(self) -> None:
+        """Read no more."""
+        self._log.close()
+
+    def wait(self, says: str, count: int, seconds: float = 30) -> None:
+        """Wait until ``count`` of the lines not yet forgotten say that. Raises TimeoutError."""
+        end = time.monotonic() + seconds
+        while sum(line.says == says for line in self.lines()) < count:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"kube-scheduler ended: {self._path.read_text()[-3000:]}")
+            if time.monotonic() > end:
+                raise TimeoutError(f"kube-scheduler did not say {says!r} {count} times within {seconds:g} s")
+            time.sleep(0.002)
+
+    def lines(self) -> list[Line]:
+        """What it said since ``forget``."""
+        *whole, self._rest = (self._rest + self._log.read()).split(b"\n")
+        self._lines += (line for text in whole if (line := _read(text.decode(errors="replace"))))
+        return self._lines
+
+    def forget(self) -> None:
+        """Start over with what is said from now on."""
+        self.lines().clear()
+
+    def told(self, pod: str) -> Told:
+        """What was said about ``pod``, and about preemption for whichever pod."""
+        told = Told()
+        for line in self.lines():
+            _note(line, pod, told)
+        return told
+
+
+def _read(text: str) -> Line | None:
+    match = _LINE.match(text)
+    if match is None:
+        return None
+    values = {key: quoted or bare for key, quoted, bare in _FIELDS.findall(match[2])}
+    return Line(match[1].replace('\\"', '"'), values)
+
+
+def _note(line: Line, pod: str, told: Told) -> None:
+    values = line.values
+    if line.says == "Pod is a potential preemption victim on node":
+        told.victims[values["node"]].add(values["pod"])
+    elif line.says == "Pods are potential preemption victims on node":  # since 1.37
+        told.victims[values["node"]].update(
+            f"{each['namespace']}/{each['name']}" for each in json.loads(values["pods"])
+        )
+    elif values.get("pod") != pod:
+        return
+    elif line.says == "Plugin scored node for pod":
+        told.scores[values["plugin"]][values["node"]] = int(values["score"])
+    elif line.says == "Calculated node's final score for pod":
+        told.totals[values["node"]] = int(values["score"])
+    elif line.says == "Status after running PreEnqueue plugin":
+        told.gates[values["plugin"]] = values["status"]
+
+
+@contextmanager
+def deciding_scheduler(
+    binary: Path, document: Mapping[str, Any], directory: Path, *flags: str
+) -> Iterator[DecidingScheduler]:
+    """Run ``binary`` with ``document`` until the end of the ``with``."""
+    config, log = directory / "kube-scheduler.yaml", directory / "kube-scheduler.log"
+    config.write_text(yaml.safe_dump(dict(document)))
+    command = [str(binary), f"--config={config}", "--secure-port=0", *VERBOSITY, *flags]
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, stdout=sink, stderr=sink, env={"PATH": os.environ["PATH"]})
+    scheduler = DecidingScheduler(process, log)
+    try:
+        yield scheduler
+    finally:
+        scheduler.close()
+        process.kill()
+        process.wait()
