@@ -154,6 +154,10 @@ class Changes:
         spec: dict[str, Any] = {"tolerations": [{"key": chance.choice(["", "t"]), "operator": "Exists"}]}
         if chance.random() < 0.3:
             spec["nodeSelector"] = {"pool": chance.choice("ab")}
+        if chance.random() < 0.2:
+            in_pool = {"key": "pool", "operator": "In", "values": [chance.choice("ab")]}
+            terms = {"nodeSelectorTerms": [{"matchExpressions": [in_pool]}, {}]}
+            spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
         constraints = [self.constraint() for _ in range(chance.choice([1, 1, 2, 3]))]
         return labelled(testing.pod("incoming", topologySpreadConstraints=constraints, **spec), self.labels())
 

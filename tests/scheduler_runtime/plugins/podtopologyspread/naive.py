@@ -64,10 +64,21 @@ class Rule:
         return sum(each.metadata.namespace == self.pod.metadata.namespace and self.matches(each) for each in living)
 
     def allows(self, node: Node) -> bool:
-        if self.honors_affinity and not (self.pod.spec.node_selector or {}).items() <= node.labels.items():
+        if self.honors_affinity and not wants(self.pod, node):
             return False
         hard = [taint for taint in node.spec.taints if taint.effect != "PreferNoSchedule"]
         return not self.honors_taints or all(covered(self.pod.spec.tolerations, taint) for taint in hard)
+
+
+def wants(pod: Pod, node: Node) -> bool:
+    """Whether the selector and the affinity of ``pod`` allow the node. Its terms have one condition each, or none."""
+    if not (pod.spec.node_selector or {}).items() <= node.labels.items():
+        return False
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    if affinity is None or affinity.required is None:
+        return True
+    conditions = [each for term in affinity.required.node_selector_terms for each in term.match_expressions]
+    return any(node.labels.get(each.key) in each.values for each in conditions)
 
 
 def covered(tolerations: Sequence[Toleration], taint: Taint) -> bool:

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ...api import Mask, Node, Pod, Reject
-from .constraints import Constraint
+from ...api import Mask, Pod, Reject
 from .tally import Tally
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
@@ -23,13 +22,14 @@ Moved = dict[int, int]
 class Hard:
     """The filter state of one attempt: the tallies, and what pods that were added or removed change in them."""
 
-    __slots__ = ("_emptiest", "_moved", "_selves", "tallies")
+    __slots__ = ("_emptiest", "_limits", "_moved", "_selves", "tallies")
 
     def __init__(self, tallies: Sequence[Tally], pod: Pod) -> None:
         self.tallies = tallies
         self._selves = [tally.constraint.selects(pod) for tally in tallies]
         self._moved: list[Moved] = [{} for _ in tallies]
         self._emptiest: list[tuple[int, int] | None] = [None] * len(tallies)
+        self._limits: list[int | None] = [None] * len(tallies)
 
     def copy(self) -> Hard:
         """The same, to be changed without changing this one."""
@@ -37,6 +37,7 @@ class Hard:
         copied.tallies, copied._selves = self.tallies, self._selves
         copied._moved = [dict(moved) for moved in self._moved]
         copied._emptiest = self._emptiest  # What is found out for one holds for all.
+        copied._limits = list(self._limits)
         return copied
 
     def move(self, pod: Pod, row: int, change: int) -> None:
@@ -45,11 +46,12 @@ class Hard:
         As upstream does here, and only here, a pod that is being deleted counts like any other, and so do all pods
         for a selector that matches every pod.
         """
-        for tally, moved in zip(self.tallies, self._moved, strict=True):
-            ground = tally.ground
+        for index, tally in enumerate(self.tallies):
+            ground, moved = tally.ground, self._moved[index]
             if ground.eligible.item(row) and tally.constraint.selects(pod):
                 place = ground.places.item(row)
                 moved[place] = moved.get(place, 0) + change
+                self._limits[index] = None
 
     def rejects(self) -> Iterator[Reject]:
         """Why nodes are out: each for the first constraint that it does not meet."""
@@ -82,7 +84,11 @@ class Hard:
 
     def _most(self, index: int) -> int:
         """How many pods a domain may have for one more to be allowed."""
-        return self.tallies[index].constraint.max_skew + self._minimum(index) - self._selves[index]
+        limit = self._limits[index]
+        if limit is None:
+            limit = self.tallies[index].constraint.max_skew + self._minimum(index) - self._selves[index]
+            self._limits[index] = limit
+        return limit
 
     def _minimum(self, index: int) -> int:
         """How many pods the emptiest domain has; none when there are fewer domains than wanted."""
@@ -117,8 +123,3 @@ def _two_smallest(tally: Tally) -> tuple[int, int]:
     smallest = inside.item(place)
     others = [int(part.min()) for part in (inside[:place], inside[place + 1 :]) if len(part)]
     return smallest, min(others, default=_NO_MINIMUM)
-
-
-def has_all_keys(node: Node, constraints: Iterable[Constraint]) -> bool:
-    """Whether ``node`` has the label of every one of ``constraints``."""
-    return all(constraint.key in node.labels for constraint in constraints)

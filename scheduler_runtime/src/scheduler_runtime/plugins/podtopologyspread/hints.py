@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...api import Node, Pod
 from .constraints import Constraint
-from .filtering import has_all_keys
 
 
 def pod_helps(
@@ -34,9 +33,13 @@ def _is_involved(other: Pod, pod: Pod, *, nominated: bool) -> bool:
 def node_helps(old: Node | None, new: Node | None, constraints: Sequence[Constraint]) -> bool:
     """Whether a node that came, changed or went may make a pod with these ``constraints`` schedulable."""
     if old is None or new is None:
-        return any(has_all_keys(each, constraints) for each in (old, new) if each is not None)
-    matched, matches = has_all_keys(old, constraints), has_all_keys(new, constraints)
+        return any(_has_all_keys(each, constraints) for each in (old, new) if each is not None)
+    matched, matches = _has_all_keys(old, constraints), _has_all_keys(new, constraints)
     if matched != matches:
         return True
     moved = any(old.labels.get(each.key) != new.labels.get(each.key) for each in constraints)
     return matches and (moved or old.spec.taints != new.spec.taints)
+
+
+def _has_all_keys(node: Node, constraints: Sequence[Constraint]) -> bool:
+    return all(constraint.key in node.labels for constraint in constraints)
