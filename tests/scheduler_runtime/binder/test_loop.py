@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import pytest
@@ -27,16 +25,9 @@ from scheduler_runtime.api import (
     Wait,
     WaitingPod,
 )
-from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
-from scheduler_runtime.cache import Cache
-from scheduler_runtime.conditions import Conditions
-from scheduler_runtime.events import Recorder
-from scheduler_runtime.framework import Services
-from scheduler_runtime.loop import Loop
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.pending import Place
+from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, serving
 
 GIVEN_BACK: list[str] = []
@@ -47,86 +38,6 @@ HANDLES: list[Handle] = []
 def _forget() -> None:
     GIVEN_BACK.clear()
     HANDLES.clear()
-
-
-@dataclass
-class Binds:
-    """Binds; or waits first, or fails, as the test says for a pod's name."""
-
-    bound: list[tuple[str, str]] = field(default_factory=list)
-    hold: dict[str, asyncio.Event] = field(default_factory=dict)
-    trouble: dict[str, Exception] = field(default_factory=dict)
-
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        if name in self.hold:
-            await self.hold[name].wait()
-        if name in self.trouble:
-            raise self.trouble[name]
-        self.bound.append((name, node))
-
-
-class Scene:
-    """One node of four cores, and everything between the queue and the API server."""
-
-    def __init__(self, script: Script, client: Any, *plugins: type[Plugin]) -> None:
-        self.script = script
-        self.binds = Binds()
-        self.cache = Cache()
-        self.cache.set_node(testing.node("n", cpu="4"))
-        self.outbox = Outbox()
-        self.recorder = Recorder(client, self.outbox, "host")
-        services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
-        profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
-        frameworks = {"test": testing.framework(profile, *plugins, services=services)}
-        self.pending = Pending(frameworks, first_backoff=0.05, on_ready=lambda: self.loop.wake())
-        self.metrics = Metrics()
-        conditions = Conditions(client, self.outbox, services.nominations)
-        self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
-        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
-
-    def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:
-        pod = testing.pod(name, {"cpu": cpu}, schedulerName="test", **spec)
-        self.pending.add(pod, "test", asyncio.get_running_loop().time())
-        return pod
-
-    def place(self, pod: Pod) -> Place:
-        return next(entry.place for entry in self.pending.entries() if entry.uid == pod.uid)
-
-    @property
-    def cpu(self) -> int:
-        return int(self.cache.table.requested("cpu")[0])
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(5):
-            while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
-                await asyncio.sleep(0.005)
-
-    async def events(self) -> list[tuple[str, str]]:
-        await self.outbox.drain()
-        return [(each.body["reason"], each.body["note"]) for each in self.script.requests("POST")]
-
-    async def conditions(self) -> list[tuple[str, str]]:
-        await self.outbox.drain()
-        patches = [each.body["status"]["conditions"][0] for each in self.script.requests("PATCH")]
-        return [(patch["reason"], patch["message"]) for patch in patches]
-
-
-@contextlib.asynccontextmanager
-async def running(*plugins: type[Plugin]) -> AsyncIterator[Scene]:
-    script = Script()
-    async with serving(script) as client:
-        scene = Scene(script, client, *plugins)
-        tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
-        try:
-            yield scene
-            for task in tasks:
-                if task.done():
-                    task.result()
-        finally:
-            await scene.binder.finish(0)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_a_pod_gets_its_node_and_says_so() -> None:
@@ -142,7 +53,10 @@ async def test_a_pod_gets_its_node_and_says_so() -> None:
 async def test_a_pod_that_fits_nowhere_is_parked_with_its_reasons() -> None:
     async with running() as scene:
         pod = scene.add("big", cpu="5")
-        text = "0/1 nodes are available: 1 Insufficient cpu."
+        text = (
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+            "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+        )
         assert await eventually_events(scene, 1) == [("FailedScheduling", text)]
         assert await scene.conditions() == [("Unschedulable", text)]
         assert scene.place(pod) is Place.PARKED

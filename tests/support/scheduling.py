@@ -1,0 +1,102 @@
+"""Everything between the queue and the API server, in memory up to HTTP, with plugins of a test's choice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Plugin, Pod
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.conditions import Conditions
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.framework import Services
+from scheduler_runtime.loop import Loop
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.pending import Pending, Place
+from tests.support.scripted import Script, serving
+
+
+@dataclass
+class Binds:
+    """Binds; or waits first, or fails, as the test says for a pod's name."""
+
+    bound: list[tuple[str, str]] = field(default_factory=list)
+    hold: dict[str, asyncio.Event] = field(default_factory=dict)
+    trouble: dict[str, Exception] = field(default_factory=dict)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        if name in self.hold:
+            await self.hold[name].wait()
+        if name in self.trouble:
+            raise self.trouble[name]
+        self.bound.append((name, node))
+
+
+class Scene:
+    """One node of four cores, and everything between the queue and the API server."""
+
+    def __init__(self, script: Script, client: Any, *plugins: type[Plugin]) -> None:
+        self.script = script
+        self.binds = Binds()
+        self.cache = Cache()
+        self.cache.set_node(testing.node("n", cpu="4"))
+        self.outbox = Outbox()
+        self.recorder = Recorder(client, self.outbox, "host")
+        services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
+        profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
+        frameworks = {"test": testing.framework(profile, *plugins, services=services)}
+        self.pending = Pending(frameworks, first_backoff=0.05, on_ready=lambda: self.loop.wake())
+        self.metrics = Metrics()
+        conditions = Conditions(client, self.outbox, services.nominations)
+        self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
+        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
+
+    def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:
+        pod = testing.pod(name, {"cpu": cpu}, schedulerName="test", **spec)
+        self.pending.add(pod, "test", asyncio.get_running_loop().time())
+        return pod
+
+    def place(self, pod: Pod) -> Place:
+        return next(entry.place for entry in self.pending.entries() if entry.uid == pod.uid)
+
+    @property
+    def cpu(self) -> int:
+        return int(self.cache.table.requested("cpu")[0])
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
+                await asyncio.sleep(0.005)
+
+    async def events(self) -> list[tuple[str, str]]:
+        await self.outbox.drain()
+        return [(each.body["reason"], each.body["note"]) for each in self.script.requests("POST")]
+
+    async def conditions(self) -> list[tuple[str, str]]:
+        await self.outbox.drain()
+        patches = [each.body["status"]["conditions"][0] for each in self.script.requests("PATCH")]
+        return [(patch["reason"], patch["message"]) for patch in patches]
+
+
+@contextlib.asynccontextmanager
+async def running(*plugins: type[Plugin]) -> AsyncIterator[Scene]:
+    script = Script()
+    async with serving(script) as client:
+        scene = Scene(script, client, *plugins)
+        tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
+        try:
+            yield scene
+            for task in tasks:
+                if task.done():
+                    task.result()
+        finally:
+            await scene.binder.finish(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
