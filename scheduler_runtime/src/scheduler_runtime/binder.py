@@ -18,7 +18,7 @@ from typing import Any
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
-from scheduler_runtime.cache import Cache
+from scheduler_runtime.cache import Cache, Held
 from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
@@ -204,13 +204,16 @@ class Binder:
         logger.debug("bound", extra={"pod": placed.pod.key, "node": placed.node})
 
     def _undo(self, placed: Placed, framework: Framework, wait: Callable[[float], None] = lambda _: None) -> None:
-        """Give the room back, let the pod ``wait`` again, and wake the others whom its room may help."""
+        """Give the room back, let the pod ``wait`` again, and wake the others whom its room may help.
+
+        They are woken too when the pod was deleted before: what plugins had reserved for it is free only now.
+        """
         framework.unreserve(placed)
         now = self._clock()
-        freed = self._cache.forget(placed.pod)
+        self._cache.forget(placed.pod)
         wait(now)
-        if freed:
-            self._pending.happened(Event("Pod", Action.DELETE, freed.there, None), now, by=placed.pod.uid)
+        freed = Held(placed.pod, placed.node, assumed=True).there
+        self._pending.happened(Event("Pod", Action.DELETE, freed, None), now, by=placed.pod.uid)
 
     def _report_failure(self, pod: Pod, error: BindError) -> None:
         cause = error.__cause__

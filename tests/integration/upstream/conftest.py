@@ -12,21 +12,15 @@ from tests.support.coroutines import pytest_pyfunc_call
 
 __all__ = ["pytest_pyfunc_call"]
 
-WITHOUT = "ServiceAccount,TaintNodesByCondition,Priority,StorageObjectInUseProtection"
-
 
 def bare(*apiserver_args: str) -> Spec:
-    return Spec(
-        node="none",
-        scheduler=False,
-        controller_manager=False,
-        apiserver_args=(f"--disable-admission-plugins={WITHOUT}", *apiserver_args),
-    )
+    return Spec(node="none", scheduler=False, controller_manager=False, apiserver_args=apiserver_args)
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Cluster]:
-    with devcluster.running(bare()) as made:
+    """An API server that lets pods say their priority themselves."""
+    with devcluster.running(bare("--disable-admission-plugins=Priority,StorageObjectInUseProtection")) as made:
         yield made
 
 
@@ -39,7 +33,7 @@ OTHER_GATES = {
 
 @pytest.fixture(scope="session")
 def other_server() -> Iterator[Cluster]:
-    """An API server that takes some fields that are refused by default, and drops some that are not."""
+    """An API server that takes some fields that are refused by default, drops some, and knows priority classes."""
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in OTHER_GATES.items())
     with devcluster.running(bare(f"--feature-gates={gates}")) as made:
         yield made

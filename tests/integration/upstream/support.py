@@ -11,7 +11,7 @@ import itertools
 import json
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -38,6 +38,10 @@ NODES = "/api/v1/nodes"
 _names = itertools.count(1)
 
 
+UNSEEN_SECONDS = 0.05
+"""How often whoever waits looks at what changes without being told, such as the scheduler's own queue."""
+
+
 class Changes:
     """Something changed: whoever waits looks again."""
 
@@ -52,7 +56,8 @@ class Changes:
         """Wait until ``check`` is true, and return what it said. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while not (answer := check()):
-                await self._happened.wait()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._happened.wait(), UNSEEN_SECONDS)
             return answer
 
 
@@ -122,6 +127,10 @@ class World:
         said = condition(self.pod(name) or {})
         return str(said.get("reason", "")) if said.get("status") == "False" else ""
 
+    def has_condition(self, name: str, kind: str) -> bool:
+        conditions = (self.pod(name) or {}).get("status", {}).get("conditions", ())
+        return any((each["type"], each["status"]) == (kind, "True") for each in conditions)
+
     def is_leaving(self, name: str) -> bool:
         """Whether the pod is gone, or asked to go."""
         pod = self.pod(name)
@@ -170,25 +179,54 @@ class World:
         return cast("type[P]", types.new_class(kind.__name__, (kind,), {}, lambda body: body.update(attributes)))
 
     @contextlib.asynccontextmanager
-    async def scheduling(
-        self,
-        *plugins: type[Plugin],
-        profiles: Iterable[Mapping[str, Any]] = (),
-        feature_gates: Mapping[str, bool] = MappingProxyType({}),
-        **document: Any,
-    ) -> AsyncIterator[Process]:
-        """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
-        written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
-        settings = settings_of(self.cluster, written, plugins, feature_gates)
-        stop = asyncio.Event()
-        async with process.connected(settings) as clients:
-            made = process.assemble(settings, Version.parse(self.cluster.version), clients, Metrics())
+    async def scheduling(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Process]:
+        """A scheduler at work, as ``assembled``."""
+        async with self.assembled(*plugins, **how) as made:
+            stop = asyncio.Event()
             running = asyncio.create_task(made.live(stop))
             try:
                 yield made
             finally:
                 stop.set()
                 await running
+
+    @contextlib.asynccontextmanager
+    async def stepping(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Process]:
+        """A scheduler that follows the API server, and decides only when the case tells its loop to.
+
+        Pods do not back off.
+        """
+        async with self.assembled(*plugins, backs_off=False, **how) as made:
+            runs = (made.outbox.run(), *(each.run() for each in made.reflectors))
+            tasks = [asyncio.create_task(run) for run in runs]
+            try:
+                for each in made.reflectors:
+                    await each.synced.wait()
+                yield made
+                await made.binder.finish(SECONDS)
+            finally:
+                await made.binder.finish(0)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def assembled(
+        self,
+        *plugins: type[Plugin],
+        profiles: Iterable[Mapping[str, Any]] = (),
+        feature_gates: Mapping[str, bool] = MappingProxyType({}),
+        backs_off: bool = True,
+        **document: Any,
+    ) -> AsyncIterator[Process]:
+        """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
+        written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
+        settings = settings_of(self.cluster, written, plugins, feature_gates)
+        if not backs_off:
+            at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
+            settings = replace(settings, document=settings.document.model_copy(update=at_once))
+        async with process.connected(settings) as clients:
+            yield process.assemble(settings, Version.parse(self.cluster.version), clients, Metrics())
 
 
 Outcome = Callable[[World, str], Awaitable[str]]

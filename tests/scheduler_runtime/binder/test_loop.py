@@ -222,6 +222,18 @@ async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_
         assert [entry.attempts for entry in scene.pending.entries()] == [1, 2]
 
 
+async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() -> None:
+    async with running(HoldsAndHearsOfRoom) as scene:
+        first = scene.add("a", cpu="3")
+        await held(scene)
+        second = scene.add("b", cpu="3")
+        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        scene.pending.remove(first.uid)
+        scene.cache.remove(first.uid)
+        scene.binder.cancel(first)
+        await scene.until(lambda: scene.place(second) is Place.IN_FLIGHT)
+
+
 async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is_bound() -> None:
     script = Script()
     async with serving(script) as client:
