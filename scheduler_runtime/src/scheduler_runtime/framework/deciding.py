@@ -128,7 +128,7 @@ class Decider:
         apart = self._singly.rows(attempt.pod, attempt.table)
         if apart:
             attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
-            feasible = refuse(feasible, apart, self.trials(attempt))
+            feasible = nodes.feasible = refuse(feasible, apart, self.trials(attempt))
         count = np.count_nonzero(feasible)
         if not count:
             return None
