@@ -20,35 +20,39 @@ VERSIONS = st.sampled_from(["v1.35.4", "v1.36.4", "v1.37.1"])
 
 _KEYS = st.sampled_from(["app", "tier"])
 _VALUES = st.sampled_from(["a", "b"])
-_NAMES = st.sampled_from(["default", "red", "blue"])
+_NAMES = st.sampled_from(["default", "default", "red", "blue"])
 _EXPRESSIONS = st.one_of(
     st.fixed_dictionaries(
         {"key": _KEYS, "operator": st.sampled_from(["In", "NotIn"]), "values": st.lists(_VALUES, min_size=1)}
     ),
     st.fixed_dictionaries({"key": _KEYS, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
 )
-_SELECTORS = st.one_of(
-    st.fixed_dictionaries({"matchLabels": st.dictionaries(_KEYS, _VALUES, max_size=1)}),
-    st.fixed_dictionaries({"matchExpressions": st.lists(_EXPRESSIONS, max_size=2)}),
+_LABELLED = st.fixed_dictionaries({"matchLabels": st.dictionaries(_KEYS, _VALUES, min_size=1, max_size=1)})
+_SELECTORS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    _LABELLED, st.just({}), st.fixed_dictionaries({"matchExpressions": st.lists(_EXPRESSIONS, min_size=1, max_size=2)})
 )
 _TERMS = st.fixed_dictionaries(
-    {"topologyKey": st.sampled_from([HOSTNAME, "zone", "rack"])},
-    optional={
-        "labelSelector": _SELECTORS,
-        "namespaces": st.lists(_NAMES, max_size=2),
-        "namespaceSelector": _SELECTORS,
+    {
+        "topologyKey": st.sampled_from([HOSTNAME, "zone", "rack"]),
+        "labelSelector": st.one_of(_LABELLED, _SELECTORS, st.none()),
     },
+    optional={"namespaces": st.lists(_NAMES, max_size=2), "namespaceSelector": _SELECTORS},
 )
 _KIND = st.fixed_dictionaries(
     {},
     optional={
-        "requiredDuringSchedulingIgnoredDuringExecution": st.lists(_TERMS, max_size=2),
+        "requiredDuringSchedulingIgnoredDuringExecution": st.lists(_TERMS, min_size=1, max_size=2),
         "preferredDuringSchedulingIgnoredDuringExecution": st.lists(
-            st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": _TERMS}), max_size=2
+            st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": _TERMS}), min_size=1, max_size=2
         ),
     },
 )
-_AFFINITY = st.fixed_dictionaries({}, optional={"podAffinity": _KIND, "podAntiAffinity": _KIND})
+_AFFINITY = st.one_of(
+    st.fixed_dictionaries({"podAffinity": _KIND}),
+    st.fixed_dictionaries({"podAntiAffinity": _KIND}),
+    st.fixed_dictionaries({"podAffinity": _KIND, "podAntiAffinity": _KIND}),
+    st.just({}),
+)
 
 
 def pod(name: str, labels: Mapping[str, str] | None = None, namespace: str = "default", **spec: Any) -> Pod:
@@ -76,7 +80,7 @@ def preferred(kind: str, weight: int, *terms: Mapping[str, Any]) -> dict[str, An
 
 @st.composite
 def pods(draw: st.DrawFn, name: str = "incoming") -> Pod:
-    labels = draw(st.dictionaries(_KEYS, _VALUES))
+    labels = draw(st.one_of(st.dictionaries(_KEYS, _VALUES, min_size=1), st.just({})))
     return pod(name, labels, draw(_NAMES), affinity=draw(_AFFINITY))
 
 
@@ -94,7 +98,7 @@ def worlds(draw: st.DrawFn) -> World:
     placed = [
         (draw(pods(f"pod-{index}-{place}")), node)
         for index, node in enumerate(found)
-        for place in range(draw(st.integers(0, 3)))
+        for place in range(draw(st.sampled_from([2, 3, 1, 0])))
     ]
     namespaces = draw(st.dictionaries(_NAMES, st.dictionaries(_KEYS, _VALUES)))
     return World(tuple(found), tuple(placed), namespaces, draw(VERSIONS))

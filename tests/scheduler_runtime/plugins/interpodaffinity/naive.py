@@ -67,9 +67,9 @@ class World:
             names.add(owner.namespace)
         if selector is not None:
             names.update(name for name, labels in self.namespaces.items() if holds(selector, labels))
+        empty = selector is not None and not selector.match_labels and not selector.match_expressions
         forgotten = not self.version.startswith("v1.37") and holds(selector, {})
-        everywhere = selector == LabelSelector() or forgotten
-        return (everywhere or other.namespace in names) and holds(term.label_selector, labels_of(other))
+        return (empty or forgotten or other.namespace in names) and holds(term.label_selector, labels_of(other))
 
     def holds_against(self, owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
         """Whether the term of ``owner``, which is on a node, speaks of ``pod``, which is to be placed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,8 @@ from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
 )
 from tests.scheduler_runtime.plugins.interpodaffinity.naive import World, scores
 
-SETTINGS = settings(max_examples=150, deadline=None)
+SETTINGS = settings(max_examples=100, deadline=None)
+THOROUGHLY = settings(max_examples=600, deadline=None)
 ARGS = st.fixed_dictionaries(
     {"hardPodAffinityWeight": st.sampled_from([0, 1, 50]), "ignorePreferredTermsOfExistingPods": st.booleans()}
 )
@@ -63,6 +65,14 @@ def test_filter(world: World, pod: Pod) -> None:
     assert rejected(plugin_for(world), pod, nodes) == expected_rejections(world, pod)
 
 
+@pytest.mark.thorough
+@THOROUGHLY
+@given(worlds(), pods())
+def test_filter_on_many_clusters(world: World, pod: Pod) -> None:
+    nodes = table_of(cluster_of(world))
+    assert rejected(plugin_for(world), pod, nodes) == expected_rejections(world, pod)
+
+
 @SETTINGS
 @given(worlds(), pods())
 def test_what_is_said_of_one_row_is_what_is_said_of_all(world: World, pod: Pod) -> None:
@@ -77,14 +87,26 @@ def test_what_is_said_of_one_row_is_what_is_said_of_all(world: World, pod: Pod) 
         assert [(each.reason, each.resolvable) for each in found] == every[name]
 
 
-@SETTINGS
-@given(worlds(), pods(), ARGS, st.integers(0, 15))
-def test_score(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
+def check_scores(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
+    """Against the naive scores of the nodes that ``mask`` leaves."""
     nodes = table_of(cluster_of(world))
     nodes.feasible[:] = [not mask >> row & 1 for row in range(len(nodes))]
-    points = world.points(pod, args["hardPodAffinityWeight"], ignores=args["ignorePreferredTermsOfExistingPods"])
     if not nodes.feasible.any():
         return
+    points = world.points(pod, args["hardPodAffinityWeight"], ignores=args["ignorePreferredTermsOfExistingPods"])
     inside = {name for row, name in enumerate(nodes.names) if nodes.feasible[row]}
     wanted = None if points is None else scores({name: each for name, each in points.items() if name in inside})
     assert scored(plugin_for(world, **args), pod, nodes) == wanted
+
+
+@SETTINGS
+@given(worlds(), pods(), ARGS, st.integers(0, 15))
+def test_score(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
+    check_scores(world, pod, args, mask)
+
+
+@pytest.mark.thorough
+@THOROUGHLY
+@given(worlds(), pods(), ARGS, st.integers(0, 15))
+def test_score_on_many_clusters(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
+    check_scores(world, pod, args, mask)

@@ -83,7 +83,7 @@ def said(judge: Any, pod: Pod, cluster: testing.Cluster) -> tuple[Any, Any]:
 
 
 TestLasting = Lasting.TestCase
-TestLasting.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestLasting.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
 
 
 def test_the_state_of_one_attempt_stays_as_it_is_when_the_next_pod_brings_the_counts_up_to_date() -> None:

@@ -33,7 +33,7 @@ def by_row(judge: InterPodAffinity, pod: Pod, nodes: NodeTable, state: Any) -> d
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(worlds(), pods(), pods("added"), st.data())
 def test_pods_that_come_and_go(world: World, pod: Pod, added: Pod, data: st.DataObject) -> None:
     cluster, judge = cluster_of(world), plugin(world.version, objects_of(world.namespaces))
