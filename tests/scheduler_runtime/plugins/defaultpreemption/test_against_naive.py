@@ -32,9 +32,9 @@ class Wants:
     avoids: str
 
 
-def made(random: Random, name: str, node: str = "") -> Wants:
+def made(random: Random, name: str, node: str = "", *, is_peaceful: bool = False) -> Wants:
     cpu, port, app = random.choice(CPU), random.choice(PORTS), random.choice(APPS)
-    avoids = random.choice(APPS) if random.random() < 0.25 else ""
+    avoids = random.choice(APPS) if random.random() < 0.25 and not is_peaceful else ""
     more: dict[str, Any] = {"affinity": apart(avoids)} if avoids else {}
     if port:
         more["containers"] = [
@@ -127,8 +127,10 @@ class World:
             self.on[node].append(made(random, f"p{number}", node))
         apps = [random.choice(APPS) for _ in range(random.randrange(3))]
         self.budgets = [budget(f"b{number}", random.randrange(3), app=app) for number, app in enumerate(apps)]
+        # Upstream overlooks whom a nominated pod avoids while nobody on a node avoids the incoming one.
         self.nominated = {
-            name: [made(random, f"nominated-{name}", name)] if random.random() < 0.3 else [] for name in self.names
+            name: [made(random, f"nominated-{name}", name, is_peaceful=True)] if random.random() < 0.3 else []
+            for name in self.names
         }
 
     def scene(self) -> Scene:
