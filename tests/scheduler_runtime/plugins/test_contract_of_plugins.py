@@ -12,10 +12,12 @@ from scheduler_runtime.plugins import IN_TREE
 
 IN_POOL = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["1", "x"]}]}
 RATHER_IN_POOL = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 9, "preference": IN_POOL}]}
+RESTARTS_ALL = {"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
 
 EXAMPLES: Mapping[str, Any] = {
     "NodeName": {"pods": [testing.pod("p", nodeName="node-0")]},
     "NodeAffinity": {"pods": [testing.pod("p", affinity={"nodeAffinity": RATHER_IN_POOL})]},
+    "NodeDeclaredFeatures": {"pods": [testing.pod("p", containers=[RESTARTS_ALL])]},
 }
 """What chance does not bring out often enough."""
 

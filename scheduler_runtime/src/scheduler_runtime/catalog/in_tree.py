@@ -66,7 +66,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="NodeResourcesFit",
-        hooks=("pre_filter", "filter", "score", "hint", "signature"),
+        hooks=("pre_filter", "filter", "filter_row", "pre_score", "score", "score_row", "hint", "signature"),
         args=IN_TREE_ARGS["NodeResourcesFit"],
         events=(
             ClusterEvent("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
@@ -115,7 +115,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="NodeResourcesBalancedAllocation",
-        hooks=("pre_score", "score", "signature"),
+        hooks=("pre_score", "score", "score_row", "signature"),
         args=IN_TREE_ARGS["NodeResourcesBalancedAllocation"],
     ),
     Declaration(

@@ -384,10 +384,12 @@ class Framework:
 def _can_be_kept(registered: Registered) -> bool:
     """Whether what a plugin says can be brought up to date: by row, or rarely because only nodes matter to it."""
     hooks = registered.hooks
-    if not registered.plugin.row_local or "signature" not in hooks:
+    if "signature" not in hooks:
         return False
     if not registered.plugin.looks_at_pods:
         return True
+    if not registered.plugin.row_local:
+        return False
     by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
     return by_row and "normalize_score" not in hooks
 

@@ -25,8 +25,6 @@ class ImageLocality(Plugin):
     """
 
     declaration = in_tree()["ImageLocality"]
-    # The other nodes matter only by the images they have: what is kept is asked again when any node changes.
-    row_local = True
     looks_at_pods = False
 
     def __init__(self, args: Any, handle: Handle) -> None:

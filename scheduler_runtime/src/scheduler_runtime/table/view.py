@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from ..wire import Node, Pod, Taint
 from .census import Census, Population
+from .changes import Changes
 from .columns import Ints, LabelColumn, Mask
 from .images import Image
 from .ports import HostPort
@@ -113,6 +114,11 @@ class NodeTable:
     def label(self, key: str) -> LabelColumn:
         """The label ``key`` of every node."""
         return self._table.label(key)
+
+    @property
+    def changes(self) -> Changes[int]:
+        """The rows on which anything changed, for what is kept row by row; it starts over when rows move."""
+        return self._table.changes
 
     @property
     def nodes_version(self) -> int:

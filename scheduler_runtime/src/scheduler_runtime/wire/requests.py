@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +30,8 @@ class Requests(msgspec.Struct, frozen=True, gc=False):
     scored_memory: int
     pending: Amounts
     """What a pod yet to be placed counts for in NodeResourcesFit's score: upstream leaves pod level out there."""
+    key: Hashable = ()
+    """The same for pods that ask for the same."""
 
 
 def requests_of(pod: Pod) -> Requests:
@@ -43,11 +45,13 @@ def requests_of(pod: Pod) -> Requests:
         defaults = {name: amount for name, amount in SCORED_DEFAULTS.items() if name not in amounts}
     scored = _plus(_total(containers, defaults) | level, overhead)
     pending = _plus(_total(containers, SCORED_DEFAULTS), overhead)
+    needed, counting = counted(amounts), counted(pending)
     return Requests(
-        amounts=counted(amounts),
+        amounts=needed,
         scored_cpu=within_int64(scored.get("cpu", 0)),
         scored_memory=within_int64(whole_units(scored.get("memory", 0))),
-        pending=counted(pending),
+        pending=counting,
+        key=(tuple(sorted(needed.items())), tuple(sorted(counting.items()))),
     )
 
 

@@ -1,5 +1,6 @@
 """Room on the nodes: what fits, and which node it fits best."""
 
-from .plugins import NodeResourcesBalancedAllocation, NodeResourcesFit
+from .balanced import NodeResourcesBalancedAllocation
+from .fit import NodeResourcesFit
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesFit"]

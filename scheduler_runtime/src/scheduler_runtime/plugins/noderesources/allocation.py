@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...api import MAX_SCORE, Ints, NodeTable
-from ...catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from ...catalog.names import is_scalar_resource
+from ...catalog.args import ScoringStrategy, UtilizationShapePoint
 
 _HIGHEST_CUSTOM_SCORE = 10
 
@@ -29,17 +28,10 @@ Strategy = Callable[[Sequence[Load], int], Ints]
 """From the loads of ``size`` nodes to their scores."""
 
 
-def loads_of(
-    resources: Sequence[ResourceSpec], asked: Mapping[str, int], nodes: NodeTable, taken: Callable[[str], Ints]
-) -> list[Load]:
-    """The loads that count: scalar resources only when the pod asks for them."""
-    loads = []
-    for resource in resources:
-        amount = asked.get(resource.name, 0)
-        if amount or not is_scalar_resource(resource.name):
-            allocated = taken(resource.name)
-            loads.append(Load(resource.weight, nodes.allocatable(resource.name), allocated, allocated + amount))
-    return loads
+def load_of(resource: str, weight: int, amount: int, nodes: NodeTable, taken: Callable[[str], Ints]) -> Load:
+    """The load of ``resource`` with ``amount`` more of it."""
+    allocated = taken(resource)
+    return Load(weight, nodes.allocatable(resource), allocated, allocated + amount)
 
 
 def strategy_of(strategy: ScoringStrategy) -> Strategy:
@@ -64,7 +56,7 @@ def most_allocated(loads: Sequence[Load], size: int) -> Ints:
 
 
 def _free_share(load: Load) -> Ints:
-    free = np.maximum(load.allocatable - load.requested, 0)
+    free = np.where(load.requested > load.allocatable, 0, load.allocatable - load.requested)
     return _hundredths(free, load.allocatable)
 
 
@@ -73,7 +65,10 @@ def _used_share(load: Load) -> Ints:
 
 
 def _hundredths(part: Ints, whole: Ints) -> Ints:
-    shares: Ints = part * MAX_SCORE // np.maximum(whole, 1)
+    """As Go divides: what does not fit into 64 bits wraps around, and fractions are cut off towards zero."""
+    product, offered = part * MAX_SCORE, np.maximum(whole, 1)
+    shares: Ints = product // offered
+    shares += (product < 0) & (shares * offered != product)
     return shares
 
 
@@ -90,24 +85,36 @@ def _weighted_mean(scored: Sequence[tuple[Ints, Load]], size: int) -> Ints:
             total += np.where(offered, scores * load.weight, 0)
             weights = weights + offered * load.weight
     mean: Ints = total // np.maximum(weights, 1)
+    if total.min(initial=0) < 0:  # Only where hundredths wrapped around.
+        mean += (total < 0) & (mean * weights != total)
     return mean
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
     """By a broken line from utilization, in percent, to score."""
-    line = np.array([_on_the_line(shape, percent) for percent in range(101)], np.int64)
+    line = line_of(shape)
 
     def score(loads: Sequence[Load], size: int) -> Ints:
         total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for load in loads:
-            scores = line[_hundredths(np.minimum(load.requested, load.allocatable), load.allocatable)]
+            scores = line[np.where(load.requested > load.allocatable, MAX_SCORE, np.maximum(_used_share(load), 0))]
             counts = (load.allocatable > 0) & (scores > 0)
             total += np.where(counts, scores * load.weight, 0)
             weights += counts * load.weight
-        mean: Ints = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
-        return mean
+        return rounded(total, weights)
 
     return score
+
+
+def rounded(total: Ints, weights: Ints) -> Ints:
+    """The mean, rounded half up; 0 where nothing counts."""
+    mean: Ints = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+    return mean
+
+
+def line_of(shape: Sequence[UtilizationShapePoint]) -> Ints:
+    """The score for each utilization from 0 to 100 percent."""
+    return np.array([_on_the_line(shape, percent) for percent in range(101)], np.int64)
 
 
 def _on_the_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
@@ -136,7 +143,7 @@ def balance(loads: Sequence[tuple[Ints, Ints]], size: int) -> Ints:
 
 
 def _degree(part: Ints, whole: Ints) -> NDArray[np.float64]:
-    return np.minimum(part / whole, 1.0)
+    return np.clip(part / whole, 0.0, 1.0)  # What wraps below 0 is more than 64 bits hold, and fits nowhere.
 
 
 def _deviation(loads: Sequence[tuple[Ints, Ints]], size: int) -> NDArray[np.float64]:

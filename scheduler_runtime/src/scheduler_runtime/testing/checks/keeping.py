@@ -75,7 +75,7 @@ def shared_states(subject: Subject, case: Case) -> Iterator[str]:
 
 def looks_at_pods(subject: Subject, case: Case) -> Iterator[str]:
     """What such a plugin says of a row does not depend on the pods there."""
-    if not subject.kind.row_local or subject.kind.looks_at_pods:
+    if subject.kind.looks_at_pods:
         return
     change = _change_of_pods(case)
     before, after = _before_and_after(subject, case, change)

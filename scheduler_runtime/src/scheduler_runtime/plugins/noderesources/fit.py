@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from ...api import (
-    MAX_SCORE,
-    QUEUE,
-    SKIP,
-    Answer,
-    Cycle,
-    Event,
-    Handle,
-    Ints,
-    Node,
-    NodeTable,
-    Plugin,
-    Pod,
-    Reject,
-    Scores,
-)
-from ...catalog import Version, in_tree
-from ...catalog.args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs
+from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, Node, NodeTable, Plugin, Pod, Reject
+from ...catalog import in_tree
+from ...catalog.args import NodeResourcesFitArgs
 from ...catalog.names import is_extended_resource
 from ...table import offered_by
-from .allocation import balance, loads_of, strategy_of
+from .strategies import Strategy
+from .wanted import Wanted, wanted_of
 
 Needs = Sequence[tuple[str, int]]
 """Resources and how much of each must be free."""
+_FULL = "Too many pods"
 
 
 class NodeResourcesFit(Plugin):
@@ -46,7 +32,7 @@ class NodeResourcesFit(Plugin):
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self.resources = args.scoring_strategy.resources
-        self.strategy = strategy_of(args.scoring_strategy)
+        self.strategy = Strategy(args.scoring_strategy)
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Needs:
         return self._needs(pod)
@@ -54,16 +40,31 @@ class NodeResourcesFit(Plugin):
     def filter(self, pod: Pod, nodes: NodeTable, state: Needs | None) -> Iterator[Reject]:
         full = nodes.pod_counts >= nodes.max_pods
         if np.count_nonzero(full):
-            yield Reject(full, "Too many pods")
+            yield Reject(full, _FULL)
         for resource, amount in self._needs(pod) if state is None else state:
             allocatable = nodes.allocatable(resource)
             short = allocatable - nodes.requested(resource) < amount
             if np.count_nonzero(short):
                 yield Reject(short, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
-    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
-        loads = loads_of(self.resources, pod.requests.pending, nodes, nodes.scored)
-        return self.strategy(loads, len(nodes))
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Needs | None, row: int) -> Iterator[Reject]:
+        if nodes.pod_counts.item(row) >= nodes.max_pods.item(row):
+            yield Reject(True, _FULL)
+        for resource, amount in self._needs(pod) if state is None else state:
+            allocatable = nodes.allocatable(resource).item(row)
+            if allocatable - nodes.requested(resource).item(row) < amount:
+                yield Reject(True, f"Insufficient {resource}", resolvable=allocatable >= amount)
+
+    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[Wanted]:
+        return wanted_of(self.resources, pod.requests.pending)
+
+    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[Wanted] | None) -> Ints:
+        wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
+        return self.strategy.score(nodes, wanted)
+
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[Wanted] | None, row: int) -> int:
+        wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
+        return self.strategy.score_row(nodes, wanted, row)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         if event.resource == "Pod":
@@ -83,13 +84,13 @@ class NodeResourcesFit(Plugin):
     def _node_gives_room(self, old: Node | None, new: Node, pod: Pod) -> bool:
         offers = offered_by(new)
         fits = all(offers.get(name, 0) >= amount for name, amount in pod.requests.amounts.items())
-        if not fits or offers["pods"] < 1:
+        if not fits or offers.get("pods", 0) < 1:
             return False
         before = offered_by(old) if old is not None else {}
         return any(offers.get(name, 0) > before.get(name, 0) for name in ("pods", *_asked_for(pod)))
 
     def signature(self, pod: Pod) -> Hashable:
-        return tuple(sorted(pod.requests.amounts.items())), tuple(sorted(pod.requests.pending.items()))
+        return pod.requests.key
 
     def _needs(self, pod: Pod) -> Needs:
         return [
@@ -99,38 +100,6 @@ class NodeResourcesFit(Plugin):
     def _ignores(self, resource: str) -> bool:
         listed = resource in self.args.ignored_resources or resource.split("/")[0] in self.args.ignored_resource_groups
         return listed and is_extended_resource(resource)
-
-
-class NodeResourcesBalancedAllocation(Plugin):
-    """Prefer nodes whose resources would be used evenly.
-
-    Since Kubernetes 1.36 what counts is whether the pod makes a node more even, before that how even it is with it.
-    """
-
-    declaration = in_tree()["NodeResourcesBalancedAllocation"]
-    row_local = True
-
-    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
-        super().__init__(args, handle)
-        self.resources = args.resources
-        self.by_improvement = Version.parse(handle.version).at_least("1.36")
-
-    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
-        amounts = pod.requests.amounts
-        return None if any(amounts.get(resource.name) for resource in self.resources) else SKIP
-
-    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
-        loads = loads_of(self.resources, pod.requests.amounts, nodes, nodes.requested)
-        with_pod = balance([(load.requested, load.allocatable) for load in loads], len(nodes))
-        if not self.by_improvement:
-            return with_pod
-        without = balance([(load.allocated, load.allocatable) for load in loads], len(nodes))
-        half = MAX_SCORE // 2
-        scores: Ints = half + (half + with_pod - without) // 2
-        return scores
-
-    def signature(self, pod: Pod) -> Hashable:
-        return tuple(sorted(pod.requests.amounts.items()))
 
 
 def _asked_for(pod: Pod) -> Iterator[str]:
