@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,7 @@ class Binds:
 class Scene:
     """One node of four cores, and everything between the queue and the API server."""
 
-    def __init__(self, script: Script, client: Any, *plugins: type[Plugin]) -> None:
+    def __init__(self, script: Script, client: Any, *plugins: type[Plugin], without: Iterable[str] = ()) -> None:
         self.script = script
         self.binds = Binds()
         self.cache = Cache()
@@ -49,9 +49,16 @@ class Scene:
         self.outbox = Outbox()
         self.recorder = Recorder(client, self.outbox, "host")
         services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
-        profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.__name__} for plugin in plugins]}}}
+        enabled = [{"name": plugin.__name__} for plugin in plugins]
+        disabled = [{"name": name} for name in without]
+        profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
         frameworks = {"test": testing.framework(profile, *plugins, services=services)}
-        self.pending = Pending(frameworks, first_backoff=0.05, on_ready=lambda: self.loop.wake())
+        self.pending = Pending(
+            frameworks,
+            first_backoff=0.05,
+            on_ready=lambda: self.loop.wake(),
+            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
+        )
         self.metrics = Metrics()
         conditions = Conditions(client, self.outbox, services.nominations)
         self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
@@ -80,15 +87,18 @@ class Scene:
 
     async def conditions(self) -> list[tuple[str, str]]:
         await self.outbox.drain()
-        patches = [each.body["status"]["conditions"][0] for each in self.script.requests("PATCH")]
+        patches = [
+            each.body["status"]["conditions"][0] for each in self.script.requests("PATCH") if "status" in each.body
+        ]
         return [(patch["reason"], patch["message"]) for patch in patches]
 
 
 @contextlib.asynccontextmanager
-async def running(*plugins: type[Plugin]) -> AsyncIterator[Scene]:
+async def running(*plugins: type[Plugin], without: Iterable[str] = ()) -> AsyncIterator[Scene]:
+    """The scene while pods are scheduled, with ``plugins`` beside the default ones, or in the place of some."""
     script = Script()
     async with serving(script) as client:
-        scene = Scene(script, client, *plugins)
+        scene = Scene(script, client, *plugins, without=without)
         tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
         try:
             yield scene

@@ -130,6 +130,7 @@ class Process:
             first_backoff=document.pod_initial_backoff_seconds,
             longest_backoff=document.pod_max_backoff_seconds,
             on_ready=lambda: self.loop.wake(),
+            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
         conditions = Conditions(teller, self.outbox, nominations)
         self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)

@@ -41,6 +41,8 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
     for reject in found:
         if not isinstance(reject, Reject):
             raise hook.error(f"it yielded {reject!r}, not a Reject")
+        if not isinstance(reject.reason, str):
+            raise hook.error(f"the reason of a Reject is {reject.reason!r}, not text")
     return found
 
 
@@ -64,6 +66,16 @@ def checked_rows(hook: Hook, rows: object, size: int) -> Mask:
     if rows is True:
         return np.ones(size, np.bool_)
     raise hook.error(f"it rejected {_shape_of(rows)}; wanted is True, or a bool for each of {size} nodes")
+
+
+def checked_resolvable(hook: Hook, resolvable: object, size: int) -> None:
+    """Refuse what does not say where evicting pods could help. Raises PluginError."""
+    is_mask = isinstance(resolvable, np.ndarray) and resolvable.dtype == np.bool_ and resolvable.shape == (size,)
+    if not (is_mask or isinstance(resolvable, bool)):
+        raise hook.error(
+            f"it said where it is resolvable by {_shape_of(resolvable)}; wanted is True or False, "
+            f"or a bool for each of {size} nodes"
+        )
 
 
 def checked_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from ..table import Table
 from .calls import Hook, checked_rows, checked_scores, rejections
+from .outcomes import PluginError
 from .scoring import Scorer
 
 BUDGET_BYTES = 64 * 2**20
@@ -221,9 +222,12 @@ class Classes:
         pods_key = _key(self._of_pods, pod)
         if node_key is None or pods_key is None:
             return None
-        node = self._node_part(node_key, pod, table)
         key = (node_key, pods_key)
-        known = self._classes.get(key)
+        try:
+            known = self._classes.get(key)
+        except TypeError as error:
+            raise self._no_key(pod) from error
+        node = self._node_part(node_key, pod, table)
         if known is None or (known.node is not node and not known.is_sound) or known.node.table is not table:
             self.misses += 1
             return self._begin(key, node, pod, table)
@@ -232,6 +236,15 @@ class Classes:
         if known.is_sound:
             known.bring_up_to_date(node, pod, table)
         return known
+
+    def _no_key(self, pod: Pod) -> PluginError:
+        """That the signature of some plugin cannot be a key."""
+        for plugin in (*self._of_nodes, *self._of_pods):
+            try:
+                hash(plugin.signature(pod))
+            except TypeError as error:
+                return plugin.signature.error(error)
+        raise AssertionError(f"every signature of {pod.key} is a key now")
 
     def _node_part(self, key: Hashable, pod: Pod, table: Table) -> NodePart:
         part = self._node_parts.get(key)

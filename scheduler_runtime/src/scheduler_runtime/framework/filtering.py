@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
-from .calls import Hook, checked_rows, rejections
+from .calls import Hook, checked_resolvable, checked_rows, rejections
 
 
 class Diagnosis:
@@ -137,6 +137,7 @@ def run_filters(
         found = yielded.get(hook.plugin)
         for reject in rejections(hook, pod, nodes, states.get(hook.plugin)) if found is None else found:
             rows = checked_rows(hook, reject.rows, diagnosis.size) & diagnosis.feasible
+            checked_resolvable(hook, reject.resolvable, diagnosis.size)
             if diagnosis.reject_rows(hook.plugin, rows, reject):
                 rejected = rows if rejected is None else rejected | rows
         if rejected is not None:

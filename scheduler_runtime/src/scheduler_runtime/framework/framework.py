@@ -217,7 +217,7 @@ class Framework:
                 case answer if answer is ALLOW:
                     continue
                 case Wait(seconds):
-                    waits[hook.plugin] = min(seconds, MAX_WAIT_SECONDS)
+                    waits[hook.plugin] = _at_most(MAX_WAIT_SECONDS, hook, seconds)
                 case answer:
                     return _rejected_by(hook.plugin, _rejection(hook, answer).reason, placed.pod)
         if not waits:
@@ -307,8 +307,10 @@ class Framework:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             except Exception as error:
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {error}') from error
-            if answer is not SKIP:
+            if answer is None:
                 return
+            if answer is not SKIP:
+                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {_unknown(hook, answer)}')
         raise BindError("", "every bind plugin passed the pod on")
 
     def post_bind(self, placed: Placed) -> None:
@@ -405,8 +407,18 @@ def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, 
 
 def _rejection(hook: Hook, answer: object) -> Reject:
     if not isinstance(answer, Reject):
-        raise hook.error(f"it answered {answer!r}, which is not one of its answers")
+        raise _unknown(hook, answer)
     return answer
+
+
+def _unknown(hook: Hook, answer: object) -> PluginError:
+    return hook.error(f"it answered {answer!r}, which is not one of its answers")
+
+
+def _at_most(longest: float, hook: Hook, seconds: object) -> float:
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise hook.error(f"it waits {seconds!r} seconds; wanted is a number above 0")
+    return min(seconds, longest)
 
 
 def _rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:

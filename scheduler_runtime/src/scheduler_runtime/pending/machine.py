@@ -82,12 +82,17 @@ class Pending:
         first_backoff: float = 1.0,
         longest_backoff: float = 10.0,
         on_ready: Callable[[], None] = lambda: None,
+        on_error: Callable[[Any, PluginError], None] = lambda _pod, _error: None,
     ) -> None:
-        """``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said."""
+        """``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said.
+
+        ``on_error`` is told of a pod that a plugin keeps from becoming active by failing.
+        """
         self._profiles = profiles
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
         self._on_ready = on_ready
+        self._on_error = on_error
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
         self._backoff = Heap(Place.BACKOFF)
@@ -234,9 +239,10 @@ class Pending:
         try:
             gate = profile.pre_enqueue(entry.pod)
             key = None if gate else profile.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
-        except PluginError:
+        except PluginError as error:
             logger.exception("plugin failed", extra={"pod": entry.uid, "profile": entry.profile})
             self._back_off_from_error(entry, now)
+            self._on_error(entry.pod, error)
             return
         entry.gate = gate.plugin if gate else ""
         if gate:
