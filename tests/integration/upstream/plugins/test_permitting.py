@@ -6,7 +6,7 @@ import pytest
 
 from devcluster import Cluster
 from tests.integration.upstream.plugins import fakes
-from tests.integration.upstream.support import Object, Outcome, World, nodes, pod, world
+from tests.integration.upstream.support import Object, Outcome, World, node, nodes, pod, profile_with, world
 
 pytestmark = pytest.mark.cluster
 
@@ -32,6 +32,50 @@ async def test_permit_plugin(server: Cluster, told: Object, outcome: Outcome) ->
             await there.create_pod(pod("test-pod"))
             await outcome(there, "test-pod")
         assert plugin.calls.made
+
+
+LOW, HIGH = 100, 300
+
+
+def asking(name: str, amount: int, priority: int) -> Object:
+    requests = {"cpu": f"{amount}m", "memory": str(amount)}
+    return pod(name, requests, priority=priority, terminationGracePeriodSeconds=0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "deletes", "preemptor", "most"),
+    [
+        pytest.param(True, False, HIGH, 2, id="waiting-pod-is-not-deleted-upon-preemption"),
+        pytest.param(False, False, HIGH, 2, id="rejecting-a-waiting-pod-retries-unschedulable-pods-and-itself"),
+        pytest.param(False, True, LOW, 1, id="deleting-a-waiting-pod-retries-unschedulable-pods"),
+    ],
+)
+async def test_preempt_with_permit_plugin(
+    server: Cluster, runs: bool, deletes: bool, preemptor: int, most: int
+) -> None:
+    async with world(server) as there:
+        permit = there.plugin(fakes.Permit, second="allows", waiting_pod="waiting-pod")
+        counts = there.plugin(fakes.Filter)
+        profile = profile_with(permit, counts)
+        fit = {"name": "NodeResourcesFit"}
+        profile["plugins"]["filter"]["enabled"].append(fit)  # after the one that counts, so that this is always asked
+        profile["plugins"]["filter"]["disabled"] = [fit]
+        await there.create_nodes(node("test-node", allocatable={"cpu": "500m", "memory": "500"}))
+        async with there.scheduling(permit, counts, profiles=[profile]):
+            if runs:
+                await there.create_pod(asking("running-pod", 200, LOW))
+                await there.scheduled("running-pod")
+            await there.create_pod(asking("waiting-pod", 200, LOW))
+            await there.until(lambda: "waiting-pod" in permit.calls.made)
+            await there.create_pod(asking("preemptor-pod", 400, preemptor))
+            if deletes:
+                await there.unschedulable("preemptor-pod")
+                await there.delete(there.path("waiting-pod"))
+            await there.scheduled("preemptor-pod")
+            await there.until(lambda: not permit.calls.plugin.handle.waiting_pods())
+            assert counts.calls.made.count("waiting-pod") <= most
+            assert (there.pod("waiting-pod") is None) is deletes
+            assert there.pod("running-pod") is None
 
 
 async def test_multiple_permit_plugins(server: Cluster) -> None:

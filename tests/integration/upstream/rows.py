@@ -1,0 +1,123 @@
+"""The integration cases of kube-scheduler 1.36 that are re-created here: how many rows each has, and what differs.
+
+From test/integration/scheduler of kubernetes/kubernetes. A test without a table counts as one row. Most tables of
+preemption are gone through with every combination of some feature gates; what counts here is the table.
+"""
+
+from __future__ import annotations
+
+ROWS: dict[str, dict[str, int]] = {
+    "plugins": {
+        "TestPreFilterPlugin": 5,
+        "TestQueueSortPlugin": 2,
+        "TestPostFilterPlugin": 6,
+        "TestScorePlugin": 2,
+        "TestNormalizeScorePlugin": 1,
+        "TestReservePluginReserve": 2,
+        "TestPrebindPlugin": 6,
+        "TestUnReserveReservePlugins": 4,
+        "TestUnReservePermitPlugins": 3,
+        "TestUnReservePreBindPlugins": 2,
+        "TestUnReserveBindPlugins": 2,
+        "TestBindPlugin": 5,
+        "TestPostBindPlugin": 2,
+        "TestPermitPlugin": 6,
+        "TestMultiplePermitPlugins": 1,
+        "TestPermitPluginsCancelled": 1,
+        "TestCoSchedulingWithPermitPlugin": 2,
+        "TestFilterPlugin": 2,
+        "TestPreScorePlugin": 2,
+        "TestPreEnqueuePlugin": 2,
+        "TestPreemptWithPermitPlugin": 3,
+        "TestActivatePods": 1,
+        "TestPreEnqueuePluginEventsToRegister": 4,
+    },
+    "filters": {
+        "TestInterPodAffinity": 20,
+        "TestInterPodAffinityWithNamespaceSelector": 2,
+        "TestTaintTolerationFilter": 15,
+        "TestPodTopologySpreadFilter": 20,
+        "TestNodePortsFilter": 2,
+        "TestUnschedulablePodBecomesSchedulable": 8,
+        "TestPodAffinityMatchLabelKeyEnablement": 1,
+        "TestNodeResourcesFilter": 2,
+        "TestNodeAffinityFilter": 6,
+        "TestNodeDeclaredFeaturesFilter": 6,
+    },
+    "scoring": {
+        "TestNodeResourcesScoring": 2,
+        "TestNodeAffinityScoring": 1,
+        "TestPodAffinityScoring": 6,
+        "TestTaintTolerationScoring": 4,
+        "TestImageLocalityScoring": 1,
+        "TestPodTopologySpreadScoring": 7,
+        "TestDefaultPodTopologySpreadScoring": 3,
+    },
+    "preemption": {
+        "TestPreemption": 6,
+        "TestAsyncPreemption": 12,
+        "TestPreemptionRespectsWaitingPod": 1,
+        "TestPreemptionRespectsBindingPod": 1,
+        "TestNonPreemption": 2,
+        "TestDisablePreemption": 1,
+        "TestPodPriorityResolution": 3,
+        "TestPreemptionStarvation": 1,
+        "TestPreemptionRaces": 1,
+        "TestPDBInPreemption": 3,
+        "TestReadWriteOncePodPreemption": 3,
+        "TestNominatedNode": 5,
+        "TestPreferNominatedNode": 2,
+        "TestPodGroupPreemption": 13,
+    },
+}
+
+VOLUMES = "the plugins that judge volumes are not part of this build: such a pod is parked and told so"
+POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
+HINTS_OFF = "queueing hints cannot be turned off in any version from 1.34 on"
+
+OMITTED: dict[str, dict[str, str]] = {
+    "TestUnschedulablePodBecomesSchedulable": {
+        "scheduled pod uses read-write-once-pod pvc": VOLUMES,
+        "pod with pvc has node-affinity to non-existent/illegal nodes": VOLUMES,
+        "pod with pvc got scheduled after node updated it's label": VOLUMES,
+    },
+    "TestPodTopologySpreadFilter": {
+        "feature gate disabled, two node inclusion Constraints, zone: honor/ignore, node: honor/ignore": (
+            "the gate NodeInclusionPolicyInPodTopologySpread cannot be turned off in any version from 1.33 on"
+        ),
+    },
+    "TestPreEnqueuePluginEventsToRegister": {
+        "preEnqueue plugin without event registered queueHint(false)": HINTS_OFF,
+        "preEnqueue plugin with event registered queueHint(false)": HINTS_OFF,
+    },
+    "TestReadWriteOncePodPreemption": {
+        "preempt single pod": VOLUMES,
+        "preempt two pods": VOLUMES,
+        "preempt single pod with two volumes": VOLUMES,
+    },
+    "TestPodGroupPreemption": {f"row {number}": POD_GROUPS for number in range(1, 14)},
+}
+"""Rows that are not re-created, and why."""
+
+DIFFERENT: dict[str, str] = {
+    "TestQueueSortPlugin": "the order is that in which pods are decided about, once the queue was full",
+    "TestPostFilterPlugin": (
+        "a post_filter has no means to run filters and scores of its own, so they are asked about each node once;"
+        " a plugin that helped answers with a nomination"
+    ),
+    "TestPermitPluginsCancelled": "a plugin hears by unreserve that a pod it holds goes back, whoever rejected it",
+    "TestPermitPlugin": "a permit times out after a fraction of a second instead of three",
+    "TestActivatePods": "a plugin activates pods through its handle instead of through the state of the cycle",
+    "TestNodeDeclaredFeaturesFilter": "the features are real ones, where upstream makes some up",
+    "TestPodAffinityMatchLabelKeyEnablement": (
+        "the gate MatchLabelKeysInPodAffinity is locked from 1.33 on, so only what happens with it is looked at"
+    ),
+    "TestPodPriorityResolution": "the pods are in a namespace of their own instead of kube-system",
+    "TestPDBInPreemption": "budgets get the status that the disruption controller would give them",
+    "TestPreferNominatedNode": "the pod's status names the node, where upstream changes the pod in the queue",
+    "TestPreemption": (
+        "with and without SchedulerAsyncPreemption; our calls to the API server are always asynchronous, and when a"
+        " nomination is cleared after the binding is for the API server to decide"
+    ),
+}
+"""Where a case does the same by other means, and what these are."""
