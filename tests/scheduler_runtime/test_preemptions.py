@@ -1,0 +1,189 @@
+"""Preempting pods through the API server: what is sent, what is told, and what becomes of troubles."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import preemptions
+from scheduler_runtime.api import Pod
+from scheduler_runtime.binds import FencedError
+from scheduler_runtime.catalog import Version
+from scheduler_runtime.client import ApiError, NoAnswerError
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.nominations import Nominations
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.preemptions import Preemptions
+from tests.support.preempting import HIGH, LOW, pod
+from tests.support.scripted import Script, refuses, resets, says, serving
+
+VICTIM, PREEMPTOR = pod("v", LOW, node="a"), pod("p", HIGH)
+POD = "/api/v1/namespaces/default/pods/v"
+MESSAGE = "test: preempting to accommodate a higher priority pod"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Soon:
+        def __init__(self, *_: float) -> None: ...
+
+        def pause(self) -> float:
+            return 0.0
+
+    monkeypatch.setattr(preemptions, "Backoff", Soon)
+
+
+class Sent:
+    """Everything between a plugin's wish and the API server."""
+
+    def __init__(self, script: Script, client: Any, version: str) -> None:
+        self.script = script
+        self.outbox = Outbox()
+        self.nominations = Nominations()
+        self.metrics = Metrics()
+        self.can_be_called_back: set[str] = set()
+        self.leads = True
+        self.preemptions = Preemptions(
+            client,
+            self.check_fence,
+            Recorder(client, self.outbox, "host"),
+            self.nominations,
+            self.metrics,
+            call_back=lambda victim, _: victim.name in self.can_be_called_back,
+            version=Version.parse(version),
+        )
+
+    def check_fence(self) -> None:
+        if not self.leads:
+            raise FencedError("not any more")
+
+    async def preempt(self, victim: Pod = VICTIM) -> None:
+        await self.preemptions.preempt(victim, PREEMPTOR, "a", "DefaultPreemption")
+
+    async def events(self) -> list[Any]:
+        task = asyncio.create_task(self.outbox.run())
+        await self.outbox.drain()
+        task.cancel()
+        return [each.body for each in self.script.requests("POST")]
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        return [(each.method, each.path) for each in self.script.asked]
+
+
+@contextlib.asynccontextmanager
+async def sent(*answers: Any, version: str = "v1.36.4") -> AsyncIterator[Sent]:
+    script = Script(list(answers))
+    async with serving(script) as client:
+        yield Sent(script, client, version)
+
+
+async def test_a_victim_is_told_why_and_deleted_by_its_uid() -> None:
+    async with sent() as world:
+        await world.preempt()
+    patch, delete = world.script.asked
+    (condition,) = patch.body["status"]["conditions"]
+    assert (patch.method, patch.path, patch.body["metadata"]) == ("PATCH", f"{POD}/status", {"uid": "v"})
+    assert condition.pop("lastTransitionTime")
+    assert condition == {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": MESSAGE,
+        "observedGeneration": 0,
+    }
+    assert (delete.method, delete.path, delete.body["preconditions"]) == ("DELETE", POD, {"uid": "v"})
+
+
+async def test_an_event_says_for_whom() -> None:
+    async with sent() as world:
+        await world.preempt()
+        (event,) = await world.events()
+    said = (event["type"], event["reason"], event["action"], event["note"], event["reportingController"])
+    assert said == ("Normal", "Preempted", "Preempting", "Preempted by pod p on node a", "test")
+    assert (event["regarding"]["name"], event["related"]["name"]) == ("v", "p")
+
+
+async def test_a_condition_that_is_there_already_is_not_written_again() -> None:
+    written = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": MESSAGE}
+    async with sent() as world:
+        await world.preempt(pod("v", LOW, node="a", status={"conditions": [written]}))
+    assert world.asked == [("DELETE", POD)]
+
+
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [
+        ("v1.36.4", "Preempted by pod p on node a (in kube-scheduler memory)."),
+        ("v1.35.4", "Preempted by pod p on node a"),
+    ],
+)
+async def test_a_victim_that_is_not_bound_yet_is_only_called_back(version: str, note: str) -> None:
+    async with sent(version=version) as world:
+        world.can_be_called_back = {"v"}
+        await world.preempt()
+        assert world.asked == []
+        assert [event["note"] for event in await world.events()] == [note]
+
+
+@pytest.mark.parametrize("status", [404, 409])
+async def test_a_victim_that_is_gone_or_replaced_is_no_error_and_no_event(status: int) -> None:
+    async with sent(refuses(status), refuses(status)) as world:
+        await world.preempt()
+        assert await world.events() == []
+    assert world.asked == [("PATCH", f"{POD}/status"), ("DELETE", POD)]
+
+
+async def test_trouble_of_the_api_server_is_waited_for() -> None:
+    async with sent(refuses(500), says({}), resets, refuses(429), says({})) as world:
+        await world.preempt()
+    assert [method for method, _ in world.asked] == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
+
+
+async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
+    async with sent(says({}), refuses(403, "Forbidden", "may not delete")) as world:
+        with pytest.raises(ApiError, match="may not delete"):
+            await world.preempt()
+        assert await world.events() == []
+    assert [method for method, _ in world.asked] == ["PATCH", "DELETE"]
+
+
+async def test_trouble_without_end_is_an_error() -> None:
+    async with sent(*[resets] * preemptions.TRIES * 2) as world:
+        with pytest.raises(NoAnswerError):
+            await world.preempt()
+
+
+async def test_nobody_is_preempted_by_who_does_not_lead() -> None:
+    async with sent() as world:
+        world.leads = False
+        with pytest.raises(FencedError):
+            await world.preempt()
+    assert world.asked == []
+
+
+async def test_a_nomination_is_taken_back_here_and_there() -> None:
+    nominated = pod("v", LOW, status={"nominatedNodeName": "a"})
+    async with sent() as world:
+        world.nominations.seen(None, nominated)
+        await world.preemptions.clear_nomination(nominated)
+    (patch,) = world.script.asked
+    assert (patch.path, patch.body) == (
+        f"{POD}/status",
+        {"metadata": {"uid": "v"}, "status": {"nominatedNodeName": None}},
+    )
+    assert not world.nominations
+
+
+async def test_attempts_and_victims_are_counted() -> None:
+    async with sent() as world:
+        world.preemptions.attempted()
+        world.preemptions.chosen(3)
+    text = world.metrics.text()
+    assert "scheduler_preemption_attempts_total 1" in text
+    assert 'scheduler_preemption_victims_bucket{le="4.0"} 1' in text
