@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime.api import SKIP, Action, Event, Pod
 from scheduler_runtime.framework import Unschedulable
+from scheduler_runtime.plugins.defaultpreemption import eviction
 from tests.support.preempting import HIGH, LARGE, LOW, MID, SMALL, VERY_LARGE, Scene, pod
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eviction, "PAUSE_SECONDS", 0.0)
+
 
 WAITING = "waiting for the preemption for this pod to be finished"
 PREEMPTOR = pod("p", HIGH, VERY_LARGE)

@@ -12,6 +12,9 @@ from .candidate import Candidate
 
 logger = logging.getLogger(__name__)
 
+PAUSE_SECONDS = 1.0
+"""How long a preemptor waits whose victims could not be evicted. Upstream tries again at once, as often as it can."""
+
 
 class Evictions:
     """The preemptions that are under way."""
@@ -55,6 +58,8 @@ class Evictions:
             if not failed:  # Otherwise the preemptor is better off trying again soon than with one victim more.
                 self._last_victims[preemptor.uid] = last
                 failed = await _problems([self._preempt(last, preemptor, node)])
+            if failed:
+                await asyncio.sleep(PAUSE_SECONDS)
             problems += failed
         finally:
             del self._last_victims[preemptor.uid]
