@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strat
     return score
 
 
-def rounded(total: Ints, weights: Ints) -> Ints:
+def rounded(total: NDArray[Any], weights: NDArray[Any]) -> Ints:
     """The mean, rounded half up; 0 where nothing counts."""
     mean: Ints = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
     return mean

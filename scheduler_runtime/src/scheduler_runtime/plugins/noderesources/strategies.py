@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...api import Ints, NodeTable
 from ...catalog.args import ScoringStrategy
@@ -22,7 +20,7 @@ class Strategy:
         ratio = scoring.requested_to_capacity_ratio
         shape = ratio.shape if ratio else ()
         self._is_of_free = scoring.type == "LeastAllocated"
-        self._line = allocation.line_of(shape) if scoring.type == "RequestedToCapacityRatio" else None
+        self._line: Ints | None = allocation.line_of(shape) if scoring.type == "RequestedToCapacityRatio" else None
         self._exactly = allocation.strategy_of(scoring)
         self._row = _row_strategy(scoring, self._line)
         self._gauges: dict[str, Gauge] = {}
@@ -57,7 +55,7 @@ class Strategy:
         return gauge
 
 
-def _row_strategy(scoring: ScoringStrategy, line: NDArray[Any] | None) -> one_row.RowStrategy:
+def _row_strategy(scoring: ScoringStrategy, line: Ints | None) -> one_row.RowStrategy:
     if line is not None:
         return one_row.by_ratio(line.tolist())
     return one_row.least_allocated if scoring.type == "LeastAllocated" else one_row.most_allocated
@@ -81,13 +79,13 @@ def _sum(shares: Sequence[Shares], weights: Sequence[int]) -> Shares:
     return total
 
 
-def _mean_on(
-    line: NDArray[np.int64], shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[Gauge]
-) -> Ints:
+def _mean_on(line: Ints, shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[Gauge]) -> Ints:
     """The mean of what the shares are worth on a line, over the resources that are worth anything, rounded half up."""
-    total = counted = np.zeros(len(shares[0]), np.int64)
+    total, counted = [np.zeros(len(shares[0]), np.int32) for _ in range(2)]
     for each, weight, gauge in zip(shares, weights, gauges, strict=True):
-        points = line[each] if gauge.is_offered_everywhere else line[each] * gauge.offered
-        total = total + points * weight
-        counted = counted + (points > 0) * weight
+        points, counts = [table.astype(np.int32).take(each) for table in (line * weight, (line > 0) * weight)]
+        if not gauge.is_offered_everywhere:
+            points, counts = points * gauge.offered, counts * gauge.offered
+        total += points
+        counted += counts
     return allocation.rounded(total, counted)
