@@ -22,7 +22,7 @@ from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
 )
 from tests.scheduler_runtime.plugins.interpodaffinity.naive import World, scores
 
-SETTINGS = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=60, deadline=None)
 THOROUGHLY = settings(max_examples=600, deadline=None)
 ARGS = st.fixed_dictionaries(
     {"hardPodAffinityWeight": st.sampled_from([0, 1, 50]), "ignorePreferredTermsOfExistingPods": st.booleans()}

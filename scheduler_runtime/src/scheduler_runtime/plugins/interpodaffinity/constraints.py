@@ -14,7 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from ...api import Mask, NodeTable, Pod, Reject
-from ...table import Ints, LabelColumn, SelectorError, terms_of
+from ...table import LabelColumn, SelectorError, terms_of
+from .tally import Points
 from .wanted import Wanted
 
 AFFINITY = "node(s) didn't match pod affinity rules"
@@ -29,7 +30,7 @@ class Near:
 
     key: str
     label: LabelColumn
-    counted: Ints
+    counted: Points
     """As counted, for each node; 0 without the label."""
     more: Mapping[int, int] = field(default_factory=lambda: _NONE)
     """How many more since then, by the ids of the label."""
@@ -39,7 +40,7 @@ class Near:
         count: int = self.counted.item(row)
         return count + self.more.get(self.label.ids.item(row), 0) if self.more else count
 
-    def everywhere(self) -> Ints:
+    def everywhere(self) -> Points:
         """How many there are near each node."""
         if not self.more:
             return self.counted
@@ -135,7 +136,7 @@ class Constraints:
     def _existing_with(self, other: Pod, nodes: NodeTable, row: int, change: int) -> Nears:
         existing = {near.key: near for near in self.existing}
         for key in self._kept_away_by(other):
-            near = existing.get(key) or Near(key, nodes.label(key), np.zeros(len(nodes), np.int64))
+            near = existing.get(key) or Near(key, nodes.label(key), np.zeros(len(nodes), np.int32))
             existing[key] = near.changed(row, change)
         return tuple(existing.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -17,7 +17,7 @@ from .hints import Waiting
 from .namespaces import Namespaces
 from .normalising import from_lowest_to_highest
 from .tally import Source, Tallies, Tally
-from .wanted import Wanted, Wants
+from .wanted import Wants
 
 Sources = dict[str, list[Source]]
 """By each label that tells what is near, which pods count and how much."""
@@ -50,13 +50,10 @@ class InterPodAffinity(Plugin):
         existing = [tally for tally in self._tallied(nodes, sources) if tally.near]
         if not existing and not wanted.is_demanding:
             return SKIP
-        return self._constraints(pod, nodes, wanted, existing)
-
-    def _constraints(self, pod: Pod, nodes: NodeTable, wanted: Wanted, existing: Iterable[Tally]) -> Constraints:
         partners = [self._tally(nodes, key, wanted.affinity) for key in wanted.affinity_keys]
         return Constraints(
             pod=pod,
-            namespace_labels=self._namespaces.labels_of(pod.namespace),
+            namespace_labels=labels,
             wanted=wanted,
             affinity=tuple(map(_near, partners)),
             partners=sum(tally.near for tally in partners),

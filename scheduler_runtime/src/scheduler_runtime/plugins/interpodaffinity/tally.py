@@ -12,12 +12,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...table import Census, Ints, NodeTable
+from ...table import Census, NodeTable
 
 MAX_TALLIES = 512
 """As many are kept; the one that was not asked for the longest is given up."""
 _MANY_CHANGES = 64
 """Adding up anew costs about as much as this many changes one by one."""
+
+Points = NDArray[np.int32]
+"""A number for each node, half as wide as elsewhere: most of what is done here is copying and comparing them."""
 
 Source = tuple[Census, int]
 """Pods, and the points that each of them gives."""
@@ -90,13 +93,13 @@ class Tally:
 
     def _add_up(self, domains: Domains) -> None:
         self.domains = domains
-        by_domain: Ints = np.zeros(len(domains.label.values) + 1, np.int64)
+        by_domain: Points = np.zeros(len(domains.label.values) + 1, np.int32)
         for census, points in self._sources:
-            by_domain += points * census.by_domain(domains.key)
+            by_domain += (points * census.by_domain(domains.key)).astype(np.int32)
         by_domain[0] = 0  # Nodes without the label are near nothing.
         self._show(by_domain.take(domains.ids))
 
-    def _show(self, points: Ints) -> None:
+    def _show(self, points: Points) -> None:
         points.flags.writeable = False
         self.points = points
         self._positions = [census.position for census, _ in self._sources]

@@ -24,6 +24,8 @@ class Wanted:
     """By each label, the pods of which none may be near."""
     preferred: tuple[tuple[str, Population, int], ...]
     """By each label, the pods that are better near, and by how many points. Negative: better far."""
+    revision: int | None = None
+    """Of the namespaces, where terms speak of them by their labels."""
 
     @property
     def is_demanding(self) -> bool:
@@ -43,7 +45,6 @@ class Wants:
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
-        self._revision = -1
         self._kept: OrderedDict[PodTerms, Wanted] = OrderedDict()
 
     def of(self, pod: Pod) -> Wanted:
@@ -51,24 +52,24 @@ class Wants:
         affinity = pod.spec.affinity
         if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
             return NOTHING_WANTED
-        if self._revision != self._namespaces.revision:
-            self._revision = self._namespaces.revision
-            self._kept.clear()
         terms = terms_of(pod)
         wanted = self._kept.get(terms)
-        if wanted is None:
-            wanted = self._kept[terms] = self._resolved(terms)
-            if len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+        if wanted is not None and (wanted.revision is None or wanted.revision == self._namespaces.revision):
+            return wanted
+        wanted = self._kept[terms] = self._resolved(terms)
+        if len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
         return wanted
 
     def _resolved(self, terms: PodTerms) -> Wanted:
         near = [term for term, _ in terms.required_affinity]
+        every = (*terms.required_affinity, *terms.required_anti_affinity, *terms.preferred)
         return Wanted(
             tuple(dict.fromkeys(term.topology_key for term in near)),
             self._population(*near),
             tuple((term.topology_key, self._population(term)) for term, _ in terms.required_anti_affinity),
             tuple((term.topology_key, self._population(term), points) for term, points in terms.preferred),
+            self._namespaces.revision if any(term.namespace_requirements for term, _ in every) else None,
         )
 
     def _population(self, *terms: PodTerm) -> Population:
