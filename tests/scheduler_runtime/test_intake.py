@@ -287,3 +287,40 @@ def test_actions_of_a_pod(old: Pod, new: Pod, action: Action) -> None:
 def test_a_label_is_an_action_of_its_own() -> None:
     labelled = replace(ours(), metadata=replace(ours().metadata, labels={"app": "x"}))
     assert pod_actions(ours(), labelled) == Action.UPDATE_POD_LABEL
+
+
+def nominated(node_name: str, one: Pod) -> Pod:
+    return replace(one, status=replace(one.status, nominated_node_name=node_name))
+
+
+def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone(there: Intaken) -> None:
+    there.see(None, nominated("n", ours()))
+    there.see(None, nominated("n", ours("b")))
+    assert [one.name for one in there.nominations.to("n")] == ["a", "b"]
+    there.see(nominated("n", ours()), on("n", ours()))
+    there.see(nominated("n", ours("b")), None)
+    assert not there.nominations
+
+
+def test_nominations_of_other_schedulers_are_none_of_our_business(there: Intaken) -> None:
+    there.see(None, nominated("n", pod("b", {"cpu": "1"})))
+    assert not there.nominations
+
+
+@pytest.mark.parametrize("afterwards", ["other", "", None])
+def test_room_that_is_not_kept_any_more_wakes_those_it_was_kept_from(there: Intaken, afterwards: str | None) -> None:
+    before = nominated("n", ours(priority=-1))
+    there.see(None, before)
+    there.see(before, None if afterwards is None else nominated(afterwards, before))
+    assert there.happened == []  # who waits is more important
+    before = nominated("n", ours("b", priority=1))
+    there.see(None, before)
+    there.see(before, None if afterwards is None else nominated(afterwards, before))
+    assert there.happened == [("Pod", Action.DELETE)]
+
+
+def test_a_pod_on_its_way_to_a_node_is_not_nominated_by_old_news(there: Intaken) -> None:
+    there.see(None, ours())
+    there.cache.assume(ours(), "n")
+    there.see(ours(), nominated("n", ours()))
+    assert not there.nominations

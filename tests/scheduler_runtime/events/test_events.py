@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -160,6 +161,41 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
         Conditions(client, outbox, Nominations()).unscheduled(before, UNSCHEDULABLE, "no room")
     assert len(script.asked) == patches
     assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
+
+
+@pytest.mark.parametrize(
+    ("said", "decided", "patch"),
+    [
+        pytest.param("", "n", {"nominatedNodeName": "n"}, id="new"),
+        pytest.param("n", "", {"nominatedNodeName": None}, id="taken-back"),
+        pytest.param("n", "n", {}, id="said-already"),
+        pytest.param("n", None, {}, id="nothing-decided"),
+    ],
+)
+async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
+    said: str, decided: str | None, patch: dict[str, str | None]
+) -> None:
+    script, nominations = Script(), Nominations()
+    one = pod()
+    one = msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, nominated_node_name=said))
+    if decided is not None:
+        nominations.nominate(one, decided)
+    async with sending(script) as (client, outbox):
+        Conditions(client, outbox, nominations).unscheduled(one, UNSCHEDULABLE, "no room")
+    status = script.asked[0].body["status"]
+    assert {name: value for name, value in status.items() if name != "conditions"} == patch
+
+
+async def test_what_is_decided_while_a_condition_waits_to_be_sent_is_sent_with_it() -> None:
+    script, nominations = Script(), Nominations()
+    async with serving(script) as client:
+        outbox = Outbox()
+        Conditions(client, outbox, nominations).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        nominations.nominate(pod(), "n")
+        task = asyncio.create_task(outbox.run())
+        await outbox.drain()
+        task.cancel()
+    assert script.asked[0].body["status"]["nominatedNodeName"] == "n"
 
 
 async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
