@@ -41,7 +41,14 @@ class Binds:
 class Scene:
     """One node of four cores, and everything between the queue and the API server."""
 
-    def __init__(self, script: Script, client: Any, *plugins: type[Plugin], without: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        script: Script,
+        client: Any,
+        *plugins: type[Plugin],
+        without: Iterable[str] = (),
+        version: str = "v1.36.4",
+    ) -> None:
         self.script = script
         self.binds = Binds()
         self.cache = Cache()
@@ -52,7 +59,7 @@ class Scene:
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
-        frameworks = {"test": testing.framework(profile, *plugins, services=services)}
+        frameworks = {"test": testing.framework(profile, *plugins, services=services, version=version)}
         self.pending = Pending(
             frameworks,
             first_backoff=0.05,
@@ -94,11 +101,13 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def running(*plugins: type[Plugin], without: Iterable[str] = ()) -> AsyncIterator[Scene]:
+async def running(
+    *plugins: type[Plugin], without: Iterable[str] = (), version: str = "v1.36.4"
+) -> AsyncIterator[Scene]:
     """The scene while pods are scheduled, with ``plugins`` beside the default ones, or in the place of some."""
     script = Script()
     async with serving(script) as client:
-        scene = Scene(script, client, *plugins, without=without)
+        scene = Scene(script, client, *plugins, without=without, version=version)
         tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
         try:
             yield scene
