@@ -45,8 +45,8 @@ from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.throttle import Throttle
-from scheduler_runtime.watches import NODES, PODS, Reflector
-from scheduler_runtime.wire import Pod
+from scheduler_runtime.watches import NODES, Reflector, pods
+from scheduler_runtime.wire import Pod, Resizing
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class Process:
             on_settled=conditions.withdraw,
         )
         self.nodes = Reflector(NODES, client, intake.node)
-        self.pods = Reflector(PODS, client, intake.pod)
+        self.pods = Reflector(pods(Resizing.of(Target(version, settings.feature_gates))), client, intake.pod)
         self.reflectors: tuple[Reflector[Any], ...] = (*self.objects.reflectors, self.nodes, self.pods)
         self._show(metrics)
 

@@ -29,6 +29,7 @@ from scheduler_runtime.wire import (
     ListMeta,
     Node,
     Pod,
+    Resizing,
     WatchEvent,
     decode_event,
     decode_node_list,
@@ -99,14 +100,18 @@ class Kind(Generic[T]):
     params: Mapping[str, str] = field(default_factory=dict)
 
 
-PODS: Kind[Pod] = Kind(
-    "/api/v1/pods",
-    key=lambda pod: pod.key,
-    read_list=decode_pod_list,
-    read_item=WatchEvent.pod,
-    params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
-)
-"""Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
+
+
+def pods(resizing: Resizing) -> Kind[Pod]:
+    """Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
+    return Kind(
+        "/api/v1/pods",
+        key=lambda pod: pod.key,
+        read_list=lambda raw: decode_pod_list(raw, resizing),
+        read_item=lambda event: event.pod(resizing),
+        params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
+    )
+
 
 NODES: Kind[Node] = Kind(
     "/api/v1/nodes", key=lambda node: node.name, read_list=decode_node_list, read_item=WatchEvent.node

@@ -50,6 +50,7 @@ from .objects import (
 )
 from .quantity import QuantityError
 from .requests import Requests
+from .resizing import Resizing
 from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, decode_pod, decode_pod_list
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "ReplicaSet",
     "ReplicationController",
     "Requests",
+    "Resizing",
     "ResourceRequirements",
     "Service",
     "StatefulSet",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from ..catalog.names import is_scalar_resource
 from .quantity import QuantityError, thousandths, whole_units, within_int64
+from .resizing import BY_CONTAINER, Resizing, follows_from_spec, is_infeasible
 
 if TYPE_CHECKING:
     from .objects import Container, ContainerStatus, Pod, ResourceList
@@ -34,17 +35,17 @@ class Requests(msgspec.Struct, frozen=True, gc=False):
     """The same for pods that ask for the same."""
 
 
-def requests_of(pod: Pod) -> Requests:
+def requests_of(pod: Pod, resizing: Resizing = BY_CONTAINER) -> Requests:
     """Add up what ``pod`` asks for. Raises ``QuantityError`` naming the field of a malformed quantity."""
     containers = _containers(pod)
-    level = _pod_level(pod)
+    level = _pod_level(pod, resizing)
     overhead = thousandths_of(pod.spec.overhead, "spec.overhead")
-    amounts = _plus(_total(containers, {}) | level, overhead)
+    amounts = _plus(_running(pod, containers, {}, resizing) | level, overhead)
     defaults = SCORED_DEFAULTS
     if level:
         defaults = {name: amount for name, amount in SCORED_DEFAULTS.items() if name not in amounts}
-    scored = _plus(_total(containers, defaults) | level, overhead)
-    pending = _plus(_total(containers, SCORED_DEFAULTS), overhead)
+    scored = _plus(_running(pod, containers, defaults, resizing) | level, overhead)
+    pending = _plus(_total([(each.asked, each.role) for each in containers], SCORED_DEFAULTS), overhead)
     needed, counting = counted(amounts), counted(pending)
     return Requests(
         amounts=needed,
@@ -75,56 +76,103 @@ def thousandths_of(written: ResourceList | None, field: str) -> Amounts:
     return found
 
 
-def _containers(pod: Pod) -> list[tuple[Amounts, str]]:
-    """What each container asks for, with its role: ``main``, ``init`` or ``sidecar``."""
+Role = Literal["main", "init", "sidecar"]
+
+
+class _Container(NamedTuple):
+    """What a container asks for, what it was given and what it has; None where that is not known."""
+
+    role: Role
+    asked: Amounts
+    allocated: Amounts | None = None
+    actual: Amounts | None = None
+
+
+def _containers(pod: Pod) -> list[_Container]:
     spec, status = pod.spec, pod.status
-    statuses = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
-    found = []
-    for index, container in enumerate(spec.containers):
-        found.append((_one(pod, container, statuses, f"spec.containers[{index}]"), "main"))
+    statuses = {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
+    found = [
+        _container("main", container, statuses, f"spec.containers[{index}]")
+        for index, container in enumerate(spec.containers)
+    ]
     for index, container in enumerate(spec.init_containers):
-        sidecar = container.restart_policy == "Always"
-        asked = _one(pod, container, statuses if sidecar else {}, f"spec.initContainers[{index}]")
-        found.append((asked, "sidecar" if sidecar else "init"))
+        role: Role = "sidecar" if container.restart_policy == "Always" else "init"
+        found.append(_container(role, container, statuses, f"spec.initContainers[{index}]"))
     return found
 
 
-def _one(pod: Pod, container: Container, statuses: dict[str, ContainerStatus], field: str) -> Amounts:
+def _container(role: Role, container: Container, statuses: dict[str, ContainerStatus], field: str) -> _Container:
     written = container.resources.requests if container.resources else None
     asked = thousandths_of(written, f"{field}.resources.requests")
     status = statuses.get(container.name)
-    if status is None or status.resources is None:
-        return asked
-    actual = thousandths_of(status.resources.requests, f"status.containerStatuses[{container.name}].resources.requests")
-    allocated = thousandths_of(
-        status.allocated_resources, f"status.containerStatuses[{container.name}].allocatedResources"
-    )
-    return _largest([actual, allocated] if _resize_is_infeasible(pod) else [asked, actual, allocated])
+    if status is None:
+        return _Container(role, asked)
+    place, allocated, actual = f"status.containerStatuses[{container.name}]", None, None
+    if status.allocated_resources is not None:
+        allocated = thousandths_of(status.allocated_resources, f"{place}.allocatedResources")
+    if status.resources is not None:
+        actual = thousandths_of(status.resources.requests, f"{place}.resources.requests")
+    return _Container(role, asked, allocated, actual)
 
 
-def _pod_level(pod: Pod) -> Amounts:
+def _running(pod: Pod, containers: list[_Container], defaults: Amounts, resizing: Resizing) -> Amounts:
+    """What all containers take together."""
+    if follows_from_spec(pod.status):
+        return _total([(each.asked, each.role) for each in containers], defaults)
+    keeps_asking = not is_infeasible(pod)
+    if resizing.sums_are_compared:
+        return _largest_sum(pod, containers, defaults, resizing, keeps_asking)
+    return _total([(_largest_of(each, keeps_asking), each.role) for each in containers], defaults)
+
+
+def _largest_of(container: _Container, keeps_asking: bool) -> Amounts:
+    if container.actual is None or container.role == "init":
+        return container.asked
+    return _largest([*([container.asked] if keeps_asking else []), container.actual, container.allocated or {}])
+
+
+def _largest_sum(
+    pod: Pod, containers: list[_Container], defaults: Amounts, resizing: Resizing, keeps_asking: bool
+) -> Amounts:
+    """The largest of three sums: what is asked for, what was given, and what is there."""
+    status = pod.status
+    there_as_pod = status.resources.requests if status.resources else None
+    sums = [_total([(each.asked, each.role) for each in containers], defaults)] if keeps_asking else []
+    if resizing.reads_pod_level and status.allocated_resources is not None and there_as_pod is not None:
+        return _largest([*sums, *_pod_level_status(pod)])
+    given, there = [], []
+    for each in containers:
+        otherwise = each.asked if keeps_asking else {}
+        allocated = otherwise if each.allocated is None else each.allocated
+        given.append((allocated, each.role))
+        there.append((each.actual or allocated, each.role))
+    return _largest([*sums, _total(given, defaults), _total(there, defaults)])
+
+
+def _pod_level(pod: Pod, resizing: Resizing) -> Amounts:
     """Requests for the pod as a whole, which stand above the sum of its containers'."""
     if pod.spec.resources is None or not pod.spec.resources.requests:
         return {}
-    asked = thousandths_of(pod.spec.resources.requests, "spec.resources.requests")
-    asked = {
-        name: amount for name, amount in asked.items() if name in ("cpu", "memory") or name.startswith("hugepages-")
-    }
-    if pod.status.resources is None:
+    asked = _of_pods(thousandths_of(pod.spec.resources.requests, "spec.resources.requests"))
+    if not asked or pod.status.resources is None or not resizing.reads_pod_level:
         return asked
-    actual = thousandths_of(pod.status.resources.requests, "status.resources.requests")
-    allocated = thousandths_of(pod.status.allocated_resources, "status.allocatedResources")
-    effective = _largest([actual, allocated] if _resize_is_infeasible(pod) else [asked, actual, allocated])
-    return {name: effective.get(name, 0) for name in asked}
+    effective = _largest([*([] if is_infeasible(pod) else [asked]), *map(_of_pods, _pod_level_status(pod))])
+    return effective if resizing.sums_are_compared else {name: effective.get(name, 0) for name in asked}
 
 
-def _resize_is_infeasible(pod: Pod) -> bool:
-    resizes = (condition for condition in pod.status.conditions if condition.type == "PodResizePending")
-    resize = next(resizes, None)
-    return resize is not None and resize.reason == "Infeasible"
+def _pod_level_status(pod: Pod) -> list[Amounts]:
+    """What the pod as a whole has, and what it was given."""
+    status = pod.status
+    actual = thousandths_of(status.resources.requests if status.resources else None, "status.resources.requests")
+    return [actual, thousandths_of(status.allocated_resources, "status.allocatedResources")]
 
 
-def _total(containers: Iterable[tuple[Amounts, str]], defaults: Amounts) -> Amounts:
+def _of_pods(amounts: Amounts) -> Amounts:
+    """Those that a pod can ask for as a whole."""
+    return {name: each for name, each in amounts.items() if name in ("cpu", "memory") or name.startswith("hugepages-")}
+
+
+def _total(containers: Iterable[tuple[Amounts, Role]], defaults: Amounts) -> Amounts:
     """Main containers and sidecars together, or the largest moment of initialisation if that is more."""
     running: Amounts = {}
     sidecars: Amounts = {}

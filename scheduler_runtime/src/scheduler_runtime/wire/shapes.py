@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from .objects import Pod, PodSpec, PodStatus
+from .objects import Pod, PodSpec
 from .quantity import QuantityError
-from .requests import Requests
+from .requests import Requests, requests_of
+from .resizing import Resizing, follows_from_spec
 
 MAX_SHAPES = 8192
 _encode = msgspec.msgpack.Encoder().encode
@@ -39,17 +40,22 @@ class Shapes:
         self._size = size
         self._shapes: OrderedDict[bytes, _Shape] = OrderedDict()
 
-    def share(self, pod: Pod) -> Pod:
-        """Let ``pod``, which is changed, share what it has in common with others; return it."""
+    def share(self, pod: Pod, resizing: Resizing) -> Pod:
+        """Let ``pod``, which is changed, share what it has in common with others; return it.
+
+        What a pod takes that is not what its spec says is added up as ``resizing`` has it.
+        """
         node_name = pod.spec.node_name
         shape = self._of(replace(pod.spec, node_name="") if node_name else pod.spec)
         force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
         if shape.spec.affinity is not None:
             force_setattr(pod, "terms", shape.terms)
-        if _follows_from_spec(pod.status):
+        with contextlib.suppress(QuantityError):  # Whoever asks for them is told.
+            if not follows_from_spec(pod.status):
+                force_setattr(pod, "derived", requests_of(pod, resizing))
+                return pod
             if shape.requests is None:
-                with contextlib.suppress(QuantityError):  # Whoever asks for them is told.
-                    shape.requests = pod.requests
+                shape.requests = pod.requests
             force_setattr(pod, "derived", shape.requests)
         return pod
 
@@ -63,10 +69,3 @@ class Shapes:
         else:
             self._shapes.move_to_end(key)
         return shape
-
-
-def _follows_from_spec(status: PodStatus) -> bool:
-    """Whether the pod needs what its spec says: what a running pod really has may differ from it."""
-    return not (
-        status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources
-    )

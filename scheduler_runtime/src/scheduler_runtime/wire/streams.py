@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .objects import Node, ObjectMeta, Pod, Wire
+from .resizing import BY_CONTAINER, Resizing
 from .shapes import Shapes
 
 
@@ -50,9 +51,9 @@ class WatchEvent(Wire, frozen=True, gc=False):
     type: str
     object: msgspec.Raw
 
-    def pod(self) -> Pod:
+    def pod(self, resizing: Resizing = BY_CONTAINER) -> Pod:
         """The object of a watch on pods."""
-        return _shapes.share(_decode_pod(self.object))
+        return _shapes.share(_decode_pod(self.object), resizing)
 
     def node(self) -> Node:
         """The object of a watch on nodes."""
@@ -75,14 +76,14 @@ _decode_bookmark = msgspec.json.Decoder(Bookmark).decode
 _decode_status = msgspec.json.Decoder(Status).decode
 
 
-def decode_pod(raw: bytes | str) -> Pod:
-    """Read a pod. Raises msgspec.MsgspecError."""
-    return _shapes.share(_decode_pod(raw))
+def decode_pod(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> Pod:
+    """Read a pod; what it takes is added up as ``resizing`` has it. Raises msgspec.MsgspecError."""
+    return _shapes.share(_decode_pod(raw), resizing)
 
 
-def decode_pod_list(raw: bytes | str) -> PodList:
+def decode_pod_list(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> PodList:
     """Read a page of pods. Raises msgspec.MsgspecError."""
     page = _decode_pod_list(raw)
     for pod in page.items:
-        _shapes.share(pod)
+        _shapes.share(pod, resizing)
     return page
