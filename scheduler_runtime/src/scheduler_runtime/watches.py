@@ -100,8 +100,6 @@ class Kind(Generic[T]):
     params: Mapping[str, str] = field(default_factory=dict)
 
 
-
-
 def pods(resizing: Resizing) -> Kind[Pod]:
     """Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
     return Kind(
