@@ -15,6 +15,7 @@ from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     plugin,
     pod,
     required,
+    table_of,
     term,
 )
 
@@ -101,11 +102,19 @@ def node(**labels: str) -> Node:
         pytest.param(FAR_FROM_X, node(), node(zone="a"), False, id="far-the-key-was-added"),
         pytest.param(FAR_FROM_X, node(zone="a"), node(), True, id="far-the-key-was-removed"),
         pytest.param(PLAIN_X, None, node(), True, id="others-keep-it-away-a-node-came"),
-        pytest.param(PLAIN_X, node(zone="a"), node(zone="b"), True, id="others-keep-it-away-a-label-changed"),
+        pytest.param(PLAIN_X, node(zone="a"), node(zone="b"), False, id="nobody-keeps-it-away-by-the-label"),
     ],
 )
 def test_nodes(waiting: Pod, old: Node | None, new: Node, expected: bool) -> None:
     assert helps(waiting, old, new) is expected
+
+
+def test_a_label_by_which_others_keep_a_pod_away_counts() -> None:
+    judge, cluster = plugin(), testing.Cluster(node(zone="a"))
+    cluster.place(placed(affinity=AWAY_FROM_X), "node")
+    assert judge.pre_filter(PLAIN_X, table_of(cluster), {}) is not SKIP
+    for old, new, expected in ((node(zone="a"), node(zone="b"), QUEUE), (node(rack="a"), node(rack="b"), SKIP)):
+        assert judge.hint(Event("Node", Action.UPDATE_NODE_LABEL, old, new), PLAIN_X) is expected
 
 
 def test_namespaces_that_a_term_selects_count() -> None:

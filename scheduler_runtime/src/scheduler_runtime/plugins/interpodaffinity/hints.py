@@ -7,6 +7,7 @@ of the pods that a pod must be near while it may begin anew, one of several term
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ...api import Node, Pod
@@ -21,6 +22,8 @@ class Waiting:
     pod: Pod
     wanted: Wanted
     namespace_labels: Mapping[str, str]
+    others_keys: AbstractSet[str]
+    """The labels by which other pods may keep it away."""
 
     def is_helped_by_pod(self, old: Pod | None, new: Pod | None) -> bool:
         """Whether it may help that another pod came, went or was relabelled."""
@@ -44,15 +47,14 @@ class Waiting:
 
     def is_helped_by_node(self, old: Node | None, new: Node) -> bool:
         """Whether it may help that a node was added or relabelled."""
-        if not self.wanted.is_demanding:
-            return True  # Other pods keep it away, by labels that are not known here.
         before = {} if old is None else old.labels
-        if any(key in new.labels and before.get(key) != new.labels[key] for key in self.wanted.affinity_keys):
+        changed = {key for key in before.keys() | new.labels.keys() if before.get(key) != new.labels.get(key)}
+        if any(key in new.labels for key in changed.intersection(self.wanted.affinity_keys)):
             return True
-        keys = [key for key, _ in self.wanted.apart]
         if old is None:
-            return bool(keys)
-        return any(key in before and new.labels.get(key) != before[key] for key in keys)
+            return bool(self.wanted.apart) or not self.wanted.affinity_keys
+        apart = {key for key, _ in self.wanted.apart} | self.others_keys
+        return any(key in before for key in changed & apart)
 
 
 def _has_a_place(pod: Pod) -> bool:

@@ -34,6 +34,8 @@ class InterPodAffinity(Plugin):
         self._namespaces = Namespaces(handle, asks_the_unlabelled=not is_fixed)
         self._wants = Wants(self._namespaces)
         self._tallies = Tallies()
+        self._others_keys: set[str] = set()
+        """The labels by which pods kept others away so far."""
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
         held = nodes.terms("required_anti_affinity")
@@ -47,6 +49,7 @@ class InterPodAffinity(Plugin):
         sources: Sources = {}
         for each in held.matching(pod, labels):
             sources.setdefault(each.term.topology_key, []).append((each.census, 1))
+        self._others_keys.update(sources)
         existing = [tally for tally in self._tallied(nodes, sources) if tally.near]
         if not existing and not wanted.is_demanding:
             return SKIP
@@ -110,9 +113,10 @@ class InterPodAffinity(Plugin):
         if isinstance(event.new, Pod) and event.old is not None and event.new.uid == pod.uid:
             return QUEUE  # Its labels changed: perhaps others no longer keep it away.
         try:
-            waiting = Waiting(pod, self._wants.of(pod), self._namespaces.labels_of(pod.namespace))
+            wanted = self._wants.of(pod)
         except SelectorError:
             return SKIP  # Nothing that happens makes its terms readable.
+        waiting = Waiting(pod, wanted, self._namespaces.labels_of(pod.namespace), self._others_keys)
         if event.resource == "Node":
             return QUEUE if waiting.is_helped_by_node(event.old, event.new) else SKIP
         return QUEUE if waiting.is_helped_by_pod(event.old, event.new) else SKIP
