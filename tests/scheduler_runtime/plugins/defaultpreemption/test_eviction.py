@@ -88,6 +88,14 @@ async def test_when_the_last_victim_stays_the_preemptor_is_tried_again() -> None
     assert (scene.activated, gate(scene)) == (["p"], "")
 
 
+async def test_when_the_last_victim_went_unheard_the_preemptor_is_tried_again() -> None:
+    scene = with_victims("v1", "v2")
+    work = work_of(scene)
+    scene.latest["v2"] = None  # another preemptor has deleted it, while this one was held
+    await work
+    assert (scene.activated, gate(scene)) == (["p"], "")
+
+
 async def test_victims_that_leave_already_are_not_told_again() -> None:
     leaving = pod("v1", LOW, LARGE, node="a", deleted=True)
     assert work_of(Scene(["a"], [leaving])) is None

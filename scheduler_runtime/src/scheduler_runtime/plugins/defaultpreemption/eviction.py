@@ -47,25 +47,32 @@ class Evictions:
         return self._evict(preemptor, chosen.node, victims)
 
     async def _evict(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> None:
-        problems = await _problems(
-            self._handle.preemptions.clear_nomination(pod)
-            for pod in self._handle.nominated_to(node)
-            if pod.spec.priority < preemptor.spec.priority
-        )
         try:
+            problems = await self._clear_nominations(preemptor, node)
             *others, last = victims
             failed = await _problems(self._preempt(victim, preemptor, node) for victim in others)
+            is_unheard = False
             if not failed:  # Otherwise the preemptor is better off trying again soon than with one victim more.
                 self._last_victims[preemptor.uid] = last
+                is_unheard = self._handle.latest(last) is None
                 failed = await _problems([self._preempt(last, preemptor, node)])
             if failed:
                 await asyncio.sleep(PAUSE_SECONDS)
             problems += failed
         finally:
-            del self._last_victims[preemptor.uid]
+            self._last_victims.pop(preemptor.uid, None)
         if problems:
             logger.warning("preemption failed", extra={"pod": preemptor.key, "node": node, "because": str(problems[0])})
+        if problems or is_unheard:  # The last victim went while the preemptor was held: nothing else wakes it.
             self._handle.activate([preemptor])
+
+    async def _clear_nominations(self, preemptor: Pod, node: str) -> list[Exception]:
+        """Let less important pods that are nominated to ``node`` look for another place."""
+        return await _problems(
+            self._handle.preemptions.clear_nomination(pod)
+            for pod in self._handle.nominated_to(node)
+            if pod.spec.priority < preemptor.spec.priority
+        )
 
     def _preempt(self, victim: Pod, preemptor: Pod, node: str) -> Coroutine[Any, Any, None]:
         return self._handle.preemptions.preempt(victim, preemptor, node, self._plugin)
