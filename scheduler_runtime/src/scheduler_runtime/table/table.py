@@ -16,6 +16,7 @@ from .columns import Column, Distinct, Ints, LabelColumn, Mask, WrittenLabels
 from .images import Image, Images
 from .pod_selectors import SelectorError
 from .ports import HostPort, Ports, host_ports
+from .priorities import LowestPriorities
 from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 from .tried_row import TriedRow
 
@@ -53,6 +54,7 @@ class Table:
         self._images = Images(self._new, self.row)
         self._ports = Ports(lambda: self._new(np.int64))
         self._zeros = self._new(np.int64)
+        self._lowest = LowestPriorities(self._pods, self.changes, lambda: self._new(np.int64))
         self._labels: dict[str, WrittenLabels] = {}
         self._label_uses: Counter[str] = Counter()
         self._absent = WrittenLabels((), 0, 0)
@@ -98,6 +100,11 @@ class Table:
     def pod_counts(self) -> Ints:
         """How many pods each node has."""
         return self._pod_counts.shown
+
+    @property
+    def lowest_priorities(self) -> Ints:
+        """The priority of the least important pod of each node; more than any priority where there is none."""
+        return self._lowest.read()
 
     @property
     def max_pods(self) -> Ints:

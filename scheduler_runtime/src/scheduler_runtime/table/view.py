@@ -70,6 +70,11 @@ class NodeTable:
         return self._table.pod_counts
 
     @property
+    def lowest_priorities(self) -> Ints:
+        """The priority of the least important pod of each node; more than any priority where there is none."""
+        return self._table.lowest_priorities
+
+    @property
     def max_pods(self) -> Ints:
         """How many pods each node takes."""
         return self._table.max_pods

@@ -11,6 +11,9 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...api import Handle, NodeTable, Pod, Trial
 from .budgets import Budgets
 from .candidate import Candidate, Clock
@@ -35,14 +38,14 @@ class DryRun:
         self.errors: list[str] = []
         """What went wrong on nodes that are no candidates for that."""
 
-    def candidates(self, rows: Iterable[int], wanted: int) -> list[Candidate]:
+    def candidates(self, rows: NDArray[np.intp], wanted: int) -> list[Candidate]:
         """The nodes in ``rows`` that come into question, at least one of them without a violation if there is any.
 
         No more are looked for when there are as many as ``wanted``. Those without a violation come first.
         """
         sound: list[Candidate] = []
         violating: list[Candidate] = []
-        for row in rows:
+        for row in self._with_victims(rows):
             candidate = self._tried_on(row)
             if candidate is None:
                 continue
@@ -58,6 +61,14 @@ class DryRun:
         histogram = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         return f"0/{total} nodes are available: {histogram}." if histogram else f"0/{total} nodes are available:"
 
+    def _with_victims(self, rows: NDArray[np.intp]) -> list[int]:
+        """Those of ``rows`` where there is anybody to preempt; of the others that is noted."""
+        found: list[int] = rows[self._nodes.lowest_priorities[rows] < self._pod.spec.priority].tolist()
+        others = len(rows) - len(found)
+        self._reasons[NO_VICTIMS] += others
+        self._tried += others
+        return found
+
     def _tried_on(self, row: int) -> Candidate | None:
         try:
             return self._try(row)
@@ -70,9 +81,6 @@ class DryRun:
     def _try(self, row: int) -> Candidate | None:
         priority = self._pod.spec.priority
         lower = [pod for pod in self._nodes.pods(row) if pod.spec.priority < priority]
-        if not lower:
-            self._refused([NO_VICTIMS])
-            return None
         with self._handle.trial(row) as trial:
             trial.remove(*lower)
             rejections = trial.rejections()

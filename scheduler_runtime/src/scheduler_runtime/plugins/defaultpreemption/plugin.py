@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...api import CLEAR, SKIP, Answer, Cycle, Event, Handle, NodeTable, Nomination, Plugin, Pod, Reject, Verdicts
 from ...catalog import Version, in_tree
@@ -50,7 +51,8 @@ class DefaultPreemption(Plugin):
         budgets = Budgets(self.handle.list(self._budgets), counts_all=self._counts_all_budgets)
         clock = Clock()
         dry_run = DryRun(pod, nodes, self.handle, budgets, clock)
-        candidates = dry_run.candidates(*self._rows(verdicts))
+        rows, wanted = self._rows(verdicts)
+        candidates = dry_run.candidates(rows, wanted)
         if not candidates and dry_run.errors:
             return (f"preemption: {_all_of(dry_run.errors)}",)
         if not candidates:
@@ -65,15 +67,15 @@ class DefaultPreemption(Plugin):
         # for the plugins to say that rejected it.
         return SKIP
 
-    def _rows(self, verdicts: Verdicts) -> tuple[list[int], int]:
+    def _rows(self, verdicts: Verdicts) -> tuple[NDArray[np.intp], int]:
         """The rows where evicting may help, from a random one on, and how many candidates among them are enough."""
-        rows = np.flatnonzero(~verdicts.unresolvable).tolist()
-        if not rows:
-            return [], 0
+        rows = np.flatnonzero(~verdicts.unresolvable)
+        if not len(rows):
+            return rows, 0
         args = self.args
         wanted = max(len(rows) * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
         first = self.handle.random.randrange(len(rows))
-        return rows[first:] + rows[:first], min(wanted, len(rows))
+        return np.roll(rows, -first), min(wanted, len(rows))
 
     def _nominate(self, pod: Pod, chosen: Candidate) -> Nomination:
         self.handle.preemptions.chosen(len(chosen.victims))

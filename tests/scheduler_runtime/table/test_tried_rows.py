@@ -1,0 +1,120 @@
+"""Rows that are changed for a while, and the lowest priority on each node, against a fresh look."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Pod
+from scheduler_runtime.table import EVERY_ADDRESS, HostPort, Table
+from scheduler_runtime.table.priorities import NOBODY
+from tests.support.preempting import pod
+
+NAMES = ["a", "b", "c"]
+PORTS = {number: HostPort(EVERY_ADDRESS, "TCP", number) for number in (80, 81)}
+
+
+def random_pod(random: Random, name: str) -> Pod:
+    requests = {resource: str(random.randrange(9)) for resource in ("cpu", "memory", "example.com/gpu")}
+    more: dict[str, Any] = {}
+    if random.random() < 0.4:
+        more["containers"] = [
+            {"ports": [{"hostPort": random.choice(list(PORTS))}], "resources": {"requests": requests}}
+        ]
+    return pod(name, random.randrange(-2, 3), requests, **more)
+
+
+def seen(table: Table) -> Any:
+    """All that filters see of the pods on nodes."""
+    ports = {number: sum(users.sum() for users in table.port_users(port)) for number, port in PORTS.items()}
+    amounts = {name: table.requested(name).tolist() for name in ("cpu", "memory", "example.com/gpu", "example.com/new")}
+    pods = [[each.name for each in table.pods(row)] for row in range(len(table))]
+    return amounts, table.pod_counts.tolist(), pods, ports
+
+
+def counted(table: Table) -> Any:
+    """What only real changes change."""
+    return table.changes.position, table.scored("cpu").tolist(), table.lowest_priorities.tolist()
+
+
+def fresh(*pods: Pod) -> Table:
+    table = Table()
+    for name in NAMES:
+        table.set_node(testing.node(name))
+    for each in pods:
+        table.add_pod(each, "b")
+    return table
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tried_row_is_as_if_counted_anew_and_is_put_back_exactly(seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    there = [random_pod(random, f"p{number}") for number in range(5)]
+    table = fresh(*there)
+    before = seen(table), counted(table)
+    tried, left = table.try_row(1), list(there)
+    for number in range(10):
+        if left and random.random() < 0.5:
+            gone = random.sample(left, random.randrange(1, len(left) + 1))
+            tried.remove(*gone)
+            left = [each for each in left if each not in gone]
+        else:
+            left.append(random_pod(random, f"new{number}"))
+            tried.add(left[-1])
+        assert seen(table) == seen(fresh(*left))
+        assert counted(table)[:2] == before[1][:2]
+    tried.restore()
+    assert (seen(table), counted(table)) == before
+
+
+def test_a_resource_that_nobody_asked_for_before_is_counted_and_taken_back() -> None:
+    table = fresh()
+    tried = table.try_row(1)
+    tried.add(pod("x", requests={"example.com/new": "3"}))
+    assert table.requested("example.com/new").tolist() == [0, 3, 0]
+    tried.restore()
+    assert table.requested("example.com/new").tolist() == [0, 0, 0]
+
+
+def test_a_pod_cannot_be_tried_twice_on_a_node_nor_leave_one_it_is_not_on() -> None:
+    tried = fresh(pod("x")).try_row(1)
+    with pytest.raises(ValueError, match="default/x is on the node already"):
+        tried.add(pod("x"))
+    with pytest.raises(KeyError):
+        tried.remove(pod("y"))
+
+
+def test_what_cannot_be_read_takes_nothing() -> None:
+    table = fresh()
+    tried = table.try_row(1)
+    tried.add(pod("x", requests={"cpu": "lots"}))
+    assert (table.requested("cpu").tolist(), table.pod_counts.tolist()) == ([0, 0, 0], [0, 1, 0])
+    tried.restore()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_lowest_priorities_follow_every_change(seed: int) -> None:
+    random, table = Random(seed), Table()  # noqa: S311
+    on: dict[str, dict[str, Pod]] = {}
+    for number in range(60):
+        name = random.choice("abcdef")
+        if name not in on:
+            on[name] = {}
+            table.set_node(testing.node(name))
+        elif random.random() < 0.1 and not on[name]:
+            del on[name]
+            table.remove_node(name)
+        elif on[name] and random.random() < 0.5:
+            gone = on[name].popitem()[1]
+            table.remove_pod(gone, name)
+        else:
+            new = on[name][f"p{number}"] = random_pod(random, f"p{number}")
+            table.add_pod(new, name)
+        if random.random() < 0.5:
+            lowest = dict(zip(table.names, table.lowest_priorities.tolist(), strict=True))
+            assert lowest == {
+                name: min((each.spec.priority for each in pods.values()), default=NOBODY) for name, pods in on.items()
+            }
