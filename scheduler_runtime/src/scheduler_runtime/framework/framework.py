@@ -82,7 +82,7 @@ class Framework:
             self._hooks("preScore", "pre_score"),
             self._scorers(),
         )
-        self._nominations = services.nominations
+        self.nominations = services.nominations
         self._decider = self._decides()
         self._watched = frozenset(
             watch.event_resource
@@ -146,13 +146,13 @@ class Framework:
         try:
             outcome = self._decide(pod, cluster)
         except PluginError:
-            self._nominations.nominate(pod, "")
+            self.nominations.nominate(pod, "")
             raise
         finally:
             self._around.table = None
         if isinstance(outcome, Unschedulable) and outcome.nomination:
             node = outcome.nomination.node
-            self._nominations.nominate(pod, node if isinstance(node, str) else "")
+            self.nominations.nominate(pod, node if isinstance(node, str) else "")
         return outcome
 
     def _decide(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
@@ -192,7 +192,7 @@ class Framework:
 
     def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(pod, node)
-        self._nominations.forget(pod.uid)
+        self.nominations.forget(pod.uid)
         placed = Placed(pod, node, states)
         try:
             rejected = self._reserve_and_permit(placed)
@@ -320,7 +320,7 @@ class Framework:
     def unreserve(self, placed: Placed) -> None:
         """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
         self._around.waiting.pop(placed.pod.uid, None)
-        self._nominations.nominate(placed.pod, "")
+        self.nominations.nominate(placed.pod, "")
         self._tell(self._unreserve, placed)
 
     def _tell(self, hooks: Iterable[Hook], placed: Placed) -> None:
@@ -367,7 +367,7 @@ class Framework:
         weight = sum(scorer.weight for scorer in hooks.score)
         classes = self.classes = self._around.classes = Classes(locals_, looking, weight)
         filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
-        singly = Singly(filters, self._nominations)
+        singly = Singly(filters, self.nominations)
         return Decider(hooks, classes, frozenset(each.name for each in locals_), singly, self._around.random)
 
     def _local(self, registered: Registered) -> Local:
