@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.api import SKIP, Pod, Taint
+from scheduler_runtime.api import SKIP, Node, Pod, Taint
 from scheduler_runtime.framework import Placed, Unschedulable
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     ZONE,
@@ -25,12 +25,13 @@ EVERYTHING: dict[str, Any] = {"labelSelector": {}}
 A = {"app": "a"}
 
 
-def zoned(*zones: str, **labels: str) -> testing.Cluster:
+def nodes_of(*zones: str) -> list[Node]:
     """A node for each zone, without one where it is empty."""
-    nodes = (
-        testing.node(f"node-{at}", labels={**({ZONE: zone} if zone else {}), **labels}) for at, zone in enumerate(zones)
-    )
-    return testing.Cluster(*nodes)
+    return [testing.node(f"node-{at}", labels={ZONE: zone} if zone else {}) for at, zone in enumerate(zones)]
+
+
+def zoned(*zones: str) -> testing.Cluster:
+    return testing.Cluster(*nodes_of(*zones))
 
 
 def incoming(*constraints: dict[str, Any], labels: dict[str, str] | None = None, **spec: Any) -> Pod:
@@ -156,16 +157,6 @@ def test_removing_a_pod_that_is_being_deleted_counts_as_upstream_has_it() -> Non
     assert verdicts(list(plugin.filter(pod, nodes, changed)), 2) == [None, None]
 
 
-def test_default_constraints_may_be_content_with_no_domain() -> None:
-    """Upstream does not check minDomains of arguments: with 0, the emptiest of no domains is full without end."""
-    listed = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "minDomains": 0}
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "default"}}
-    args = {"defaultingType": "List", "defaultConstraints": [listed]}
-    plugin = spreading(args, {**service, "spec": {"selector": A}})
-    pod = labelled(testing.pod("incoming", nodeSelector={"pool": "none"}), A)
-    assert asked(plugin, pod, fill(zoned("a", "b"), 3, 0)) == [None, None]
-
-
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
@@ -245,7 +236,37 @@ def test_pods_without_constraints_are_not_looked_at() -> None:
 def test_one_kind_of_pod_in_two_clusters_is_not_mixed_up() -> None:
     """What is kept belongs to a table, however alike two of them are."""
     plugin, pod = spreading(), incoming(constraint(), constraint(HOSTNAME, "ScheduleAnyway"))
-    for numbers, expected in (((1, 0), [UNEVEN, None]), ((0, 1), [None, UNEVEN]), ((0, 0), [None, None])):
-        cluster = fill(zoned("a", "b"), *numbers)
+    for zones, numbers, expected in (
+        ("ab", (1, 0), [UNEVEN, None]),
+        ("ab", (0, 1), [None, UNEVEN]),
+        ("aa", (0, 1), [None, None]),
+    ):
+        cluster = fill(zoned(*zones), *numbers)
         assert asked(plugin, pod, cluster) == expected
         assert scored(plugin, pod, cluster, [True, True]) == [0 if number else 100 for number in numbers]
+
+
+def test_kinds_of_pods_that_differ_in_the_nodes_they_may_use_are_told_apart() -> None:
+    cluster = fill(testing.Cluster(testing.node("a", labels={ZONE: "a", "pool": "x"}), *nodes_of("b")), 1, 0)
+    plugin = spreading()
+    assert asked(plugin, incoming(constraint()), cluster) == [UNEVEN, None]
+    assert asked(plugin, incoming(constraint(), nodeSelector={"pool": "x"}), cluster) == [None, None]
+
+
+def test_many_changes_between_two_pods_of_a_kind_are_taken_in_together() -> None:
+    plugin, pod, cluster = spreading(), incoming(constraint(skew=150)), zoned("a", "b")
+    for more, expected in ((1, None), (149, UNEVEN), (3000, UNEVEN)):
+        fill(cluster, more)
+        assert asked(plugin, pod, cluster) == [expected, None]
+
+
+def test_counts_that_the_table_has_given_up_meanwhile_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler_runtime.table.census.MAX_CENSUSES", 1)
+    plugin, pod, cluster = spreading(), incoming(constraint()), zoned("a", "b")
+    others = incoming(constraint(labelSelector={"matchLabels": {"app": "b"}}))
+    (moving,) = fill(cluster, 1).table.pods(0)
+    assert asked(plugin, pod, cluster) == [UNEVEN, None]
+    asked(plugin, others, cluster)
+    cluster.table.remove_pod(moving, "node-0")
+    cluster.place(moving, "node-1")
+    assert asked(plugin, pod, cluster) == [None, UNEVEN]

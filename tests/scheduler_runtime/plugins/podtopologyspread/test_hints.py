@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, Pod, Taint
+from scheduler_runtime.wire import PodStatus
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import ZONE, constraint, labelled, spreading
 
 A, B = {"app": "a"}, {"app": "b"}
@@ -23,7 +25,7 @@ def waiting(*constraints: dict[str, Any], labels: dict[str, str] | None = None, 
 
 def other(labels: dict[str, str] | None, node: str = "there", namespace: str = "default", nominated: str = "") -> Pod:
     pod = labelled(testing.pod("other", **({"nodeName": node} if node else {})), labels, namespace=namespace)
-    return type(pod)(pod.metadata, pod.spec, type(pod.status)(nominated_node_name=nominated))
+    return msgspec.structs.replace(pod, status=PodStatus(nominated_node_name=nominated))
 
 
 def helps(old: Any, new: Any, pod: Pod, version: str = "v1.36.4") -> bool:
@@ -106,6 +108,11 @@ def test_nodes(old: Node | None, new: Node | None, expected: bool) -> None:
 def test_a_pod_whose_constraints_cannot_be_read_is_tried_at_every_event() -> None:
     unreadable = waiting(constraint(labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}))
     assert helps(None, other(B), unreadable)
+
+
+def test_what_another_pod_tolerates_does_not_matter() -> None:
+    tolerant = msgspec.structs.replace(other(A), spec=testing.pod("other", nodeName="there", **TOLERANT).spec)
+    assert not helps(other(A), tolerant, waiting(constraint(nodeTaintsPolicy="Honor")))
 
 
 def test_soft_constraints_keep_no_pod_waiting() -> None:

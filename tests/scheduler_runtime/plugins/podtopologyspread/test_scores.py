@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.plugins.podtopologyspread.logarithm import log
+from scheduler_runtime.plugins.podtopologyspread.scoring import Soft, normalised
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import ZONE, constraint, labelled, scored, spreading
 from tests.scheduler_runtime.plugins.podtopologyspread.naive import HOSTNAME
 
@@ -97,15 +99,14 @@ def test_scores(
     assert found == expected
 
 
-def test_a_domain_far_ahead_of_all_others_is_scored_as_exactly() -> None:
-    """Beyond some difference scores are not looked up but divided one by one."""
-    made = cluster("ab", some(0, 1))
-    pod = labelled(testing.pod("incoming", topologySpreadConstraints=[soft(skew=200_000)]), A)
-    assert scored(spreading(), pod, made, [True, True]) == [100, 99]
-    plain = labelled(testing.pod("incoming", topologySpreadConstraints=[soft()]), A)
-    for number in range(2000):
-        made.place(labelled(testing.pod(f"more-{number}"), A), "node-1")
-    assert scored(spreading(), plain, made, [True, True]) == [100, 0]
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [([0, 0], [100, 100]), ([1, 4, 2], [100, 25, 75]), ([0, 900_000, 225_000], [100, 0, 75])],
+    ids=["empty", "close", "too-far-apart-for-a-table-of-all-scores"],
+)
+def test_scores_are_normalised_between_the_least_and_the_most_crowded(raw: list[int], expected: list[int]) -> None:
+    scores, state = np.array(raw, np.int64), Soft((), (), None)
+    assert normalised(scores, state, np.ones(len(raw), np.bool_)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from .tally import Tally
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN: Final = f"{TOO_UNEVEN} (missing required label)"
-_NO_MINIMUM: Final = 2**31 - 1
-"""What upstream has for the emptiest of no domains."""
+_MANY: Final = 2**31 - 1
+"""More pods than any domain has."""
 
 Moved = dict[int, int]
 """How many pods more, or fewer, a domain would have."""
@@ -94,10 +94,8 @@ class Hard:
         """How many pods the emptiest domain has; none when there are fewer domains than wanted."""
         tally, moved = self.tallies[index], self._moved[index]
         size = tally.ground.size
-        if size < tally.constraint.min_domains:
+        if size < max(tally.constraint.min_domains, 1):
             return 0
-        if not size:
-            return _NO_MINIMUM
         first, second = self._two_emptiest(index)
         match list(moved.items()):
             case []:
@@ -122,4 +120,4 @@ def _two_smallest(tally: Tally) -> tuple[int, int]:
     place = int(inside.argmin())
     smallest = inside.item(place)
     others = [int(part.min()) for part in (inside[:place], inside[place + 1 :]) if len(part)]
-    return smallest, min(others, default=_NO_MINIMUM)
+    return smallest, min(others, default=_MANY)

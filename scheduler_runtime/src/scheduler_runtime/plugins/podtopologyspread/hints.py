@@ -24,10 +24,8 @@ def pod_helps(
 
 
 def _is_involved(other: Pod, pod: Pod, *, nominated: bool) -> bool:
-    if other.uid == pod.uid:
-        return True
     has_node = other.spec.node_name or (nominated and other.status.nominated_node_name)
-    return bool(has_node) and other.metadata.namespace == pod.metadata.namespace
+    return bool(has_node) or other.uid == pod.uid
 
 
 def node_helps(old: Node | None, new: Node | None, constraints: Sequence[Constraint]) -> bool:

@@ -92,7 +92,7 @@ def _reversed(scores: Ints, lowest: int, highest: int) -> Ints:
     if highest == 0:
         return np.full(len(scores), MAX_SCORE, np.int64)
     if highest - lowest > _MOST_VALUES:
-        return MAX_SCORE * (highest + lowest - np.clip(scores, lowest, highest)) // highest
+        return MAX_SCORE * (highest + lowest - scores) // highest
     # Dividing once per distinct score and not once per node: whole-number division is slow.
     shares = MAX_SCORE * (highest + lowest - np.arange(lowest, highest + 1)) // highest
     return shares.take(scores - lowest, mode="clip")
