@@ -11,6 +11,7 @@ import itertools
 import json
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -30,7 +31,10 @@ from scheduler_runtime.process import Process
 
 T = TypeVar("T")
 Object = dict[str, Any]
-SECONDS = 30.0
+PATIENCE = ContextVar("patience", default=30.0)
+"""How many seconds a case waits for what has to happen."""
+REPLACED: ContextVar[tuple[type[Plugin], ...]] = ContextVar("replaced", default=())
+"""Plugins that stand in for in-tree ones of their names, for cases that are to fail."""
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 NODES = "/api/v1/nodes"
@@ -52,12 +56,13 @@ class Changes:
         self._happened.set()
         self._happened = asyncio.Event()
 
-    async def until(self, check: Callable[[], T | None], seconds: float = SECONDS) -> T:
+    async def until(self, check: Callable[[], T | None], seconds: float) -> T:
         """Wait until ``check`` is true, and return what it said. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while not (answer := check()):
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._happened.wait(), UNSEEN_SECONDS)
+                    async with asyncio.timeout(UNSEEN_SECONDS):
+                        await self._happened.wait()
             return answer
 
 
@@ -138,17 +143,18 @@ class World:
 
     # Waiting.
 
-    async def until(self, check: Callable[[], T | None], seconds: float = SECONDS) -> T:
+    async def until(self, check: Callable[[], T | None], seconds: float = 0) -> T:
+        seconds = seconds or PATIENCE.get()
         try:
             return await self.changes.until(check, seconds)
         except TimeoutError:
             raise AssertionError(f"not within {seconds:g} s\n{self.describe()}") from None
 
-    async def scheduled(self, name: str, seconds: float = SECONDS) -> str:
+    async def scheduled(self, name: str, seconds: float = 0) -> str:
         """Wait until the pod has a node, and return its name."""
         return await self.until(lambda: self.node_of(name), seconds)
 
-    async def unschedulable(self, name: str, seconds: float = SECONDS) -> str:
+    async def unschedulable(self, name: str, seconds: float = 0) -> str:
         """Wait until the pod is said to fit nowhere, and return the words."""
         return await self._told(name, "Unschedulable", seconds)
 
@@ -159,8 +165,9 @@ class World:
     async def gated(self, name: str) -> str:
         return await self._told(name, "SchedulingGated")
 
-    async def _told(self, name: str, reason: str, seconds: float = SECONDS) -> str:
-        await self.until(lambda: self.reason(name) == reason, seconds)
+    async def _told(self, name: str, reason: str, seconds: float = 0) -> str:
+        await self.until(lambda: self.reason(name) == reason or self.node_of(name), seconds)
+        assert self.reason(name) == reason, f"{name} has a node\n{self.describe()}"
         return str(condition(self.pod(name) or {}).get("message", ""))
 
     def describe(self) -> str:
@@ -203,7 +210,7 @@ class World:
                 for each in made.reflectors:
                     await each.synced.wait()
                 yield made
-                await made.binder.finish(SECONDS)
+                await made.binder.finish(PATIENCE.get())
             finally:
                 await made.binder.finish(0)
                 for task in tasks:
@@ -221,7 +228,7 @@ class World:
     ) -> AsyncIterator[Process]:
         """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
         written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
-        settings = settings_of(self.cluster, written, plugins, feature_gates)
+        settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
         if not backs_off:
             at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
             settings = replace(settings, document=settings.document.model_copy(update=at_once))

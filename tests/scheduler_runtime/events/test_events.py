@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.client import Client, NoAnswerError
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder, cut
 from scheduler_runtime.extras import EventsMode
@@ -228,19 +228,22 @@ async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> 
     assert said == {"no file ?"}
 
 
-async def test_what_is_dropped_is_not_sent_again() -> None:
+@pytest.mark.parametrize("answer", [NoAnswerError("lost", sent=True), ApiError(422, "Invalid", "it is bound")])
+async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
+    answer: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     outbox, asked = Outbox(), list[str]()
 
     async def send() -> None:
         asked.append("sent")
         outbox.drop("key")
-        raise NoAnswerError("lost", sent=True)
+        raise answer
 
     outbox.put("key", send)
     task = asyncio.create_task(outbox.run())
     await outbox.drain()
     task.cancel()
-    assert (asked, outbox.dropped) == (["sent"], 0)
+    assert (asked, outbox.dropped, caplog.records) == (["sent"], 0, [])
 
 
 async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

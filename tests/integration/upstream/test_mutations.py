@@ -1,0 +1,155 @@
+"""A plugin that is broken in one way fails a case of its own: the cases look at the plugins, not at luck."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from devcluster import Cluster
+from scheduler_runtime.api import SKIP, Plugin, hooks_of
+from scheduler_runtime.plugins import IN_TREE
+from tests.integration.upstream.filters import test_inter_pod_affinity as near
+from tests.integration.upstream.filters import test_nodes as nodes
+from tests.integration.upstream.filters import test_pod_topology_spread as spread
+from tests.integration.upstream.filters import test_waking as waking
+from tests.integration.upstream.plugins import test_binding as binding
+from tests.integration.upstream.preemption import test_async_preemption as preempting
+from tests.integration.upstream.preemption import test_budgets as budgets
+from tests.integration.upstream.preemption import test_misc as misc
+from tests.integration.upstream.preemption import test_preemption as preemption
+from tests.integration.upstream.scoring import test_pod_affinity as nearer
+from tests.integration.upstream.scoring import test_pod_topology_spread as spreading
+from tests.integration.upstream.scoring import test_resources_and_images as having
+from tests.integration.upstream.scoring import test_taints as avoiding
+from tests.integration.upstream.support import PATIENCE, REPLACED
+
+pytestmark = pytest.mark.cluster
+
+Case = Callable[..., Awaitable[None]]
+Break = Callable[[type[Plugin]], dict[str, Any]]
+
+SOON = 3.0
+"""Seconds after which what a broken plugin prevents is given up."""
+
+
+def rejects_nothing(kind: type[Plugin]) -> dict[str, Any]:
+    return dict.fromkeys(hooks_of(kind) & {"filter", "filter_row"}, lambda *_: ())
+
+
+def scores_upside_down(kind: type[Plugin]) -> dict[str, Any]:
+    """The best is the worst. The last to say what a node gets is turned around."""
+    has = hooks_of(kind)
+    names = {"normalize_score"} if "normalize_score" in has else has & {"score", "score_row"}
+
+    def turned(original: Any) -> Any:
+        return lambda *args: 100 - original(*args)
+
+    return {name: turned(getattr(kind, name)) for name in names}
+
+
+def never_wakes(kind: type[Plugin]) -> dict[str, Any]:
+    return {"hint": lambda *_: SKIP}
+
+
+def does_not_help(kind: type[Plugin]) -> dict[str, Any]:
+    return {"post_filter": lambda *_: ["nothing helps"]}
+
+
+def sees_no_budgets(kind: type[Plugin]) -> dict[str, Any]:
+    class Blind:
+        def __init__(self, handle: Any) -> None:
+            self._handle = handle
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda *_: ()) if name == "list" else getattr(self._handle, name)
+
+    return {"__init__": lambda self, args, handle: kind.__init__(self, args, Blind(handle))}
+
+
+def passes_on(kind: type[Plugin]) -> dict[str, Any]:
+    async def bind(*_: Any) -> Any:
+        return SKIP
+
+    return {"bind": bind}
+
+
+def takes_the_last_first(kind: type[Plugin]) -> dict[str, Any]:
+    return {"sort_key": lambda _, entry: (entry.pod.spec.priority, -entry.added_at)}
+
+
+MUTATIONS: list[tuple[str, Break, Case, str]] = [
+    ("NodePorts", rejects_nothing, nodes.test_node_ports_filter, "port-conflict"),
+    ("NodeResourcesFit", rejects_nothing, nodes.test_node_resources_filter, "insufficient"),
+    ("NodeAffinity", rejects_nothing, nodes.test_node_affinity_filter, "In-does-not-match"),
+    ("TaintToleration", rejects_nothing, nodes.test_taint_toleration_filter, "does-not-tolerate"),
+    ("NodeDeclaredFeatures", rejects_nothing, nodes.test_node_declared_features_filter, "not-on-a-node-without"),
+    ("InterPodAffinity", rejects_nothing, near.test_inter_pod_affinity, "not-matching"),
+    ("PodTopologySpread", rejects_nothing, spread.test_pod_topology_spread_filter, "no-node-fits"),
+    ("NodeResourcesFit", scores_upside_down, having.test_node_resources_scoring, "least-allocated-with-sidecars"),
+    ("NodeAffinity", scores_upside_down, having.test_node_affinity_scoring, ""),
+    ("ImageLocality", scores_upside_down, having.test_image_locality_scoring, ""),
+    ("TaintToleration", scores_upside_down, avoiding.test_taint_toleration_scoring, "no-toleration-for-the-taint"),
+    ("InterPodAffinity", scores_upside_down, nearer.test_pod_affinity_scoring, "pod-affinity"),
+    ("PodTopologySpread", scores_upside_down, spreading.test_pod_topology_spread_scoring, "~0~/1/2/3-max-skew-1"),
+    ("TaintToleration", never_wakes, waking.test_unschedulable_pod_becomes_schedulable, "node-gets-taint-removed"),
+    ("NodeResourcesFit", never_wakes, waking.test_unschedulable_pod_becomes_schedulable, "other-pod-gets-deleted"),
+    (
+        "InterPodAffinity",
+        never_wakes,
+        waking.test_unschedulable_pod_becomes_schedulable,
+        "pod-gets-updated-to-match-affinity",
+    ),
+    ("DefaultPreemption", does_not_help, preemption.test_preemption, "basic"),
+    ("DefaultPreemption", does_not_help, misc.test_non_preemption, "preemption-will-happen"),
+    ("DefaultPreemption", sees_no_budgets, budgets.test_pdb_in_preemption, "node-without-violations-is-preferred"),
+    ("DefaultBinder", passes_on, binding.test_bind_plugin, "skipped-scheduler-binds"),
+    (
+        "PrioritySort",
+        takes_the_last_first,
+        preempting.test_async_preemption,
+        "lower-priority-pod-does-not-take-the-place",
+    ),
+]
+
+
+def row(test: Case, name: str) -> dict[str, Any]:
+    """The arguments of a row of a table, by its id, and of the first row of every other table of the test."""
+    arguments: dict[str, Any] = {}
+    for mark in getattr(test, "pytestmark", ()):
+        if mark.name == "parametrize":
+            names, params = mark.args
+            chosen = next((param for param in params if param.id == name), params[0])
+            arguments.update(zip([names] if isinstance(names, str) else names, chosen.values, strict=True))
+    return arguments
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    token = PATIENCE.set(SOON)
+    yield
+    PATIENCE.reset(token)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "breaks", "case", "name"),
+    [pytest.param(*each, id=f"{each[0]}-{each[1].__name__}-{each[3]}") for each in MUTATIONS],
+)
+async def test_a_broken_plugin_fails_a_case(
+    server: Cluster, impatient: None, plugin: str, breaks: Break, case: Case, name: str
+) -> None:
+    kind = IN_TREE[plugin]
+    broken = type(kind.__name__, (kind,), breaks(kind))
+    token = REPLACED.set((broken,))
+    try:
+        with pytest.raises(AssertionError):
+            await case(server=server, **row(case, name))
+    finally:
+        REPLACED.reset(token)
+
+
+def test_the_row_that_is_to_fail_exists() -> None:
+    for _, _, case, name in MUTATIONS:
+        ids = {param.id for mark in getattr(case, "pytestmark", ()) if mark.args for param in mark.args[1]}
+        assert not name or name in ids
