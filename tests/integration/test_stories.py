@@ -1,6 +1,5 @@
 """The stories on a real API server: operator and schedulers run as pods of a process node, as themselves."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,35 +8,26 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from examples.demo.installation import install_operator
-from examples.demo.kubectl import Kubectl
+from tests.support.audit import BINDINGS, AuditLog
 from tests.support.stories import *  # noqa: F403  the stories are told once
-from tests.support.world import World, kill_process, overcommitted
+from tests.support.world import World, on_process_nodes, overcommitted
 
 pytestmark = pytest.mark.cluster
 
 FAKE_NODES = 100
-AUDIT = """
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata, resources: [{group: "", resources: [pods/binding]}]}, {level: None}]
-"""
 
 
 @pytest.fixture(scope="module")
-def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("audit")
-    (directory / "policy.yaml").write_text(AUDIT)
-    return directory / "audit.log"
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    return AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS)
 
 
 @pytest.fixture(scope="module")
-def cluster(audit_log: Path) -> Iterator[Cluster]:
+def cluster(audit_log: AuditLog) -> Iterator[Cluster]:
     spec = Spec(
         fake_nodes=FAKE_NODES,
         images={"berth:test": [str(Path(sys.executable).parent / "python")]},
-        apiserver_args=(f"--audit-log-path={audit_log}", f"--audit-policy-file={audit_log.parent / 'policy.yaml'}"),
+        apiserver_args=audit_log.apiserver_args,
     )
     with devcluster.running(spec) as made:
         yield made
@@ -45,20 +35,15 @@ def cluster(audit_log: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> World:
-    kubectl = Kubectl(cluster.env())
-    kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
-    install_operator(kubectl, "berth:test")
-    everywhere = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
-    return World(kubectl, "devcluster/pause", kill_process, everywhere)
+    return on_process_nodes(cluster)
 
 
-def binders(audit_log: Path) -> set[str]:
+def binders(audit_log: AuditLog) -> set[str]:
     """The users who bound pods of namespace default, as the API server recorded them."""
-    records = [json.loads(line) for line in audit_log.read_text().splitlines()]
-    return {record["user"]["username"] for record in records if record["objectRef"]["namespace"] == "default"}
+    return {each["user"]["username"] for each in audit_log.records() if each["objectRef"]["namespace"] == "default"}
 
 
-def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_log: Path) -> None:
+def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_log: AuditLog) -> None:
     running_profile(world, "story")  # noqa: F405
     world.apply(world.deployment("audited", "story", 5, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("audited")) == 5, 30)

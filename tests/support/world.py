@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from examples.demo.installation import NAMESPACE
+from devcluster import Cluster
+from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 from tests.support.eventually import eventually
 
@@ -114,6 +115,14 @@ class World:
             ("get", "events", "--all-namespaces", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
         ]
         return "\n\n".join(f"$ kubectl {' '.join(look)}\n{self.kubectl(*look)[-6000:]}" for look in looks)
+
+
+def on_process_nodes(cluster: Cluster, image: str = "berth:test") -> World:
+    """The operator, installed where pods run as processes of this machine, and fake nodes are for deployments."""
+    kubectl = Kubectl(cluster.env())
+    kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
+    install_operator(kubectl, image)
+    return World(kubectl, "devcluster/pause", kill_process, [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}])
 
 
 def kill_process(world: World, pod: Object) -> None:

@@ -1,6 +1,5 @@
 """Upstream's kube-scheduler as the engine of a profile: the real one, with the rights that the operator gave it."""
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,22 +10,14 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from examples.demo.installation import NAMESPACE, install_operator
-from examples.demo.kubectl import Kubectl
-from tests.support.world import World, kill_process
+from examples.demo.installation import NAMESPACE
+from tests.support.audit import BINDINGS, AuditLog
+from tests.support.world import World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
 
 IMAGE = "kube-scheduler:test"
-AUDIT = """
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-  - {level: Metadata, resources: [{group: "", resources: [pods/binding]}]}
-  - {level: Metadata, users: ["system:serviceaccount:berth-system:berth-packed"]}
-  - {level: None}
-"""
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:berth-packed"
 # Where a pod has its credentials at a path of its own, a process of this machine has them in $KUBECONFIG.
 PROGRAM = """#!/bin/sh
 test "$1" = --config || exit 64
@@ -49,20 +40,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("audit")
-    (directory / "policy.yaml").write_text(AUDIT)
-    return directory / "audit.log"
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    return AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS, {"level": "Metadata", "users": [ACCOUNT]})
 
 
 @pytest.fixture(scope="module")
-def cluster(audit_log: Path, program: Path) -> Iterator[Cluster]:
+def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
     python = Path(sys.executable).parent / "python"
-    policy = audit_log.parent / "policy.yaml"
     spec = Spec(
         fake_nodes=2,
         images={"berth:test": [str(python)], IMAGE: [str(program)]},
-        apiserver_args=(f"--audit-log-path={audit_log}", f"--audit-policy-file={policy}"),
+        apiserver_args=audit_log.apiserver_args,
     )
     with devcluster.running(spec) as made:
         yield made
@@ -70,10 +58,7 @@ def cluster(audit_log: Path, program: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> World:
-    kubectl = Kubectl(cluster.env())
-    kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
-    install_operator(kubectl, "berth:test")
-    made = World(kubectl, "devcluster/pause", kill_process, [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}])
+    made = on_process_nodes(cluster)
     strategy = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
     spec: dict[str, Any] = {
         "engine": "KubeScheduler",
@@ -89,10 +74,6 @@ def world(cluster: Cluster) -> World:
     return made
 
 
-def records(audit_log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in audit_log.read_text().splitlines()]
-
-
 def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:
     pods = world.kubectl.items("pods", f"--namespace={NAMESPACE}", "--selector=berth.dev/profile=packed")
     assert len(pods) == 2
@@ -106,20 +87,19 @@ def children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World, audit_log: Path) -> None:
+def test_it_packs_pods_as_the_profile_says_and_binds_them_as_itself(world: World, audit_log: AuditLog) -> None:
     world.apply(world.deployment("tight", "packed", 6, {"cpu": "100m"}))
     world.eventually(lambda: len(world.bound("tight")) == 6, 30)
     assert len({pod["spec"]["nodeName"] for pod in world.bound("tight")}) == 1
 
-    asked = [each for each in records(audit_log) if each.get("objectRef", {}).get("subresource") == "binding"]
+    asked = [each for each in audit_log.records() if each.get("objectRef", {}).get("subresource") == "binding"]
     own = [each for each in asked if each["objectRef"]["namespace"] == "default"]
-    assert {each["user"]["username"] for each in own} == {f"system:serviceaccount:{NAMESPACE}:berth-packed"}
+    assert {each["user"]["username"] for each in own} == {ACCOUNT}
     assert all(each["userAgent"].startswith("kube-scheduler/") for each in own)
 
 
-def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: Path) -> None:
-    account = f"system:serviceaccount:{NAMESPACE}:berth-packed"
-    asked = [each for each in records(audit_log) if each["user"]["username"] == account]
+def test_nothing_that_it_asks_for_is_forbidden(world: World, audit_log: AuditLog) -> None:
+    asked = [each for each in audit_log.records() if each["user"]["username"] == ACCOUNT]
     assert asked
     assert [each["requestURI"] for each in asked if each["responseStatus"]["code"] == 403] == []
 

@@ -1,0 +1,50 @@
+"""What an API server writes down of the requests that it gets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]}
+"""The rule for who bound which pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLog:
+    """The audit log of one API server, and the policy that says what is in it."""
+
+    directory: Path
+
+    @classmethod
+    def of(cls, directory: Path, *rules: dict[str, Any]) -> AuditLog:
+        """A log of what ``rules`` say, the first one that fits, and of nothing else."""
+        log = cls(directory)
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [*rules, {"level": "None"}],
+        }
+        log._policy.write_text(yaml.safe_dump(policy))
+        return log
+
+    @property
+    def apiserver_args(self) -> tuple[str, ...]:
+        """What the API server has to be started with."""
+        return f"--audit-log-path={self._file}", f"--audit-policy-file={self._policy}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Everything so far."""
+        return [json.loads(line) for line in self._file.read_text().splitlines()]
+
+    @property
+    def _policy(self) -> Path:
+        return self.directory / "policy.yaml"
+
+    @property
+    def _file(self) -> Path:
+        return self.directory / "audit.log"
