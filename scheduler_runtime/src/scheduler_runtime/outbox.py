@@ -101,8 +101,8 @@ class Outbox:
             try:
                 await delivery.send()
             except (ApiError, NoAnswerError) as error:
-                if not delivery.is_wanted or (isinstance(error, ApiError) and error.status in (404, 409)):
-                    return  # what it was about is gone, or no longer so
+                if _is_over(delivery, error):
+                    return
                 if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
                     self._trouble.begins("events or conditions cannot be written", str(error))
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
@@ -112,3 +112,8 @@ class Outbox:
             else:
                 self._trouble.ends()
                 return
+
+
+def _is_over(delivery: Delivery, error: Exception) -> bool:
+    """Whether what it was about is gone, or has been dropped while it was being sent."""
+    return not delivery.is_wanted or (isinstance(error, ApiError) and error.status in (404, 409))
