@@ -103,7 +103,8 @@ def worlds(draw: st.DrawFn) -> World:
         for index, node in enumerate(found)
         for place in range(draw(st.sampled_from([2, 3, 1, 0])))
     ]
-    namespaces = draw(st.dictionaries(_NAMES, st.dictionaries(_KEYS, _VALUES)))
+    labelled = st.dictionaries(_KEYS, _VALUES, min_size=1)
+    namespaces = draw(st.fixed_dictionaries({"default": labelled}, optional={"red": labelled, "blue": labelled}))
     return World(tuple(found), tuple(placed), namespaces, draw(VERSIONS))
 
 

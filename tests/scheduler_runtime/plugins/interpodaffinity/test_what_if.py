@@ -62,3 +62,15 @@ def test_a_question_does_not_change_the_state_it_started_from() -> None:
     then = judge.add_pod(wants, table, copy(state), pod("other", {"app": "x"}), 0)
     assert by_row(judge, wants, table, then)["a"]
     assert not by_row(judge, wants, table, state)["a"]
+
+
+def test_a_pod_that_is_added_may_keep_it_away_by_the_labels_of_its_namespace() -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    table, judge = table_of(cluster), plugin(objects=objects_of({"default": {"team": "t"}}))
+    wants = pod("p", {"app": "p"}, affinity=required("podAntiAffinity", term(app="x")))
+    by_team = {**term(app="p"), "namespaceSelector": {"matchLabels": {"team": "t"}}}
+    shy = pod("shy", {}, "red", affinity=required("podAntiAffinity", by_team))
+    state = judge.add_pod(wants, table, judge.pre_filter(wants, table, {}), shy, 0)
+    (reject,) = judge.filter_row(wants, table, state, 0)
+    assert reject.reason == "node(s) didn't satisfy existing pods anti-affinity rules"
+    assert not by_row(judge, wants, table, judge.remove_pod(wants, table, state, shy, 0))["a"]
