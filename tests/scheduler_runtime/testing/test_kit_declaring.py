@@ -35,6 +35,7 @@ def does_not_wait(self: Any, *_: Any) -> Any:
         pytest.param(
             broken(Plugin, normalize_score=highest_is_best), "normalize_score without score never runs", id="half"
         ),
+        pytest.param(broken(Plugin, hint=does_not_wait), "it has no hook that a profile can enable", id="no-hook"),
         pytest.param(broken(Plugin, permit=waits), "permit is a coroutine, and nobody awaits it", id="async-permit"),
         pytest.param(broken(Plugin, bind=does_not_wait), "bind is no coroutine; write async def bind", id="sync-bind"),
     ],
@@ -90,4 +91,4 @@ class Spells(Sound.Args):
     ],
 )
 def test_arguments_survive_being_written(model: type[PluginArgs], words: str) -> None:
-    assert breach_of(broken(Plugin, Args=model), "round_trip").startswith(words)
+    assert breach_of(broken(Plugin, Args=model, post_bind=does_not_wait), "round_trip").startswith(words)

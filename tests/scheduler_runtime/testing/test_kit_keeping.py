@@ -12,7 +12,13 @@ from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from tests.support.sound_plugin import Sound, breach_of, broken
 
 
-class Remembers(Sound):
+class ByAll(Sound):
+    """Sound, and asked about all rows only."""
+
+    filter_row = Plugin.filter_row  # type: ignore[assignment]
+
+
+class Remembers(ByAll):
     """Looks at the table once in its life."""
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
@@ -21,14 +27,14 @@ class Remembers(Sound):
         yield Reject(np.array([self.seen.get(name, 0) >= state for name in nodes.names]), "node is in company")
 
 
-class LooksAround(Sound):
+class LooksAround(ByAll):
     """Counts the pods of all nodes."""
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         yield Reject(np.full(len(nodes), nodes.pod_counts.sum() > 4), "cluster is full")
 
 
-class LooksAhead(Sound):
+class LooksAhead(ByAll):
     """Makes an array of the nodes in pre_filter."""
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
@@ -85,11 +91,10 @@ def other_row(self: Any, pod: Pod, nodes: NodeTable, state: Any, row: int) -> in
     return nodes.pod_counts.item(row)
 
 
-class CountsAhead(Sound):
+class CountsAhead(ByAll):
     """Counts in pre_filter, and not again when a pod comes or goes."""
 
     row_local = False
-    filter_row = Plugin.filter_row  # type: ignore[assignment]
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
         return nodes.pod_counts.copy()

@@ -12,7 +12,7 @@ from ..api import SKIP, Mask, NodeTable, Pod, Reject, Restrict
 from ..framework import Framework
 from ..framework.calls import Hook, checked_normalised, checked_rows, checked_scores, rejections
 from .builders import Cluster
-from .said import Reason, Said
+from .said import Reason, Reasons, Said
 
 ELSEWHERE: Reason = ("not among the nodes that pre_filter names", False, False)
 
@@ -43,18 +43,24 @@ class Asked:
         finally:
             self._around.table = None
 
-    def about_pod(self, pod: Pod, cluster: Cluster, among: Collection[str] | None = None) -> Said:
-        """What it says of ``pod``, with the nodes ``among`` these names still in play."""
+    def about_pod(self, pod: Pod, cluster: Cluster) -> Said:
+        """What it says of ``pod`` when every node is in play."""
         with self.about(cluster) as nodes:
-            in_play = mask_of(nodes, nodes.names if among is None else among)
-            nodes = NodeTable(cluster.table, in_play)
             state = self.filter_state(pod, nodes)
             if isinstance(state, Reject):
                 return Said(whole=state.reason)
             reasons = {} if state is SKIP else self.reasons(pod, nodes, state)
-            left = in_play & ~mask_of(nodes, [name for name, found in reasons.items() if found])
-            raw, scores = self.scores(pod, NodeTable(cluster.table, left), state)
+            raw, scores = self.scores(pod, left(cluster, nodes, reasons), state)
             return Said("", state is SKIP, reasons, raw, scores)
+
+    def to_be_scored(self, pod: Pod, cluster: Cluster, among: NodeTable) -> tuple[NodeTable, Any]:
+        """The nodes ``among`` these that it does not reject, and the state of ``score``, or SKIP."""
+        state = self.filter_state(pod, among)
+        if isinstance(state, Reject):
+            return among, SKIP
+        reasons = {} if state is SKIP else self.reasons(pod, among, state)
+        nodes = left(cluster, among, reasons)
+        return nodes, self.score_state(pod, nodes, state) if nodes.feasible.any() else SKIP
 
     def filter_state(self, pod: Pod, nodes: NodeTable) -> Any:
         """What ``pre_filter`` answers: a state, SKIP, a Restrict or a Reject; None without the hook."""
@@ -114,6 +120,12 @@ def mask_of(nodes: NodeTable, names: Iterable[str]) -> Mask:
     """The rows of these names."""
     wanted = frozenset(names)
     return np.array([name in wanted for name in nodes.names], np.bool_)
+
+
+def left(cluster: Cluster, nodes: NodeTable, reasons: Reasons) -> NodeTable:
+    """The nodes in play for which there are no reasons."""
+    rejected = mask_of(nodes, [name for name, found in reasons.items() if found])
+    return NodeTable(cluster.table, nodes.feasible & ~rejected)
 
 
 def played(nodes: NodeTable) -> list[str]:

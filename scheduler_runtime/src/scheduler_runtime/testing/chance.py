@@ -182,11 +182,11 @@ class Chance:
 
     def _selector(self) -> Raw:
         by_label, by_expression = {"app": "web"}, [{"key": "tier", "operator": "Exists"}]
-        selectors: list[Raw] = [{"matchLabels": by_label}, {"matchExpressions": by_expression}, {}]
+        selectors: list[Raw] = [{"matchLabels": by_label}, {"matchExpressions": by_expression}]
         return self.random.choice(selectors)
 
     def _pod_affinity(self) -> Raw:
-        term = {"labelSelector": self._selector(), "topologyKey": self._one_of(ZONE, HOSTNAME)}
+        term = {"labelSelector": self._one_of(self._selector(), {}), "topologyKey": self._one_of(ZONE, HOSTNAME)}
         term |= self._some({"namespaces": lambda: ["team"], "namespaceSelector": dict}, 0.2)
         return self._some({REQUIRED: lambda: [term], PREFERRED: lambda: [{"weight": 10, "podAffinityTerm": term}]}, 0.6)
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ...api import SKIP, NodeTable, Reject
-from ..asking import Asked, mask_of, unrestricted
+from ..asking import Asked, mask_of
 from ..builders import Cluster
 from ..said import difference, difference_of_reasons
 from ..subject import Subject
@@ -47,7 +47,7 @@ def states(subject: Subject, case: Case) -> Iterator[str]:
                 f"filter answers differently when it gets the same state again ({words}); it must leave the state of "
                 "pre_filter as it is, and pre_filter must not return a generator"
             )
-        scoring = asked.score_state(case.pod, nodes, state) if subject.has("score") else SKIP
+        nodes, scoring = asked.to_be_scored(case.pod, cluster, nodes) if subject.has("score") else (nodes, SKIP)
         if scoring is not SKIP and _scores_differently(asked, case, nodes, scoring):
             yield "score answers differently when it gets the same state again; it must leave its state as it is"
 
@@ -75,13 +75,12 @@ def normalising(subject: Subject, case: Case) -> Iterator[str]:
         return
     asked, cluster = subject.fresh(), case.cluster
     with asked.about(cluster) as every:
-        nodes = NodeTable(cluster.table, mask_of(every, _some(case, every)))
-        state = asked.filter_state(case.pod, every)
-        scoring = SKIP if isinstance(state, Reject) else asked.score_state(case.pod, nodes, state)
-        if scoring is SKIP or not nodes.feasible.any():
+        some = NodeTable(cluster.table, mask_of(every, _some(case, every)))
+        nodes, scoring = asked.to_be_scored(case.pod, cluster, some)
+        if scoring is SKIP:
             return
-        raw = np.asarray(asked("score", case.pod, nodes, unrestricted(scoring)))
-        disturbed = np.where(nodes.feasible, raw, 2 * np.abs(raw).max() + 1000)
+        raw = np.asarray(asked("score", case.pod, nodes, scoring))
+        disturbed = np.where(nodes.feasible, raw, 2 * np.abs(raw[nodes.feasible]).max() + 1000)
         one, other = (asked.normalised(case.pod, nodes, each, scoring) for each in (raw, disturbed))
         if (one != other)[nodes.feasible].any():
             yield "normalize_score counts nodes that are not in play; look at scores[nodes.feasible] alone"
@@ -99,7 +98,7 @@ def _filters_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any)
 
 def _scores_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any) -> bool:
     one, other = (np.array(asked("score", case.pod, nodes, state)) for _ in range(2))
-    return bool((one != other).any())
+    return bool((one != other)[nodes.feasible].any())
 
 
 def _everything(cluster: Cluster, case: Case) -> object:

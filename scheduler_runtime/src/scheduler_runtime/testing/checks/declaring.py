@@ -20,6 +20,8 @@ _ASYNC = frozenset({"pre_bind", "bind"})
 def hooks(kind: type[Plugin]) -> Iterator[str]:
     """The hooks are the declared ones, and those that run in the background are coroutines, they alone."""
     declaration = declaration_of(kind)
+    if not declaration.points:
+        yield "it has no hook that a profile can enable, so it never runs; write one"
     try:
         check(kind, declaration)
     except RegistrationError as error:

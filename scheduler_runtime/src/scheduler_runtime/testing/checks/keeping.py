@@ -79,11 +79,12 @@ def looks_at_pods(subject: Subject, case: Case) -> Iterator[str]:
         return
     change = _change_of_pods(case)
     before, after = _before_and_after(subject, case, change)
-    if words := _changed(before, after, change.node):
-        yield (
-            f"looks_at_pods is False, but what it says of {change.node} changed when {change.words} ({words}); "
-            "set looks_at_pods = True"
-        )
+    for name in case.scene.names:
+        if words := _changed(before, after, name):
+            yield (
+                f"looks_at_pods is False, but what it says of {name} changed when {change.words} ({words}); "
+                "set looks_at_pods = True"
+            )
 
 
 def signature(subject: Subject, case: Case) -> Iterator[str]:

@@ -41,14 +41,14 @@ def score_row(subject: Subject, case: Case) -> Iterator[str]:
     """``score_row`` says of each row what ``score`` says."""
     if not subject.has("score_row"):
         return
-    asked, cluster = subject.fresh(), case.cluster
-    with asked.about(cluster) as nodes:
-        state = asked.filter_state(case.pod, nodes)
-        scoring = SKIP if isinstance(state, Reject) else asked.score_state(case.pod, nodes, state)
+    asked = subject.fresh()
+    with asked.about(case.cluster) as every:
+        nodes, scoring = asked.to_be_scored(case.pod, case.cluster, every)
         if scoring is SKIP:
             return
         whole = np.asarray(asked("score", case.pod, nodes, scoring))
-        for row, name in enumerate(nodes.names):
+        for row in np.flatnonzero(nodes.feasible).tolist():
+            name = nodes.names[row]
             found = asked("score_row", case.pod, nodes, scoring, row)
             if not same_number(whole[row].item(), found):
                 yield f"score_row scores {name} {found}, and score {whole[row].item()}; both must give the same number"

@@ -12,6 +12,9 @@ from ..scenes import Change
 from ..subject import Subject
 from .case import Case
 
+_CHANGES = 4
+"""So many are tried with each pod that was rejected, because few of them help."""
+
 
 def events(subject: Subject, case: Case) -> Iterator[str]:
     """A plugin that rejects declares after which events it is worth asking again."""
@@ -40,20 +43,26 @@ def hints(subject: Subject, case: Case) -> Iterator[str]:
 
 def waking(subject: Subject, case: Case) -> Iterator[str]:
     """A change after which a node is no longer rejected is an event, and the hint lets it through."""
-    if not declaration_of(subject.kind).events:
+    if not (declaration_of(subject.kind).events and subject.has("filter")):
         return
-    change = case.chance.change(case.scene)
     asked = subject.fresh()
     before = asked.about_pod(case.pod, case.cluster)
+    if not any(before.reasons.values()):
+        return
+    for _ in range(_CHANGES):
+        yield from _woken_by(subject, asked, case, before)
+
+
+def _woken_by(subject: Subject, asked: Asked, case: Case, before: Said) -> Iterator[str]:
+    change = case.chance.change(case.scene)
     after = subject.fresh().about_pod(case.pod, change.scene.cluster())
     helped = _newly_accepted(before, after)
-    if not helped or not any(before.reasons.values()) or _woken(subject, asked, change, case.pod):
-        return
-    told = "its hint says SKIP" if any(_registered(subject, change)) else "its events do not cover that"
-    yield (
-        f"{change.words}, after which it rejects {helped} no more, but {told}: the pod would wait in vain; "
-        "add the event, and let hint say QUEUE to it"
-    )
+    if helped and not _woken(subject, asked, change, case.pod):
+        told = "its hint says SKIP" if any(_registered(subject, change)) else "its events do not cover that"
+        yield (
+            f"{change.words}, after which it rejects {helped} no more, but {told}: the pod would wait in vain; "
+            "add the event, and let hint say QUEUE to it"
+        )
 
 
 def _newly_accepted(before: Said, after: Said) -> str:
