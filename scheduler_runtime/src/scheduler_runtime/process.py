@@ -96,49 +96,31 @@ class Process:
         self.election = election
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
+        self.nominations = Nominations()
         recorder = Recorder(teller, self.outbox, process_name(), events=settings.extras.events)
+        conditions = Conditions(teller, self.outbox, self.nominations)
         classes = {**IN_TREE, **settings.plugins}
         self.objects = Objects(declared_watches(profiles, classes), client, self._happened)
-        binds = FencedBinds(client, election.leads_until, election.bind_seconds)
-        nominations = Nominations()
-        services = Services(
-            binds=binds,
-            record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
-            activate=self._activate,
-            objects=self.objects,
-            nominations=nominations,
-            preemptions=Preemptions(
-                client,
-                binds.check_fence,
-                recorder,
-                nominations,
-                metrics,
-                call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
-                version=version,
-            ),
-            latest=self._latest,
-        )
+        services = self._services(client, recorder, version, metrics)
         frameworks = self._frameworks = {
             profile.scheduler_name: Framework(
                 profile, services, version, settings.seed, classes, settings.feature_gates
             )
             for profile in profiles
         }
-        document = settings.document
         self.pending = Pending(
             frameworks,
-            first_backoff=document.pod_initial_backoff_seconds,
-            longest_backoff=document.pod_max_backoff_seconds,
+            first_backoff=settings.document.pod_initial_backoff_seconds,
+            longest_backoff=settings.document.pod_max_backoff_seconds,
             on_ready=lambda: self.loop.wake(),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
-        conditions = Conditions(teller, self.outbox, nominations)
         self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)
         self.loop = Loop(self.pending, frameworks, self.cache, self.binder, metrics)
         intake = Intake(
             self.cache,
             self.pending,
-            nominations,
+            self.nominations,
             frameworks,
             on_gone=self.binder.cancel,
             on_settled=conditions.withdraw,
@@ -147,6 +129,28 @@ class Process:
         self.pods = Reflector(pods(Resizing.of(Target(version, settings.feature_gates))), client, intake.pod)
         self.reflectors: tuple[Reflector[Any], ...] = (*self.objects.reflectors, self.nodes, self.pods)
         self._show(metrics)
+
+    def _services(self, client: Client, recorder: Recorder, version: Version, metrics: Metrics) -> Services:
+        """What the plugins are lent."""
+        binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
+        preemptions = Preemptions(
+            client,
+            binds.check_fence,
+            recorder,
+            self.nominations,
+            metrics,
+            call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
+            version=version,
+        )
+        return Services(
+            binds=binds,
+            record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
+            activate=self._activate,
+            objects=self.objects,
+            nominations=self.nominations,
+            preemptions=preemptions,
+            latest=self._latest,
+        )
 
     async def live(self, stop: asyncio.Event) -> int:
         """Follow, stand for election, schedule; return the exit code."""
