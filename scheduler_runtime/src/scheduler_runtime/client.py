@@ -1,5 +1,6 @@
-"""The API server over HTTP: one pool of connections, typed failures, no models.
+"""The API server over HTTP: typed failures, no models.
 
+Requests with an answer in one piece go over connections of their own (see ``connections``), watches through aiohttp.
 Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the
 request repeated once, because a request that was not let in has changed nothing.
 """
@@ -14,20 +15,28 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import aiohttp
 import msgspec
 from yarl import URL
 
+from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool
 from scheduler_runtime.credentials import Credentials, CredentialsError
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
+CONNECTIONS = 64
+"""As many requests are under way at a time; further ones wait for one of them to be answered."""
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
 UNLIMITED = Throttle(-1, 0)
+
+
+Parts = tuple[bytes, Mapping[str, str], bytes]
+"""A request: its beginning, the headers that say who asks, and its body."""
 
 
 class ApiError(Exception):
@@ -68,6 +77,17 @@ class Client:
         self._throttle = throttle
         self._trouble = Trouble(logger)
         self._base = URL(credentials.server)
+        self._headers = (
+            f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\n"
+            "Accept: application/json\r\nAccept-Encoding: identity\r\n"
+        )
+        place = Place(
+            self._base.host or "",
+            self._base.port or 443,
+            (credentials.tls or ssl.create_default_context()) if self._base.scheme == "https" else None,
+            credentials.server_name,
+        )
+        self._pool = Pool(place, CONNECTIONS)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ssl=credentials.tls or True),
             headers={"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
@@ -81,6 +101,7 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._pool.close()
         await self._session.close()
 
     async def request(
@@ -101,13 +122,51 @@ class Client:
         and cover a repetition.
         """
         await self._throttle.wait()
-        data = msgspec.json.encode(body) if body is not None else None
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
-        options = {"params": params, "data": data, "timeout": limits}
-        async with self._answer(
-            method, path, {"Content-Type": content_type}, options, seconds=seconds, before_send=before_send
-        ) as answer:
-            return await answer.read()
+        data = msgspec.json.encode(body) if body is not None else b""
+        head = self._head(method, path, params, content_type if data else "", len(data))
+        identity = await self._identity()
+        connection = await self._connection()
+        try:
+            answer = await self._exchange(connection, (head, identity, data), seconds, before_send)
+        except (LostError, TimeoutError, ssl.SSLError, OSError) as error:
+            cause = _cause(error)
+            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
+        finally:
+            self._pool.give(connection)
+        if answer.status >= 400:
+            raise self._refusal(answer)
+        self._trouble.ends()
+        return answer.body
+
+    def _head(self, method: str, path: str, params: Mapping[str, str] | None, content_type: str, length: int) -> bytes:
+        """A request up to the headers that say who asks."""
+        target = quote(self._base.path.rstrip("/") + path)
+        if params:
+            target += f"?{urlencode(params)}"
+        typed = f"Content-Type: {content_type}\r\n" if content_type else ""
+        return f"{method} {target} HTTP/1.1\r\n{self._headers}{typed}Content-Length: {length}\r\n".encode()
+
+    async def _connection(self) -> Connection:
+        try:
+            return await self._pool.take()
+        except (OSError, TimeoutError) as error:
+            text, cause = f"API server {self.server} cannot be reached", _cause(error)
+            self._trouble.begins(text, cause)
+            raise NoAnswerError(f"{text}: {cause}", sent=False) from error
+
+    async def _exchange(
+        self, connection: Connection, parts: Parts, seconds: float, before_send: Callable[[], None]
+    ) -> Answer:
+        head, identity, data = parts
+        before_send()
+        async with asyncio.timeout(seconds):
+            answer = await connection.exchange(_request(head, identity, data))
+            if answer.status != 401 or not connection.is_open:
+                return answer
+            self._credentials.refused()
+            identity = await self._identity()
+            before_send()
+            return await connection.exchange(_request(head, identity, data))
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -116,43 +175,30 @@ class Client:
         """Open a watch. Reading from it raises NoAnswerError when it breaks or stays silent too long."""
         await self._throttle.wait()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=quiet_seconds)
-        async with self._answer("GET", path, {}, {"params": params, "timeout": limits}) as answer:
+        async with self._answer(path, {"params": params, "timeout": limits}) as answer:
             yield answer.content
 
     @contextlib.asynccontextmanager
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        headers: dict[str, str],
-        options: dict[str, Any],
-        *,
-        seconds: float | None = None,
-        before_send: Callable[[], None] = lambda: None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _answer(self, path: str, options: dict[str, Any]) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
-            identity = await self._identity()
-            before_send()
-            async with asyncio.timeout(seconds):
-                answer = await self._send(method, path, {**headers, **identity}, options)
-                if answer.status == 401:
-                    answer.release()
-                    self._credentials.refused()
-                    identity = await self._identity()
-                    before_send()
-                    answer = await self._send(method, path, {**headers, **identity}, options)
-                async with answer:
-                    if answer.status >= 400:
-                        raise await self._refusal(answer)
-                    self._trouble.ends()
-                    yield answer
+            answer = await self._send(path, await self._identity(), options)
+            if answer.status == 401:
+                answer.release()
+                self._credentials.refused()
+                answer = await self._send(path, await self._identity(), options)
+            async with answer:
+                if answer.status >= 400:
+                    retry_after = answer.headers.get("Retry-After", "")
+                    raise self._refusal(Answer(answer.status, await answer.read(), retry_after))
+                self._trouble.ends()
+                yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             text, cause = f"API server {self.server} cannot be reached", _cause(error)
             self._trouble.begins(text, cause)
             raise NoAnswerError(f"{text}: {cause}", sent=False) from error
         except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
             cause = _cause(error)
-            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
+            raise NoAnswerError(f"GET {path}: {cause}", sent=True, cause=cause) from error
 
     async def _identity(self) -> dict[str, str]:
         """Return the headers that say who asks, however long getting them takes."""
@@ -164,27 +210,22 @@ class Client:
             self._trouble.begins(str(error))
             raise NoAnswerError(str(error), sent=False) from error
 
-    async def _send(
-        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
-    ) -> aiohttp.ClientResponse:
-        url = self._base.with_path(self._base.path.rstrip("/") + path)
-        return await self._session.request(
-            method,
-            url,
+    async def _send(self, path: str, headers: dict[str, str], options: dict[str, Any]) -> aiohttp.ClientResponse:
+        return await self._session.get(
+            self._base.with_path(self._base.path.rstrip("/") + path),
             headers=headers,
             server_hostname=self._credentials.server_name,
             allow_redirects=False,
             **options,
         )
 
-    async def _refusal(self, answer: aiohttp.ClientResponse) -> ApiError:
-        payload = await answer.read()
+    def _refusal(self, answer: Answer) -> ApiError:
         try:
-            said = _decode_status(payload)
+            said = _decode_status(answer.body)
         except msgspec.MsgspecError:
-            said = _Status(message=payload[:200].decode(errors="replace").strip())
+            said = _Status(message=answer.body[:200].decode(errors="replace").strip())
         try:
-            retry_after = float(answer.headers.get("Retry-After", 0))
+            retry_after = float(answer.retry_after or 0)
         except ValueError:
             retry_after = 0.0
         if answer.status == 401:
@@ -192,6 +233,11 @@ class Client:
         else:
             self._trouble.ends()
         return ApiError(answer.status, said.reason, said.message, retry_after)
+
+
+def _request(head: bytes, identity: Mapping[str, str], data: bytes) -> bytes:
+    who = "".join(f"{name}: {value}\r\n" for name, value in identity.items())
+    return b"%b%b\r\n%b" % (head, who.encode(), data)
 
 
 def _cause(error: BaseException) -> str:
@@ -202,8 +248,12 @@ def _cause(error: BaseException) -> str:
         number = error.os_error.errno
         text = os.strerror(number) if number and number > 0 else str(error.os_error)
         return text or type(error.os_error).__name__
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error}"
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, OSError) and error.errno and error.errno > 0 and not isinstance(error, ssl.SSLError):
+        return os.strerror(error.errno)
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the connection was lost in the middle of the answer"
     return str(error) or type(error).__name__

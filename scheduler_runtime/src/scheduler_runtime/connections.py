@@ -1,0 +1,193 @@
+"""Short requests over connections that are kept open: HTTP/1.1, one request at a time on each.
+
+Bindings, events and conditions are small, and there are as many of them as pods. What a general client does around
+each of them costs several times what sending costs, so these go another way than lists and watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from dataclasses import dataclass
+
+from httptools import HttpParserError, HttpResponseParser
+
+CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 60.0
+"""A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
+
+
+class LostError(Exception):
+    """The connection ended before its answer did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    body: bytes
+    retry_after: str = ""
+
+
+class Connection(asyncio.Protocol):
+    """One connection. Whoever has it asks, and gives it back or closes it."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.idle_since = 0.0
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[Answer] | None = None
+        self._parser = HttpResponseParser(self)
+        self._body: list[bytes] = []
+        self._retry_after = ""
+
+    async def exchange(self, request: bytes) -> Answer:
+        """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed."""
+        if not self.is_open or self._transport is None:
+            raise LostError("the connection was closed")
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        try:
+            return await waiter
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it at once."""
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]  # create_connection makes no other kind
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        self._fail(str(error) if error else "the server closed the connection")
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None:
+            self.close()  # Nobody asked.
+            return
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            self._fail(f"the answer is not HTTP: {error}")
+            self.close()
+
+    def _fail(self, why: str) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(LostError(why))
+
+    # What the parser tells.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"retry-after":
+            self._retry_after = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:
+            return
+        answer = Answer(status, b"".join(self._body), self._retry_after)
+        self.is_open = self._parser.should_keep_alive()
+        self._parser, self._body, self._retry_after = HttpResponseParser(self), [], ""
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to connect, and how to know that it is there."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+
+
+class Pool:
+    """Connections to one place, at most ``limit`` at a time."""
+
+    def __init__(self, place: Place, limit: int) -> None:
+        self._place = place
+        self._limit = limit
+        self._idle: list[Connection] = []
+        self._count = 0
+        self._queue: deque[asyncio.Future[Connection | None]] = deque()
+
+    async def take(self) -> Connection:
+        """A connection that nobody else has. Raises OSError or TimeoutError when there is no way to open one."""
+        while True:
+            connection = self._fresh_idle()
+            if connection is not None:
+                return connection
+            if self._count < self._limit:
+                return await self._open()
+            turn = asyncio.get_running_loop().create_future()
+            self._queue.append(turn)
+            try:
+                given = await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled() and (late := turn.result()) is not None:
+                    self.give(late)
+                raise
+            if given is not None:
+                return given
+
+    def give(self, connection: Connection) -> None:
+        """Put ``connection`` back for others; when it was closed, make room for another."""
+        connection.idle_since = asyncio.get_running_loop().time()
+        if not connection.is_open:
+            connection.close()
+            self._count -= 1
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(connection if connection.is_open else None)
+                return
+        if connection.is_open:
+            self._idle.append(connection)
+
+    def close(self) -> None:
+        """End all connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _fresh_idle(self) -> Connection | None:
+        earliest = asyncio.get_running_loop().time() - IDLE_SECONDS
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open and connection.idle_since >= earliest:
+                return connection
+            connection.close()
+            self._count -= 1
+        return None
+
+    async def _open(self) -> Connection:
+        self._count += 1
+        place, connection = self._place, Connection()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await asyncio.get_running_loop().create_connection(
+                    lambda: connection,
+                    place.host,
+                    place.port,
+                    ssl=place.tls,
+                    server_hostname=(place.server_name or place.host) if place.tls else None,
+                )
+        except BaseException:
+            connection.is_open = False
+            self.give(connection)
+            raise
+        return connection

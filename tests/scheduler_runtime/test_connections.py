@@ -1,0 +1,145 @@
+"""Short requests: how connections are kept, shared and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from scheduler_runtime.connections import LostError, Place, Pool
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@contextlib.asynccontextmanager
+async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[Pool]:
+    serving: set[asyncio.StreamWriter] = set()
+
+    async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.add(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await serve(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    made = Pool(Place("127.0.0.1", port), limit)
+    try:
+        yield made
+    finally:
+        made.close()
+        server.close()
+        for writer in serving:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+def answering(*answers: bytes) -> Serve:
+    """Answers each request of a connection with the next of ``answers``, over and over, in pieces of ten bytes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            for answer in answers:
+                await reader.readuntil(b"\r\n\r\n")
+                for start in range(0, len(answer), 10):
+                    writer.write(answer[start : start + 10])
+                    await writer.drain()
+
+    return serve
+
+
+async def ask(made: Pool) -> tuple[int, bytes, str]:
+    connection = await made.take()
+    try:
+        answer = await connection.exchange(REQUEST)
+    finally:
+        made.give(connection)
+    return answer.status, answer.body, answer.retry_after
+
+
+CHUNKED = b"HTTP/1.1 429 No\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n1\r\n!\r\n0\r\n\r\n"
+
+
+async def test_answers_are_read_however_they_come() -> None:
+    async with pool(answering(OK, b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED)) as made:
+        assert await ask(made) == (200, b"ok", "")
+        assert await ask(made) == (429, b"no!", "7")
+        assert await ask(made) == (200, b"ok", "")
+
+
+async def test_one_connection_serves_one_request_after_another() -> None:
+    connections: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        await answering(OK)(reader, writer)
+
+    async with pool(serve) as made:
+        for _ in range(5):
+            await ask(made)
+        assert len(connections) == 1
+        await asyncio.gather(*(ask(made) for _ in range(20)))
+        assert len(connections) == 2
+
+
+async def test_an_answer_that_ends_early_is_told_and_the_next_request_gets_another_connection() -> None:
+    first = True
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal first
+        if first:
+            first = False
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK[:-1])
+            return
+        await answering(OK)(reader, writer)
+
+    async with pool(serve, limit=1) as made:
+        with pytest.raises(LostError):
+            await ask(made)
+        assert (await ask(made))[0] == 200
+
+
+async def test_a_server_that_says_it_closes_is_not_asked_again_on_that_connection() -> None:
+    async with pool(answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), limit=1) as made:
+        for _ in range(3):
+            assert (await ask(made))[0] == 200
+
+
+async def test_what_is_not_http_is_told() -> None:
+    async with pool(answering(b"SSH-2.0-OpenSSH_9.2\r\n")) as made:
+        with pytest.raises(LostError, match="not HTTP"):
+            await ask(made)
+
+
+async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+
+    async with pool(hang, limit=1) as made:
+        holding = asyncio.create_task(ask(made))
+        await asyncio.sleep(0.05)
+        waiting = [asyncio.create_task(ask(made)) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        holding.cancel()
+        await asyncio.sleep(0.05)
+        assert waiting[0].cancelled()
+        assert not waiting[1].done()
+        for task in waiting[1:]:
+            task.cancel()
+        await asyncio.gather(holding, *waiting, return_exceptions=True)
+        assert (await made.take()).is_open
+
+
+async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
+    made = Pool(Place("127.0.0.1", 9), limit=1)
+    for _ in range(3):
+        with pytest.raises(OSError, match="onnect"):
+            await made.take()
