@@ -96,3 +96,11 @@ def test_the_second_pod_with_a_port_goes_elsewhere_and_the_third_nowhere() -> No
     assert nodes == {"a", "b"}
     message = decides.schedule(pod("third", [{"hostPort": 80}]), cluster).message  # type: ignore[union-attr]
     assert message.startswith(f"0/2 nodes are available: 2 {TAKEN}.")
+
+
+@pytest.mark.parametrize(("address", "is_taken"), [("10.0.0.1", True), ("10.0.0.2", False), ("", True)])
+def test_a_port_of_one_address_is_free_on_another_and_not_on_all(address: str, is_taken: bool) -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    cluster.place(pod("there", [{"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 81}]), "a")
+    wanted = pod("p", [{"hostPort": 80, "hostIP": address}])
+    assert rejections(lone_plugin("NodePorts"), wanted, cluster) == {"a": {(TAKEN, True)} if is_taken else set()}

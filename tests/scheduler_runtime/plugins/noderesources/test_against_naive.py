@@ -210,3 +210,18 @@ def test_more_than_64_bits_hold_is_no_trouble() -> None:
         assert set(scores(balance_of({"memory": 1, "ephemeral-storage": 1}, version), pod, cluster).values()) <= set(
             range(101)
         )
+
+
+@pytest.mark.parametrize("bits", [12, 33, 43, 46, 50])
+@pytest.mark.parametrize(("strategy", "formula"), STRATEGIES[:2])
+def test_where_a_share_comes_out_even_it_is_not_one_less(bits: int, strategy: str, formula: Formula) -> None:
+    """Fractions would be a little off there: each share is one hundredth exactly, or the least bit more or less."""
+    random, amount = Random(bits), 2 ** (bits - 9)  # noqa: S311 - cases, not secrets
+    wholes = [random.randrange(2 ** (bits - 1), 2**bits) // 100 * 100 for _ in range(300)]
+    used = [whole // 100 * random.randrange(3, 101) + random.choice([-1, 0, 0, 1]) - amount for whole in wholes]
+    cluster, pod = huge(list(zip(wholes, used, strict=True)), amount)
+    plugin = fit_with(strategy, {"memory": 1})
+    assert scores(plugin, pod, cluster) == naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
+    for number, whole in enumerate(wholes[:30]):
+        cluster.table.set_node(testing.node(f"node-{number}", memory=str(whole + 100)))
+    assert scores(plugin, pod, cluster) == naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
