@@ -18,7 +18,7 @@ class NodePlugin(Plugin):
 
     Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters, unless it has a
     ``signature``: then what it says is kept for pods that look the same to it, until a node changes. A plugin that
-    goes by more than the pod, the node and what it watches (a clock, a counter of its own) sets ``row_local = False``.
+    goes by more than the pod, the node and what it watches (a clock, a counter of its own) must not have one.
     """
 
     row_local = True
