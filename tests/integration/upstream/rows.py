@@ -102,8 +102,8 @@ OMITTED: dict[str, dict[str, str]] = {
 DIFFERENT: dict[str, str] = {
     "TestQueueSortPlugin": "the order is that in which pods are decided about, once the queue was full",
     "TestPostFilterPlugin": (
-        "a post_filter has no means to run filters and scores of its own, so they are asked about each node once;"
-        " a plugin that helped answers with a nomination"
+        "a post_filter can ask the filters about a node again, not the scores; a plugin that helped answers with a"
+        " nomination"
     ),
     "TestPermitPluginsCancelled": "a plugin hears by unreserve that a pod it holds goes back, whoever rejected it",
     "TestPermitPlugin": "a permit times out after a fraction of a second instead of three",

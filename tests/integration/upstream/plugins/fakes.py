@@ -65,12 +65,17 @@ class Filter(Told):
 
 
 class PostFilter(Told):
+    """Asks the filters about every node once more."""
+
     name = "postfilter-plugin"
     end = False
     """Say that nothing can help, so that nobody else is asked."""
 
     def post_filter(self, pod: Any, nodes: Any, verdicts: Any, cycle: Any) -> Any:
         self.calls.add(pod.name)
+        for row in range(len(nodes)):
+            with self.handle.trial(row) as trial:
+                trial.rejections()
         if self.end:
             return Reject.pod(f"injecting unresolvable for pod {pod.name}")
         return [f"injecting unschedulable for pod {pod.name}"] if self.reject else Nomination(nodes.node(0).name)
