@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler_runtime import testing, wire
@@ -42,6 +43,24 @@ def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
 
 def by_name(*names: str) -> dict[str, Any]:
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names]}
+
+
+@pytest.mark.parametrize("version", ["v1.35.4", "v1.37.1"])
+def test_after_a_rejection_for_good_nobody_is_asked_for_help(version: str) -> None:
+    nodes = [testing.node("a"), testing.node("b")]
+    refused = refusal(nodes, testing.pod("p", affinity=affinity(by_name("a", "b"))), {}, version=version)
+    assert refused.message == "0/2 nodes are available: pod affinity terms conflict. not found"
+    assert refused.nomination is None
+
+
+def test_the_nominated_node_is_asked_even_when_the_pod_names_another() -> None:
+    nodes = [testing.node("a", taints=TAINTED), testing.node("b", cpu="1"), testing.node("c")]
+    wanted = testing.pod("p", {"cpu": "2"}, affinity=affinity(by_name("b")))
+    wanted = msgspec.structs.replace(wanted, status=wire.PodStatus(nominated_node_name="a"))
+    assert refusal(nodes, wanted).message == (
+        "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity], "
+        "1 node(s) had untolerated taint(s)."
+    )
 
 
 def test_reasons_are_counted_and_sorted_as_text() -> None:

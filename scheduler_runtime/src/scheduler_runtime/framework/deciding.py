@@ -188,7 +188,7 @@ class Decider:
         nodes = NodeTable(attempt.table, diagnosis.feasible)
         states, skipped = pre_filter(self._hooks.pre_filter, pod, nodes, attempt.cycle, diagnosis, attempt.answers)
         attempt.states, attempt.skipped = states, skipped
-        if own is not None and not diagnosis.rejection and not self.trials(attempt).judge(own)[1]:
+        if own is not None and not diagnosis.rejection and self._takes(attempt, own, diagnosis):
             return own
         if not diagnosis.rejection:
             apart = [row for row in self._singly.rows(pod, attempt.table) if diagnosis.feasible[row]]
@@ -205,3 +205,10 @@ class Decider:
         scorers = [each for each in self._hooks.score if each.score.plugin not in unscored]
         total = total_scores(scorers, pod, nodes, scoring)
         return best_row(np.where(diagnosis.feasible, total, -1), self._random)
+
+    def _takes(self, attempt: Attempt, own: int, diagnosis: Diagnosis) -> bool:
+        """Whether the pod can go to the node in its ``own`` row, which is asked even if ``pre_filter`` left it out."""
+        plugin, rejects = self.trials(attempt).judge(own)
+        if rejects and not diagnosis.feasible[own]:
+            diagnosis.reject_left_out(plugin, own, rejects)
+        return not rejects

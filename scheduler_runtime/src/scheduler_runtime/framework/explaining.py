@@ -68,7 +68,7 @@ class _Asking:
         if diagnosis.rejection or not len(attempt.table):
             return Explanation(frozenset(), rejected=self._rejected_as_a_whole())
         own = self._decider._singly.own_row(self._pod, attempt.table)
-        if own is not None and not self._decider.trials(attempt).judge(own)[1]:
+        if own is not None and self._decider._takes(attempt, own, diagnosis):
             return Explanation(frozenset([attempt.table.names[own]]))
         self._filter()
         feasible = frozenset(self._feasible())

@@ -23,6 +23,9 @@ class Diagnosis:
         self.plugins: set[str] = set()
         self.rejection = ""
         """Why the pod as a whole was rejected before any node was looked at."""
+        self.outright: frozenset[str] = frozenset()
+        self.left_out = ""
+        """The reason of the nodes that ``pre_filter`` took out of play."""
 
     def reject_pod(self, plugins: Iterable[str], reason: str, *, resolvable: bool) -> None:
         """No node comes into question, for one reason."""
@@ -50,10 +53,17 @@ class Diagnosis:
             if not reject.resolvable:
                 self.unresolvable[row] = True
 
+    def reject_left_out(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
+        """Note why ``plugin`` rejects a row that was out of play already and was asked about all the same."""
+        self.reasons[self.left_out] -= 1
+        self.reasons += Counter()  # without those that are down to nothing
+        self.unresolvable[row] = False
+        self.reject_row(plugin, row, rejects)
+
     @property
     def verdicts(self) -> Verdicts:
         """For ``post_filter``."""
-        return Verdicts(self.unresolvable, frozenset(self.plugins))
+        return Verdicts(self.unresolvable, frozenset(self.plugins), self.outright)
 
     def message(self, afterwards: Sequence[str] = ()) -> str:
         """The text of the pod's event: upstream's FitError, letter for letter."""
@@ -85,12 +95,14 @@ def pre_filter(
                 resolvable = reject.resolvable is True
                 diagnosis.reject_pod([hook.plugin], reject.reason, resolvable=resolvable)
                 if not resolvable:
+                    diagnosis.outright = frozenset([hook.plugin])
                     return states, skipped
             case Restrict(state, node_names):
                 states[hook.plugin] = state
                 restricting[hook.plugin] = node_names
                 if not frozenset.intersection(*restricting.values()):
                     diagnosis.reject_pod(restricting, _nowhere(restricting), resolvable=False)
+                    diagnosis.outright = frozenset([hook.plugin])
                     return states, skipped
             case state:
                 states[hook.plugin] = state
@@ -115,7 +127,8 @@ def _restrict(restricting: Mapping[str, frozenset[str]], nodes: NodeTable, diagn
     excluded = diagnosis.size - int(np.count_nonzero(allowed))
     diagnosis.plugins.update(restricting)
     if excluded:
-        diagnosis.reasons[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"] += excluded
+        diagnosis.left_out = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
+        diagnosis.reasons[diagnosis.left_out] += excluded
         diagnosis.unresolvable |= ~allowed
         diagnosis.feasible &= allowed
 

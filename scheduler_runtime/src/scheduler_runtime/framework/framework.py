@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from functools import partial
 from random import Random
 from types import MappingProxyType
 from typing import Any
@@ -342,9 +341,9 @@ class Framework:
         """The hooks, and in their places the words of plugins that are not there."""
         found = {hook.plugin: hook for hook in self._hooks("postFilter", "post_filter")}
         for plugin in self.profile.points.get("postFilter", ()):
-            words = said_after_filters(plugin.name, self.version)
+            words = said_after_filters(plugin.name, self.profile, self.version)
             if plugin.name not in found and words:
-                found[plugin.name] = Hook(plugin.name, "post_filter", partial(_say, (words,)))
+                found[plugin.name] = Hook(plugin.name, "post_filter", words)
         return tuple(found[each.name] for each in self.profile.points.get("postFilter", ()) if each.name in found)
 
     def _queue_sort(self) -> Hook:
@@ -394,10 +393,6 @@ def _can_be_kept(registered: Registered) -> bool:
         return False
     by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
     return by_row and "normalize_score" not in hooks
-
-
-def _say(words: tuple[str, ...], *_: Any) -> tuple[str, ...]:
-    return words
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

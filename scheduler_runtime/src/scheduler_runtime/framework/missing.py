@@ -7,10 +7,12 @@ which of its fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..api import Pod
+from ..api import Cycle, NodeTable, Pod, Reject, Verdicts
 from ..catalog import Version
+from ..config import EffectiveProfile
 
 Judged = Callable[[Pod], str]
 """The field of a pod that a plugin looks at; empty when the pod has nothing for it to judge."""
@@ -82,11 +84,27 @@ def _by_field(needed: Mapping[str, str]) -> Iterator[str]:
         yield f"{', '.join(others)} and {last} ({field})" if others else f"{last} ({field})"
 
 
-def said_after_filters(plugin: str, version: Version) -> str:
-    """What a plugin that is not there says about every pod for which no node was found; empty for nothing.
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What DynamicResources says about every pod for which no node was found, also about pods without claims.
 
-    Before 1.37 DynamicResources joins each such message, also that of pods without claims.
+    It notes in its own ``pre_filter`` that a pod has none. Where a plugin before it has rejected the pod for good, its
+    upstream counterpart misses that note: this is an error, so that nobody after it is asked.
     """
-    if plugin == "DynamicResources" and not version.at_least("1.37"):
-        return "no new claims to deallocate"
-    return ""
+
+    words: tuple[str, ...]
+    before: frozenset[str]
+    """The plugins whose ``pre_filter`` comes first."""
+
+    def __call__(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> tuple[str, ...] | Reject:
+        """Be its ``post_filter``."""
+        return Reject.pod("not found") if verdicts.outright & self.before else self.words
+
+
+def said_after_filters(plugin: str, profile: EffectiveProfile, version: Version) -> Words | None:
+    """What ``plugin``, which is not there, says about pods for which no node was found; None for nothing."""
+    if plugin != "DynamicResources":
+        return None
+    points = [each.name for each in profile.points.get("preFilter", ())]
+    before = points[: points.index(plugin)] if plugin in points else points
+    return Words(() if version.at_least("1.37") else ("no new claims to deallocate",), frozenset(before))
