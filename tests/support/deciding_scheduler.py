@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(slots=True)
 class Told:
-    """What the log tells about the decisions on one pod."""
+    """What the log tells about the decision on one pod."""
 
     scores: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """By plugin and node, with the weight."""
@@ -59,12 +59,16 @@ class DecidingScheduler:
 
     def wait(self, says: str, count: int, seconds: float = 30) -> None:
         """Wait until ``count`` of the lines not yet forgotten say that. Raises TimeoutError."""
+        self.wait_for(lambda line: line.says == says, count, seconds)
+
+    def wait_for(self, is_it: Callable[[Line], bool], count: int = 1, seconds: float = 30) -> None:
+        """Wait until there are ``count`` such lines. Raises TimeoutError."""
         end = time.monotonic() + seconds
-        while sum(line.says == says for line in self.lines()) < count:
+        while sum(map(is_it, self.lines())) < count:
             if self._process.poll() is not None:
                 raise RuntimeError(f"kube-scheduler ended: {self._path.read_text()[-3000:]}")
             if time.monotonic() > end:
-                raise TimeoutError(f"kube-scheduler did not say {says!r} {count} times within {seconds:g} s")
+                raise TimeoutError(f"kube-scheduler did not say it {count} times within {seconds:g} s")
             time.sleep(0.002)
 
     def lines(self) -> list[Line]:
@@ -78,11 +82,23 @@ class DecidingScheduler:
         self.lines().clear()
 
     def told(self, pod: str) -> Told:
-        """What was said about ``pod``, and about preemption for whichever pod."""
+        """What was said about ``pod`` up to the end of the first attempt at it."""
         told = Told()
-        for line in self.lines():
+        for line in _first_attempt(self.lines(), pod):
             _note(line, pod, told)
         return told
+
+
+def _first_attempt(lines: Iterable[Line], pod: str) -> Iterator[Line]:
+    """The lines of the first attempt, as attempts follow one another; before that those about ``pod``."""
+    begun = False
+    for line in lines:
+        if line.says == "About to try and schedule pod":
+            if begun:
+                return
+            begun = line.values["pod"] == pod
+        elif begun or line.values.get("pod") == pod:
+            yield line
 
 
 def _read(text: str) -> Line | None:

@@ -41,5 +41,12 @@ class Judge:
                 found += [f"{theirs.pod}: {each}" for each in differing]
                 self.decisions.append(theirs)
                 self.tally.note(theirs, explanation)
+                if self._is_unsettled():
+                    break
                 self.ours.look_again(administrator)
         return found
+
+    def _is_unsettled(self) -> bool:
+        """Whether the last decision takes a nomination back, so that kube-scheduler tries that pod again at once."""
+        *earlier, last = self.decisions
+        return bool(last.victims) and last.nominated in {each.nominated for each in earlier}

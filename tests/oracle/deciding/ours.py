@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
 import yaml
 
 from scheduler_runtime import config
@@ -20,7 +19,7 @@ from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
 from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 from scheduler_runtime.testing import Objects
-from scheduler_runtime.wire import Node, Pod, decode_node, decode_pod
+from scheduler_runtime.wire import Node, Pod, Resizing, decode_node, decode_pod
 from tests.oracle.deciding.decision import Decision
 from tests.support.administrator import PLURALS, Administrator
 
@@ -93,6 +92,7 @@ class Ours:
         assert not isinstance(loaded, config.Problems), loaded
         profiles = config.effective_profiles(loaded, target)
         assert not isinstance(profiles, config.Problems), profiles
+        self._resizing = Resizing.of(target)
         self._objects = Watched()
         self._cache = Cache()
         self._seen: dict[str, Pod] = {}
@@ -115,6 +115,9 @@ class Ours:
             assert isinstance(preemption, DefaultPreemption)
             preemption.extend = self._note_candidates
 
+    def _read(self, raw: bytes) -> Pod:
+        return decode_pod(raw, self._resizing)
+
     def look(self, administrator: Administrator) -> None:
         """See a cluster for the first time."""
         self._cache = Cache()
@@ -134,7 +137,7 @@ class Ours:
 
     def look_again(self, administrator: Administrator) -> None:
         """See what became of the pods since."""
-        pods = {pod.uid: pod for pod in map(decode_pod, administrator.items("/api/v1/pods"))}
+        pods = {pod.uid: pod for pod in map(self._read, administrator.items("/api/v1/pods"))}
         for uid in self._seen.keys() - pods.keys():
             self._cache.remove(uid)
             self._nominations.forget(uid)
@@ -149,7 +152,7 @@ class Ours:
 
     def decide(self, written: Object) -> tuple[Decision, Explanation]:
         """What becomes of the pod that the API server wrote as ``written``."""
-        pod = decode_pod(json.dumps(written).encode())
+        pod = self._read(json.dumps(written).encode())
         framework = self._frameworks[pod.spec.scheduler_name]
         self._candidates = ()
         self._nominations.seen(None, pod)
@@ -190,7 +193,7 @@ class Ours:
 
     def gate(self, written: Object) -> str:
         """What keeps the pod out of the queue; empty when nothing does."""
-        pod = msgspec.json.decode(json.dumps(written), type=Pod)
+        pod = self._read(json.dumps(written).encode())
         gate = self._frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         return gate.reason if gate else ""
 

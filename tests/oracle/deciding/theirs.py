@@ -52,11 +52,13 @@ class Theirs:
         self._scheduler = scheduler
         self._extender = extender
         self._pods, self._events = followed
+        self._started = 0
 
     @contextmanager
     def having(self, cluster: Cluster) -> Iterator[None]:
         """Let the scheduler see ``cluster``, without the pods that come, until the end of the ``with``."""
         self._scheduler.forget()
+        self._started = 0
         try:
             create = self.administrator.all_of
             create(self.administrator.create, cluster.others)
@@ -106,17 +108,17 @@ class Theirs:
             scores=told.scores,
             totals=told.totals,
             message=condition.get("message", "") if condition["status"] == "False" else "",
-            note=self._note(key) if condition["status"] == "False" else "",
+            note=self._note(pod["metadata"]["uid"]) if condition["status"] == "False" else "",
             nominated=seen["status"].get("nominatedNodeName", ""),
             victims={node: frozenset(victims) for node, victims in told.victims.items()},
         )
         self._settle(decision, pod)
         return decision
 
-    def _note(self, key: str) -> str:
+    def _note(self, uid: str) -> str:
         def failed(events: dict[str, Object]) -> str:
             about = (event for event in events.values() if event["reason"] == "FailedScheduling")
-            return next((event["note"] for event in about if _regards(event, key)), "")
+            return next((event["note"] for event in about if event["regarding"]["uid"] == uid), "")
 
         return self._events.wait(failed)
 
@@ -124,11 +126,22 @@ class Theirs:
         """Wait until what was decided is done, so that the next pod meets it."""
         if decision.node:
             self._scheduler.wait("Add event for scheduled pod", 1)
+            self._begin(pod)
         before = pod.get("status", {}).get("nominatedNodeName", "")
         if decision.nominated and decision.nominated != before:
             victims = decision.victims.get(decision.nominated, frozenset())
             self._pods.wait(lambda pods: all(_is_leaving(pods.get(victim)) for victim in victims))
         self._scheduler.forget()
+
+    def _begin(self, pod: Object) -> None:
+        """Do what a node does: of pods that have not started yet, preemption may take any first."""
+        self._started += 1
+        status = {"phase": "Running", "startTime": f"2026-01-01T00:01:{self._started:02}Z"}
+        self.administrator.patch(pod, {"status": status}, "/status")
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        self._scheduler.wait_for(
+            lambda line: line.says == "Update event for scheduled pod" and line.values["pod"] == key
+        )
 
     def _clear(self) -> None:
         held = {kind: self.administrator.items(where.replace("/namespaces/{}", "")) for kind, where in PLURALS.items()}
@@ -156,11 +169,6 @@ def _decided(pod: Object | None) -> Object | None:
 def _condition(pod: Object) -> Object:
     conditions = pod["status"].get("conditions", ())
     return next((each for each in conditions if each["type"] == "PodScheduled"), {"status": "Unknown"})
-
-
-def _regards(event: Object, key: str) -> bool:
-    regarding = event["regarding"]
-    return f"{regarding.get('namespace')}/{regarding.get('name')}" == key
 
 
 def _is_leaving(pod: Object | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from random import Random
@@ -63,12 +64,33 @@ def cluster(random: Random, theme: Theme, profiles: Sequence[str], target: Targe
     made = Cluster(theme.name)
     made.nodes = [node(dice, theme, number) for number in range(dice.number(2, 9))]
     names = [each["metadata"]["name"] for each in made.nodes]
-    count = dice.number(2 * len(names), 4 * len(names)) if theme.full else dice.number(0, 2 * len(names))
-    made.pods = [running(dice, theme, number, dice.pick(names)) for number in range(count)]
+    count = dice.number(3 * len(names), 5 * len(names)) if theme.full else dice.number(0, 2 * len(names))
+    made.pods = _settled([running(dice, theme, number, dice.pick(names)) for number in range(count)])
     made.others = _others(dice, theme)
     profile = (profiles[0], *profiles)
     made.incoming = [incoming(dice, theme, number, dice.pick(profile)) for number in range(dice.number(2, 5))]
     return made
+
+
+def _settled(pods: list[Object]) -> list[Object]:
+    """Running pods, as a node would have them.
+
+    Those of one node started one after the other, because of pods that started together any may be evicted first.
+    No two of them bind the same port, because of such kube-scheduler forgets both when one goes.
+    """
+    on_node: Counter[str] = Counter()
+    taken: set[tuple[str, int]] = set()
+    for pod in pods:
+        node = pod["spec"]["nodeName"]
+        on_node[node] += 1
+        pod["status"]["startTime"] = f"2026-01-01T00:00:{on_node[node]:02}Z"
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
+            wanted = {(node, port["hostPort"]) for port in container.get("ports", ())}
+            if wanted & taken:
+                del container["ports"]
+            else:
+                taken |= wanted
+    return pods
 
 
 def _others(dice: Dice, theme: Theme) -> list[Object]:

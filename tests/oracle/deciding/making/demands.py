@@ -16,8 +16,10 @@ HUGE_PAGES = {"requests": {HUGE: "32Mi", "memory": "64Mi", "cpu": "1m"}, "limits
 def resources(dice: Dice, theme: Theme) -> Object:
     """The resources of a container; often none at all."""
     amounts = LARGE if dice.chance(theme.demanding) else SMALL
-    requests: Object = {name: dice.pick(amounts[name]) for name in dice.some(("cpu", "memory"), 0, 2)}
-    if dice.chance(8):
+    requests: Object = {
+        name: dice.pick(amounts[name]) for name in dice.some(("cpu", "memory"), 2 if theme.full else 0, 2)
+    }
+    if dice.chance(4):
         requests["ephemeral-storage"] = dice.pick(("1Gi", "6Gi", "30Gi"))
     limits: Object = {}
     if dice.chance(theme.devices // 2):
@@ -61,21 +63,23 @@ def _init(dice: Dice, theme: Theme, number: int) -> Object:
 
 
 def resized(dice: Dice, spec: Object) -> Object:
-    """The status of a pod that is resized in place: some container has more or less than its spec says."""
-    statuses = [
-        {
-            "name": each["name"],
-            "image": each["image"],
-            "imageID": "",
-            "ready": True,
-            "restartCount": 0,
-            "resources": {"requests": {"cpu": dice.pick(("2", "10m")), "memory": "1Gi"}},
-            "allocatedResources": {"cpu": dice.pick(("1", "3")), "memory": "700Mi"},
-        }
-        for each in spec["containers"]
-    ]
-    status: Object = {"containerStatuses": statuses}
+    """The status of a pod that is resized in place: it has or was given more or less than its spec says."""
+    status: Object = {"containerStatuses": [_resized(dice, each) for each in spec["containers"]]}
     if dice.chance(30):
-        condition = {"type": "PodResizePending", "status": "True", "reason": dice.pick(("Infeasible", "Deferred"))}
-        status["conditions"] = [condition]
+        reason = dice.pick(("Infeasible", "Deferred"))
+        status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
+    if "resources" in spec and dice.chance(60):
+        status["resources"] = {"requests": {"cpu": dice.pick(("5", "2")), "memory": "6500Mi"}}
+        if dice.chance(70):
+            status["allocatedResources"] = {"cpu": "3", "memory": dice.pick(("5Gi", "7500Mi"))}
+    return status
+
+
+def _resized(dice: Dice, container: Object) -> Object:
+    status: Object = {"name": container["name"], "image": container["image"], "imageID": ""}
+    status |= {"ready": True, "restartCount": 0}
+    if dice.chance(80):
+        status["resources"] = {"requests": {"cpu": dice.pick(("2", "10m")), "memory": "1Gi"}}
+    if dice.chance(80):
+        status["allocatedResources"] = {"cpu": dice.pick(("1", "3")), "memory": "700Mi"}
     return status

@@ -46,7 +46,8 @@ def _fixed(requests: Mapping[str, str] | None) -> Object:
 def running(name: str, node: str, requests: Mapping[str, str] | None = None, **spec: object) -> Object:
     """A pod that runs."""
     made = pod(name, requests, nodeName=node, **spec)
-    made["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+    # Of pods that started together any may be evicted first.
+    made["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:00:{int(name.rpartition('-')[2]):02}Z"}
     return made
 
 
@@ -73,6 +74,13 @@ def unschedulable_nodes() -> Cluster:
     made = cluster_of("unschedulable nodes", pod("new-0"))
     for each in made.nodes:
         each["spec"]["unschedulable"] = True
+    return made
+
+
+def tainted_nodes() -> Cluster:
+    made = cluster_of("tainted nodes", pod("new-0"))
+    for each in made.nodes:
+        each["spec"]["taints"] = [{"key": "dedicated", "effect": "NoSchedule"}]
     return made
 
 
@@ -176,6 +184,7 @@ DIRECTED: Mapping[str, Make] = {
     for make in (
         no_nodes,
         unschedulable_nodes,
+        tainted_nodes,
         conflicting_names,
         one_name_that_does_not_fit,
         enforced_affinity,

@@ -52,8 +52,8 @@ def _taints(dice: Dice) -> list[Object]:
 
 def _allocatable(dice: Dice, theme: Theme) -> Object:
     allocatable = {
-        "cpu": dice.pick(("4", "2", "8", "3500m", "1")),
-        "memory": dice.pick(("4Gi", "8Gi", "2Gi", "3000Mi", "16G")),
+        "cpu": dice.pick(("6", "4", "8") if theme.full else ("4", "2", "8", "3500m", "1")),
+        "memory": dice.pick(("6Gi", "8Gi", "5Gi") if theme.full else ("4Gi", "8Gi", "2Gi", "3000Mi", "16G")),
         "pods": str(dice.number(1, 6)) if dice.chance(theme.crowded) else "110",
     }
     if dice.chance(60):

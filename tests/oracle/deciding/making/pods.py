@@ -29,7 +29,7 @@ def running(dice: Dice, theme: Theme, number: int, node: str) -> Object:
     spec["nodeName"] = node
     if dice.chance(theme.unequal):
         spec["priority"] = dice.pick(PRIORITIES)
-    pod["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:00:{dice.number(1, 5):02}Z"}
+    pod["status"] = {"phase": "Running"}
     if dice.chance(theme.unusual // 2):
         pod["status"] |= resized(dice, spec)
     if dice.chance(theme.terminating):

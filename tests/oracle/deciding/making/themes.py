@@ -10,8 +10,8 @@ class Theme:
     """One theme; what it does not name is rare."""
 
     name: str
-    tainted: int = 10
-    unschedulable: int = 4
+    tainted: int = 6
+    unschedulable: int = 2
     unlabelled: int = 4
     images: int = 15
     features: int = 10
@@ -66,6 +66,8 @@ THEMES = (
     Theme("spread", spread=85, unlabelled=15, tainted=25, selective=25),
     Theme("owners", owned=90, spread=15),
     Theme("social", social=85, unlabelled=12),
-    Theme("preemption", full=True, unequal=95, guarded=60, demanding=90, terminating=10, nominated=15),
-    Theme("social preemption", full=True, unequal=95, guarded=30, social=60, spread=30, ports=40, demanding=60),
+    Theme("preemption", full=True, unequal=95, guarded=60, demanding=90, terminating=10, nominated=15, tainted=2),
+    Theme("guarded", full=True, unequal=90, guarded=100, demanding=95, tainted=1, unschedulable=0, unusual=2),
+    Theme("social preemption", full=True, unequal=95, guarded=30, social=60, spread=30, ports=40, demanding=70),
+    Theme("nominations", full=True, unequal=90, nominated=60, demanding=80, terminating=15, social=20, tainted=2),
 )

@@ -36,5 +36,5 @@ TAINTS = (
 FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "SomethingElse")
 PRIORITIES = (0, 5, -10, 100, 100, 1000)
 """Of the pods that run."""
-URGENCIES = (0, 0, 5, 100, 1000, 2000)
+URGENCIES = (0, 5, 100, 100, 1000, 2000, 2000)
 """Of the pods that come."""
