@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scheduler_runtime import testing
@@ -40,13 +42,17 @@ def counted(table: Table) -> Any:
     return table.changes.position, table.scored("cpu").tolist(), table.lowest_priorities.tolist()
 
 
-def fresh(*pods: Pod) -> Table:
+def filled(on: Mapping[str, Iterable[Pod]]) -> Table:
     table = Table()
     for name in NAMES:
         table.set_node(testing.node(name))
-    for each in pods:
-        table.add_pod(each, "b")
+        for each in on.get(name, ()):
+            table.add_pod(each, name)
     return table
+
+
+def fresh(*pods: Pod) -> Table:
+    return filled({"b": pods})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -66,6 +72,24 @@ def test_a_tried_row_is_as_if_counted_anew_and_is_put_back_exactly(seed: int) ->
             tried.add(left[-1])
         assert seen(table) == seen(fresh(*left))
         assert counted(table)[:2] == before[1][:2]
+    tried.restore()
+    assert (seen(table), counted(table)) == before
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_several_rows_are_tried_at_once(seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    on = {name: [random_pod(random, f"{name}{number}") for number in range(4)] for name in NAMES}
+    table = filled(on)
+    before = seen(table), counted(table)
+    tried = table.try_rows(np.array([2, 0]))
+    new = {name: [random_pod(random, f"new-{name}")] if random.random() < 0.7 else [] for name in "ac"}
+    gone = {name: random.sample(on[name], random.randrange(4)) for name in "ac"}
+    tried.change([gone["c"], gone["a"]], -1)
+    tried.change([new["c"], new["a"]], 1)
+    left = {name: [each for each in on[name] if each not in gone.get(name, ())] + new.get(name, []) for name in NAMES}
+    assert seen(table) == seen(filled(left))
+    assert counted(table)[:2] == before[1][:2]
     tried.restore()
     assert (seen(table), counted(table)) == before
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
 from typing import Any, ClassVar, Final, Literal, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..catalog import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
@@ -166,6 +167,32 @@ class Trial(AbstractContextManager["Trial"], Protocol):
         ...
 
 
+class ManyTrials(AbstractContextManager["ManyTrials"], Protocol):
+    """As :class:`Trial` for many nodes at once. Every sequence has one item per node, in the order of their rows."""
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """Why nodes did not do when :meth:`fits` was asked for the first time, each with how many nodes."""
+        ...
+
+    def remove(self, pods: Sequence[Sequence[Pod]]) -> None:
+        """Take pods off the nodes, some or none for each. Raises KeyError when one is not there."""
+        ...
+
+    def add(self, pods: Sequence[Sequence[Pod]]) -> None:
+        """Put pods on the nodes, some or none for each."""
+        ...
+
+    def fits(self) -> Mask:
+        """Where the pod that is being placed could be now.
+
+        A node that did not do when this was asked for the first time is not looked at again.
+
+        Nominated pods are considered as by :meth:`Trial.rejections`. Raises PluginError.
+        """
+        ...
+
+
 class Preemptions(Protocol):
     """Takes pods off their nodes for others, and tells of it."""
 
@@ -263,6 +290,14 @@ class Handle(Protocol):
 
     def trial(self, row: int) -> Trial:
         """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
+        ...
+
+    def trials(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+        """Try the pod on many nodes at once, in a fraction of the time; the rows are different ones.
+
+        None when some filter does not look at each node by itself: then they are tried one by one. Only in
+        ``post_filter``.
+        """
         ...
 
     def nominated_node(self, pod: Pod) -> str:

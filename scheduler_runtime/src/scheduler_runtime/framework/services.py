@@ -9,12 +9,14 @@ from random import Random
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..api import Binds, NodeTable, Pod, Preemptions, WaitingPod, Watch
 from ..catalog import Target
 from ..nominations import Nominations
 from ..table import Table
 from .classes import Classes
+from .many_trials import ManyTrials
 from .trial import RowTrial, Trials
 from .waiting import Waiting
 
@@ -165,6 +167,12 @@ class PluginHandle:
         if self._around.trials is None:
             raise RuntimeError(f"{self._plugin} tries a node outside of post_filter")
         return self._around.trials.trial(row)
+
+    def trials(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+        """Try the pod on many nodes at once, where all filters look at each node by itself. Only in ``post_filter``."""
+        if self._around.trials is None:
+            raise RuntimeError(f"{self._plugin} tries nodes outside of post_filter")
+        return self._around.trials.together(rows)
 
     def nominated_node(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to, as far as is known here; empty when there is none."""

@@ -13,11 +13,13 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..api import NodeTable, Plugin, Pod, Reject, hooks_of
 from ..nominations import Nominations
 from ..table import Table
 from .calls import Hook, rejections, row_of_filter
+from .many_trials import ManyTrials
 
 Judged = tuple[str, Sequence[Reject]]
 """A plugin and why it rejects a node; without reasons nobody does."""
@@ -29,6 +31,9 @@ class RowFilter:
     """A plugin's filter, asked about one row."""
 
     judge: Hook
+    every: Hook
+    """The same about all rows at once."""
+    is_row_local: bool
     looks_at_pods: bool
     add_pod: Hook | None
     remove_pod: Hook | None
@@ -45,6 +50,8 @@ def row_filter(hook: Hook, plugin: Plugin) -> RowFilter:
     own = Hook(hook.plugin, "filter_row", plugin.filter_row) if "filter_row" in hooks else row_of_filter(hook)
     return RowFilter(
         judge=own,
+        every=hook,
+        is_row_local=type(plugin).row_local,
         looks_at_pods=type(plugin).looks_at_pods,
         add_pod=Hook(hook.plugin, "add_pod", plugin.add_pod) if "add_pod" in hooks else None,
         remove_pod=Hook(hook.plugin, "remove_pod", plugin.remove_pod) if "remove_pod" in hooks else None,
@@ -78,6 +85,13 @@ class Trials:
     def trial(self, row: int) -> RowTrial:
         """Try the node in ``row``."""
         return RowTrial(self, row, self._filters, self._moving)
+
+    def together(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+        """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
+        if not all(each.is_row_local for each in self._moving):
+            return None
+        filters = [each.every for each in self._filters], [each.every for each in self._moving]
+        return ManyTrials(self.pod, self.table, rows, filters, self.states, self.nominations)
 
     def judge(self, row: int) -> Judged:
         """The first plugin that rejects the node in ``row`` as it is, nominated pods considered, and why."""

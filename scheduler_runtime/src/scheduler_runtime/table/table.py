@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import force_setattr
+from numpy.typing import NDArray
 
 from ..wire import Node, Pod, PodStatus, QuantityError, Requests, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
@@ -19,6 +20,7 @@ from .ports import HostPort, Ports, host_ports
 from .priorities import LowestPriorities
 from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 from .tried_row import TriedRow
+from .tried_rows import TriedRows
 
 _FIRST_CAPACITY = 64
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
@@ -233,6 +235,10 @@ class Table:
     def try_row(self, row: int) -> TriedRow:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
         return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
+
+    def try_rows(self, rows: NDArray[np.intp]) -> TriedRows:
+        """As :meth:`try_row` for several nodes at once."""
+        return TriedRows(rows, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
 
     def replace_pod(self, pod: Pod, node_name: str) -> None:
         """Put a newer version of a pod in the place of the one of its uid. Raises KeyError when there is none.

@@ -80,14 +80,14 @@ class TriedRow:
 
     def _count(self, pod: Pod, sign: int) -> None:
         row, values, columns = self._row, self._values, self._columns
-        for resource, amount in _amounts(pod).items():
+        for resource, amount in amounts_of(pod).items():
             value = values[resource] = values.get(resource, 0) + sign * amount
             column = columns.get(resource)
             if column is None:
                 column = self._column(resource)
             column[row] = value
         self._counts.all[row] = len(self._pods[row])
-        if _may_bind_ports(pod):
+        if may_bind_ports(pod):
             self._ports.count(row, host_ports(pod), sign)
             self._ports_changed.append((pod, sign))
 
@@ -99,15 +99,16 @@ class TriedRow:
         return found
 
 
-def _may_bind_ports(pod: Pod) -> bool:
-    spec = pod.spec
-    for container in spec.containers:
-        if container.ports:
-            return True
-    return bool(spec.init_containers)
+def may_bind_ports(pod: Pod) -> bool:
+    """Whether it is worth asking which ports of its node ``pod`` binds."""
+    for container in pod.spec.containers:
+        for port in container.ports:
+            if port.host_port:
+                return True
+    return bool(pod.spec.init_containers)
 
 
-def _amounts(pod: Pod) -> Mapping[str, int]:
+def amounts_of(pod: Pod) -> Mapping[str, int]:
     derived = pod.derived
     if derived is not None:
         return derived.amounts

@@ -41,7 +41,7 @@ def made(random: Random, name: str, node: str = "", *, is_peaceful: bool = False
             {"ports": [{"hostPort": port}], "resources": {"requests": {"cpu": f"{cpu}m", "memory": "1Mi"}}}
         ]
     started = f"2026-01-01T00:00:{random.randrange(4):02}Z" if random.random() < 0.8 else ""
-    priority = random.choice(PRIORITIES) if node else random.choice((100, 1000, 2000))
+    priority = random.choice(PRIORITIES) if node else random.choice((0, 100, 1000, 2000))
     requests = {"cpu": f"{cpu}m", "memory": "1Mi"}
     labels = {"app": app} if random.random() < 0.9 else {}
     made = pod(name, priority, requests, node=node, labels=labels, started=started, **more)
@@ -120,11 +120,13 @@ class World:
     def __init__(self, seed: int) -> None:
         random = Random(seed)  # noqa: S311
         self.names = [f"n{number}" for number in range(6)]
-        self.wanted = made(random, "incoming")
+        # Where nobody avoids anybody nodes are tried together, elsewhere one by one.
+        is_peaceful = seed % 2 == 0
+        self.wanted = made(random, "incoming", is_peaceful=is_peaceful)
         self.on: dict[str, list[Wants]] = {name: [] for name in self.names}
         for number in range(random.randrange(12, 48)):
             node = random.choice(self.names)
-            self.on[node].append(made(random, f"p{number}", node))
+            self.on[node].append(made(random, f"p{number}", node, is_peaceful=is_peaceful))
         apps = [random.choice(APPS) for _ in range(random.randrange(3))]
         self.budgets = [budget(f"b{number}", random.randrange(3), app=app) for number, app in enumerate(apps)]
         # Upstream overlooks whom a nominated pod avoids while nobody on a node avoids the incoming one.

@@ -33,10 +33,12 @@ class Budgets:
             if requirements:
                 self._by_namespace.setdefault(budget.metadata.namespace, []).append((requirements, budget))
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._by_namespace)
+
     def protected(self, pods: Sequence[Pod]) -> list[bool]:
         """For each of ``pods``, whether evicting it after those before it takes more than a budget allows."""
-        if not self._by_namespace:
-            return [False] * len(pods)
         left = {
             namespace: [
                 _Budget(requirements, frozenset(budget.status.disrupted_pods or ()), budget.status.disruptions_allowed)

@@ -1,0 +1,92 @@
+"""Many nodes, each with other pods on it, for as long as filters are asked what they would say then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..wire import Pod
+from .columns import Column, Ints
+from .ports import Ports, host_ports
+from .tried_row import amounts_of, may_bind_ports
+
+
+class TriedRows:
+    """As :class:`TriedRow` for several rows at once: what concerns all of them is added up and written once."""
+
+    __slots__ = (
+        "_before",
+        "_counts",
+        "_new_column",
+        "_pods",
+        "_ports",
+        "_ports_changed",
+        "_requested",
+        "_rows",
+        "_saved",
+    )
+
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        pods: list[dict[str, Pod]],
+        counts: Column,
+        requested: dict[str, Column],
+        ports: Ports,
+        new_column: Callable[[], Column],
+    ) -> None:
+        """``rows`` are different ones."""
+        self._rows = rows
+        self._pods = pods
+        self._counts = counts
+        self._requested = requested
+        self._ports = ports
+        self._new_column = new_column
+        self._before = {row: pods[row] for row in rows.tolist()}
+        self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.items()}
+        self._ports_changed: list[tuple[int, Pod, int]] = []
+        for row, before in self._before.items():
+            pods[row] = before.copy()
+
+    def change(self, changed: Sequence[Sequence[Pod]], sign: int) -> None:
+        """Put pods on the nodes (1) or take them off (-1): some for each row."""
+        sums: dict[str, list[int]] = {}
+        places = range(len(self._rows))
+        for place, row, some in zip(places, self._before, changed, strict=True):
+            if not some:
+                continue
+            there = self._pods[row]
+            for pod in some:
+                if sign > 0:
+                    there[pod.metadata.uid] = pod
+                else:
+                    del there[pod.metadata.uid]
+                for resource, amount in amounts_of(pod).items():
+                    if resource not in sums:
+                        sums[resource] = [0] * len(places)
+                    sums[resource][place] += amount
+                if may_bind_ports(pod):
+                    self._ports.count(row, host_ports(pod), sign)
+                    self._ports_changed.append((row, pod, sign))
+        for resource, amounts in sums.items():
+            self._column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
+        self._counts.all[self._rows] += sign * np.array([len(some) for some in changed], np.int64)
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for row, before in self._before.items():
+            self._pods[row] = before
+        self._counts.all[self._rows] = [len(before) for before in self._before.values()]
+        for name, column in self._requested.items():
+            column.all[self._rows] = self._saved.get(name, 0)
+        for row, pod, sign in self._ports_changed:
+            self._ports.count(row, host_ports(pod), -sign)
+
+    def _column(self, resource: str) -> Column:
+        """The column of a resource; a new one when no pod on a node asked for it so far."""
+        column = self._requested.get(resource)
+        if column is None:
+            column = self._requested[resource] = self._new_column()
+        return column
