@@ -88,7 +88,7 @@ class Trials:
 
     def together(self, rows: NDArray[np.intp]) -> ManyTrials | None:
         """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
-        if not all(each.is_row_local for each in self._moving):
+        if self.adds or self.removes or not all(each.is_row_local for each in self._moving):
             return None
         filters = [each.every for each in self._filters], [each.every for each in self._moving]
         return ManyTrials(self.pod, self.table, rows, filters, self.states, self.nominations)
@@ -136,20 +136,7 @@ class RowTrial:
 
     def fits(self) -> bool:
         """Whether the pod could be on the node now."""
-        if self._nominated and self._with_nominated()[1]:
-            return False
-        trials, row, own = self._trials, self._row, self._states
-        pod, nodes, states = trials.pod, trials.nodes, trials.states
-        for each in self._filters:
-            judge = each.judge
-            name = judge.plugin
-            try:
-                for _ in judge.run(pod, nodes, own[name] if name in own else states.get(name), row):
-                    return False
-            except Exception as error:
-                raise judge.error(error) from error
-        self._filters = self._moving
-        return True
+        return not self.judge()[1]
 
     def rejections(self) -> Sequence[Reject]:
         """Why the pod could not be on the node now; nothing when it could."""
