@@ -50,12 +50,12 @@ class NodeResourcesBalancedAllocation(Plugin):
         if not wanted:
             return 0
         before, after = [], []
-        for each in wanted:
-            whole = nodes.allocatable(each.resource).item(row)
+        for resource, _, amount in wanted:
+            whole = nodes.allocatable(resource).item(row)
             if whole > 0:
-                taken = nodes.requested(each.resource).item(row)
+                taken = nodes.requested(resource).item(row)
                 before.append((taken, whole))
-                after.append((one_row.wrapped(taken + each.amount), whole))
+                after.append((one_row.wrapped(taken + amount), whole))
         with_pod = one_row.balance(after)
         return _HALF + (_HALF + with_pod - one_row.balance(before)) // 2 if self.by_improvement else with_pod
 

@@ -8,7 +8,8 @@ from ...api import MAX_SCORE, Ints, NodeTable
 from . import one_row
 from .gauges import Floats, Follower, Shares
 
-_HALF = MAX_SCORE // 2
+_OFFSET = MAX_SCORE // 2 + MAX_SCORE
+"""50 + (50 + with - without) / 2 is (with - (without - 150)) / 2."""
 _EXACT_BELOW = 2**52
 """Up to here fractions of 64 bits hold every whole number, and the sum of two of them."""
 
@@ -25,7 +26,9 @@ class Evenness(Follower):
         self._by_improvement = by_improvement
         self._whole: list[Floats] = []
         self._taken: list[Floats] = []
+        self._ones: Floats = np.zeros(0)
         self._without: Shares = np.zeros(0, np.int32)
+        """How even each node is without the pod, less the offset."""
         self._largest = 0
         self._is_offered_everywhere = True
 
@@ -36,8 +39,9 @@ class Evenness(Follower):
         self._is_offered_everywhere = all(bool((each > 0).all()) for each in whole)
         self._whole = [each.astype(np.float64) for each in whole]
         self._taken = [each.astype(np.float64) for each in taken]
+        self._ones = np.ones(len(nodes))
         if self._is_offered_everywhere:
-            self._without = self._balance(0, 0)
+            self._without = self._balance(0, 0) - np.int32(_OFFSET)
 
     def write_row(self, nodes: NodeTable, row: int) -> None:
         parts = []
@@ -48,7 +52,7 @@ class Evenness(Follower):
             self._whole[place][row], self._taken[place][row] = whole, taken
             parts.append((taken, whole))
         if self._is_offered_everywhere:
-            self._without[row] = one_row.balance(parts)
+            self._without[row] = one_row.balance(parts) - _OFFSET
 
     def is_exact(self, first: int, second: int) -> bool:
         """Whether :meth:`scores` are those of upstream's formula, with so much more of each taken."""
@@ -59,9 +63,7 @@ class Evenness(Follower):
         with_pod = self._balance(first, second)
         if self._by_improvement:
             with_pod -= self._without
-            with_pod += _HALF
             with_pod >>= 1
-            with_pod += _HALF
         return with_pod.astype(np.int64)
 
     def _balance(self, first: int, second: int) -> Shares:
@@ -76,6 +78,4 @@ class Evenness(Follower):
     def _degree(self, place: int, more: int) -> Floats:
         degree = self._taken[place] + float(more)
         degree /= self._whole[place]
-        if degree.max(initial=0.0) > 1.0:
-            np.minimum(degree, 1.0, out=degree)
-        return degree
+        return np.minimum(degree, self._ones, out=degree)

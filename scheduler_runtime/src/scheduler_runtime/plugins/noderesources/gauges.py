@@ -61,12 +61,13 @@ class Gauge(Follower):
     def __init__(self, resource: str, *, of_what_is_free: bool) -> None:
         super().__init__()
         self._resource = resource
-        self._is_of_free = of_what_is_free
         self._sign = -1.0 if of_what_is_free else 1.0
         self._empty = float(MAX_SCORE) if of_what_is_free else 0.0
         self._beyond = -1.0 if of_what_is_free else MAX_SCORE + 1.0
         self._rate: Floats = np.zeros(0)
         self._level: Floats = self._rate
+        self._bound = np.maximum if of_what_is_free else np.minimum
+        self._bounds: Shares = np.zeros(0, np.int32)  # Comparing with an array is quicker than with a number.
         self._largest = 0
         self._steepest = 0.0
         self.is_offered_everywhere = True
@@ -78,6 +79,7 @@ class Gauge(Follower):
         level = np.where(taken > whole, self._beyond, self._empty + 0.5 / offered + taken * rate)
         self._rate = np.where(whole > 0, rate, 0.0)
         self._level = np.where(whole > 0, level, 0.0)
+        self._bounds = np.full(len(nodes), MAX_SCORE - self._empty, np.int32)
         self._largest = int(whole.max(initial=0))
         self._steepest = float(np.abs(self._rate).max(initial=0.0))
         self.is_offered_everywhere = bool((whole > 0).all())
@@ -103,9 +105,7 @@ class Gauge(Follower):
         hundredths = self._rate * float(amount)
         hundredths += self._level
         shares = hundredths.astype(np.int32)
-        if self._is_of_free:
-            return np.maximum(shares, 0, out=shares)
-        return np.minimum(shares, MAX_SCORE, out=shares)
+        return self._bound(shares, self._bounds, out=shares)
 
     @property
     def offered(self) -> Mask:

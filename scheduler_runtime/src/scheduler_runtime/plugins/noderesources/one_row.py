@@ -62,7 +62,7 @@ def by_ratio(line: Sequence[int]) -> RowStrategy:
 
 def balance(parts: Sequence[tuple[int, int]]) -> int:
     """100 when all ``parts``, used of offered, are to the same degree, less by their standard deviation."""
-    degrees = [min(max(float(used) / float(whole), 0.0), 1.0) for used, whole in parts]
+    degrees = [_degree(used, whole) for used, whole in parts]
     deviation = 0.0
     if len(degrees) == 2:
         deviation = abs((degrees[0] - degrees[1]) / 2)
@@ -70,6 +70,11 @@ def balance(parts: Sequence[tuple[int, int]]) -> int:
         mean = _sum(degrees) / len(degrees)
         deviation = math.sqrt(_sum((degree - mean) * (degree - mean) for degree in degrees) / len(degrees))
     return int((1 - deviation) * MAX_SCORE)
+
+
+def _degree(used: int, whole: int) -> float:
+    degree = float(used) / float(whole)
+    return degree if 0.0 <= degree <= 1.0 else 1.0 if degree > 1.0 else 0.0
 
 
 def _sum(numbers: Iterable[float]) -> float:
