@@ -44,7 +44,7 @@ class Scene:
         for number in range(family.before):
             there = family.pod(f"before-{number}", number)
             self.cache.add(replace(there, spec=replace(there.spec, node_name=f"node-{number % nodes}")))
-        self.framework: Framework = testing.framework()
+        self.framework: Framework = testing.framework(objects=testing.Objects(*family.objects))
 
     def batches(self, count: int) -> Iterator[list[wire.Pod]]:
         """Pods, a batch at a time."""

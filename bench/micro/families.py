@@ -59,6 +59,8 @@ class Family:
     shape: Callable[[int], Shape]
     before: int = 0
     unique_labels: bool = False
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """What else there is in the cluster, as in YAML."""
 
     def pod(self, name: str, number: int) -> wire.Pod:
         """The pod with this number."""
@@ -120,6 +122,15 @@ IN_ZONES = Shape(
 )
 
 
+SERVED = Shape({"app": "served"})
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "served", "namespace": "bench"},
+    "spec": {"selector": {"app": "served"}},
+}
+
+
 def _of_its_own(number: int) -> Shape:
     """One of a thousand shapes."""
     kind = number % 1000
@@ -139,6 +150,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "node-affinity": Family("required node affinity", lambda _: IN_ZONES),
         "spread": Family("hard spread over zones", lambda _: SPREAD),
         "soft-spread": Family("soft spread over zones", lambda _: SOFT_SPREAD),
+        "default-spread": Family("pods of a service, spread by default", lambda _: SERVED, objects=(SERVICE,)),
         "apart": Family("required anti-affinity by host", lambda _: APART),
         "near": Family("required affinity by zone", lambda _: NEAR, before=1000),
         "rather-near": Family("preferred affinity by host", lambda _: RATHER_NEAR, before=1000),
