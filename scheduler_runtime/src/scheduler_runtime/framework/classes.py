@@ -156,7 +156,7 @@ class PodClass:
             self._fill(pod, table, nodes)
 
     def _fill(self, pod: Pod, table: Table, nodes: NodeTable) -> None:
-        self._position = table.changes.position
+        position = table.changes.position
         self.mask = self.node.mask & self.said.feasible(pod, nodes)
         total = self.node.fixed.copy()
         for each, state in self.said.scores:
@@ -167,6 +167,7 @@ class PodClass:
                 return
             total += scores if scorer.weight == 1 else scores * scorer.weight
         self.ranked = np.where(self.mask, total, _INFEASIBLE).astype(self.ranked.dtype)
+        self._position = position
 
     def bring_up_to_date(self, node: NodePart, pod: Pod, table: Table) -> None:
         """Look again at the rows that changed since."""
@@ -175,10 +176,11 @@ class PodClass:
         if rows is None or len(rows) > 8 + len(table) // 256:
             self._fill(pod, table, _every(table))
             return
-        self._position = table.changes.position
+        position = table.changes.position
         nodes = NodeTable(table, self.mask)
         for row in rows if len(rows) < 2 else set(rows):
             self._look_at(row, pod, nodes)
+        self._position = position  # Not before: when a plugin fails, the rows are still to be looked at.
 
     def _look_at(self, row: int, pod: Pod, nodes: NodeTable) -> None:
         fits = self.node.mask.item(row) and not any(
@@ -191,8 +193,8 @@ class PodClass:
         total: int = self.node.fixed.item(row)
         for each, state in self.said.scores:
             score = each.row(pod, nodes, state, row)
-            if not 0 <= score <= MAX_SCORE:
-                raise each.row.error(f"it scored {score}; scores go from 0 to {MAX_SCORE}")
+            if not (_is_whole(score) and 0 <= score <= MAX_SCORE):
+                raise each.row.error(f"it scored {score!r}; scores are whole numbers from 0 to {MAX_SCORE}")
             total += score * each.scorer.weight
         return total
 
@@ -285,6 +287,10 @@ def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bo
         return any(True for _ in hook.run(pod, nodes, state, row))
     except Exception as error:
         raise hook.error(error) from error
+
+
+def _is_whole(score: object) -> bool:
+    return type(score) is int or isinstance(score, int | np.integer)
 
 
 def _in_range(scores: Scores) -> bool:

@@ -33,6 +33,7 @@ from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Attempt, Decider, Hooks, Nowhere
 from .helping import ask_for_help
+from .keys import Keys
 from .missing import JUDGED_BY, explain, needed_but_missing, said_after_filters
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import Registered, register
@@ -74,7 +75,7 @@ class Framework:
         self._plugins = register(profile, classes, self._around)
         self._missing = _missing(profile, self._plugins)
         self._pre_enqueue = self._hooks("preEnqueue", "pre_enqueue")
-        self._sort_key = self._queue_sort()
+        self._sort_key = Keys(self._queue_sort())
         self.hooks = Hooks(
             self._hooks("preFilter", "pre_filter"),
             self._hooks("filter", "filter"),

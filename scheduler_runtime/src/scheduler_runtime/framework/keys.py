@@ -1,0 +1,43 @@
+"""The keys of the queue: that they cannot be compared must be found out before they are in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api import QueueEntry
+from .calls import Hook
+
+
+class Keys:
+    """A ``sort_key`` whose keys can all be compared with each other."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._kind: Any = None
+
+    def __call__(self, entry: QueueEntry) -> Any:
+        """The key of ``entry``. Raises PluginError."""
+        key = self._hook(entry)
+        try:
+            kind = _kind_of(key)
+        except TypeError as error:
+            raise self._no_key(key) from error
+        if self._kind is None:
+            self._kind = kind
+        elif kind != self._kind:
+            raise self._no_key(key)
+        return key
+
+    def _no_key(self, key: object) -> Exception:
+        problem = f"its key {key!r} cannot be compared with the others; give every pod a tuple of the same types"
+        return self._hook.error(problem)
+
+
+def _kind_of(key: Any) -> object:
+    """What a key must have in common with another to be compared with it. Raises TypeError for what has no order."""
+    if isinstance(key, tuple):
+        return tuple(map(_kind_of, key))
+    if isinstance(key, int | float):
+        return float
+    _ = key < key
+    return type(key)
