@@ -162,7 +162,7 @@ class PendingMachine(RuleBasedStateMachine):
     def nothing_is_parked_that_a_door_has_opened_for(self) -> None:
         for entry in self.pending.entries():
             if entry.place is Place.GATED:
-                assert not entry.plugins & self.world.open
+                assert entry.gate not in self.world.open
             if entry.place is Place.PARKED:
                 assert not any(self.opened_at[door] > self.began_at[entry.uid] for door in entry.plugins)
 
