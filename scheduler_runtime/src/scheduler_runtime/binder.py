@@ -105,12 +105,13 @@ class Binder:
         return True
 
     async def finish(self, seconds: float) -> None:
-        """Wait until the bindings under way have ended, at most ``seconds``; give up what is left."""
+        """Wait until the bindings under way have ended and room is made, at most ``seconds``; give up what is left."""
         for uid in self._waiting & self._tasks.keys():
             self._tasks[uid].cancel()
-        if not self._tasks:
+        under_way = {*self._tasks.values(), *self._works}
+        if not under_way:
             return
-        _, late = await asyncio.wait(self._tasks.values(), timeout=seconds)
+        _, late = await asyncio.wait(under_way, timeout=seconds)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)

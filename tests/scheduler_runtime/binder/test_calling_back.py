@@ -114,6 +114,30 @@ async def test_it_is_too_late_for_a_pod_that_is_being_bound_and_for_one_of_someb
         scene.binds.hold["a"].set()
 
 
+class MakesRoom(Plugin):
+    """Makes room when the test lets it."""
+
+    def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Nomination:
+        async def work() -> None:
+            NEVER.append(asyncio.Event())
+            await NEVER[-1].wait()
+            DONE.append(f"room for {pod.name}")
+
+        return Nomination("elsewhere", work())
+
+
+@pytest.mark.parametrize("is_in_time", [True, False])
+async def test_finishing_waits_until_room_is_made(is_in_time: bool) -> None:
+    async with running(MakesRoom) as scene:
+        scene.add("big", cpu="5")
+        await scene.until(lambda: NEVER)
+        if is_in_time:
+            asyncio.get_running_loop().call_later(0.05, NEVER[-1].set)
+        await scene.binder.finish(5 if is_in_time else 0.01)
+        assert ("room for big" in DONE) is is_in_time
+        assert not scene.binder._works
+
+
 class AtOnce(Plugin):
     """Makes room before anything else is decided."""
 
