@@ -33,6 +33,9 @@ fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (
 check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick
 
+# Where bytecode is not kept, each of the workers, and each process that a test starts, compiles everything anew.
+check-text test-quick test-alone test-clusters: export PYTHONDONTWRITEBYTECODE =
+
 check-text:
 	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
 	@$(RUN)/ruff check --quiet .
@@ -40,7 +43,7 @@ check-text:
 	@$(RUN)/mypy
 
 test-quick:
-	@$(RUN)/pytest -q --numprocesses=5 -m "not cluster and not nodes and not thorough"
+	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not thorough"
 
 test-alone:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
@@ -95,6 +98,6 @@ $(UV):
 
 $(READY): $(UV) requirements.lock operator/pyproject.toml scheduler_runtime/pyproject.toml devcluster/pyproject.toml
 	@$(RUN)/python -c '' 2>/dev/null || $(UV) venv --quiet --clear --no-python-downloads --python $(PYTHON) $(VENV)
-	@$(UV) pip sync --quiet --require-hashes requirements.lock
+	@$(UV) pip sync --quiet --compile-bytecode --require-hashes requirements.lock
 	@$(UV) pip install --quiet --no-deps --no-build-isolation -e scheduler_runtime -e operator -e devcluster
 	@touch $@
