@@ -7,7 +7,7 @@ the framework owns which rows are still in play, and ignores what is said about 
 from ..catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 from ..table import Ints, LabelColumn, Mask, NodeTable
 from ..wire import Node, Pod, QuantityError, Requests, Taint, Toleration
-from .contract import (
+from .answers import (
     ALLOW,
     CLEAR,
     MAX_SCORE,
@@ -16,25 +16,18 @@ from .contract import (
     SERIAL,
     SKIP,
     Answer,
-    Binds,
     Cycle,
     Event,
-    Handle,
-    ManyTrials,
     Nomination,
-    Plugin,
-    Preemptions,
     QueueEntry,
     Reject,
     Restrict,
     Scores,
-    Trial,
     Verdicts,
     Wait,
-    WaitingPod,
-    declaration_of,
-    hooks_of,
 )
+from .contract import Plugin, declaration_of, hooks_of
+from .handle import Binds, Handle, ManyTrials, Preemptions, Trial, WaitingPod
 from .node_plugin import NodePlugin
 from .normalising import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
 

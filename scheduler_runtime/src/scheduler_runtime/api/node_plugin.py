@@ -9,7 +9,8 @@ import numpy as np
 
 from ..table import Mask, NodeTable
 from ..wire import Node, Pod
-from .contract import Plugin, Reject, Scores
+from .answers import Reject, Scores
+from .contract import Plugin
 from .normalising import highest_is_best
 
 

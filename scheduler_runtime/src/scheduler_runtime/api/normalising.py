@@ -9,7 +9,8 @@ import numpy as np
 
 from ..table import Ints, Mask, NodeTable
 from ..wire import Pod
-from .contract import MAX_SCORE, Plugin, Scores
+from .answers import MAX_SCORE, Scores
+from .contract import Plugin
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
