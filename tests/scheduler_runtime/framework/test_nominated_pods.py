@@ -184,3 +184,19 @@ def test_states_follow_what_is_tried_and_each_node_starts_anew() -> None:
     nominate(scene, "a", pod("n", HIGH))
     scene.refused(pod("q", MID))
     assert scene.candidates == {"a": (["a1", "a0"], 0), "b": (["b0"], 0)}
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_few_and_many_nodes_with_nominated_pods_are_told_the_same(count: int) -> None:
+    """Few are looked at one by one, many at once."""
+    names = [f"n{number}" for number in range(count)]
+    nodes = [testing.node(name, cpu="500m", memory="500", pods="1" if name == "n0" else "9") for name in names]
+    scene = Scene([*nodes, testing.node("full", cpu="100m", memory="500")])
+    for name in names:
+        nominate(scene, name, pod(f"on-{name}", HIGH, {"cpu": "400m"}))
+    refused = scene.refused(pod("p", MID, {"cpu": "200m"}))
+    assert refused.message.startswith(
+        f"0/{count + 1} nodes are available: 1 Too many pods, {count + 1} Insufficient cpu."
+    )
+    scene.nominations.forget("on-n2")
+    assert placed_on(scene, pod("p", MID, {"cpu": "200m"})) == "n2"

@@ -7,14 +7,14 @@ asked about all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import Mask, NodeTable, Pod
+from ..api import Mask, NodeTable, Pod, Reject
 from ..nominations import Nominations
 from ..table import Table
 from .calls import Hook, checked_rows, rejections
@@ -41,8 +41,8 @@ class ManyTrials:
         self._ahead = [nominations.ahead_of(pod, table.names[row]) for row in rows.tolist()] if nominations else []
         self._hopeful: Mask = np.zeros(len(table), np.bool_)
         self._hopeful[rows] = True
-        self.reasons: Counter[str] = Counter()
-        """Why nodes did not do when they were looked at for the first time."""
+        self.rejected: list[tuple[str, Mask, Reject]] = []
+        """Which plugin rejected which rows when they were looked at for the first time, and why."""
         self._tried = table.try_rows(rows)
 
     def __enter__(self) -> ManyTrials:
@@ -52,6 +52,14 @@ class ManyTrials:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._tried.restore()
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Why nodes did not do when they were looked at for the first time."""
+        reasons: Counter[str] = Counter()
+        for _, rows, reject in self.rejected:
+            reasons[reject.reason] += int(np.count_nonzero(rows))
+        return reasons
 
     def remove(self, pods: Sequence[Sequence[Pod]]) -> None:
         """Take pods off the nodes: some for each of them."""
@@ -85,12 +93,9 @@ class ManyTrials:
         feasible = hopeful.copy()
         for hook in self._filters:
             nodes = NodeTable(self._table, feasible)
-            for reason, rows in self._rejected(hook, nodes):
+            for reject in rejections(hook, self._pod, nodes, self._states.get(hook.plugin)):
+                rows = checked_rows(hook, reject.rows, len(nodes)) & nodes.feasible
                 if self._filters is not self._moving:
-                    self.reasons[reason] += int(np.count_nonzero(rows & nodes.feasible))
+                    self.rejected.append((hook.plugin, rows, reject))
                 feasible = feasible & ~rows
         return feasible
-
-    def _rejected(self, hook: Hook, nodes: NodeTable) -> Iterable[tuple[str, Mask]]:
-        for reject in rejections(hook, self._pod, nodes, self._states.get(hook.plugin)):
-            yield reject.reason, checked_rows(hook, reject.rows, len(nodes))

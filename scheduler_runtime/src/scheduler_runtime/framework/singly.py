@@ -10,11 +10,17 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+import numpy as np
+
 from ..api import Mask, Pod
 from ..nominations import Nominations
 from ..table import Table
 from .filtering import Diagnosis
+from .many_trials import ManyTrials
 from .trial import RowFilter, Trials
+
+_FEW = 8
+"""As few nodes are asked about one by one."""
 
 
 class Singly:
@@ -44,7 +50,13 @@ class Singly:
 
 def refuse(mask: Mask, rows: Sequence[int], trials: Trials) -> Mask:
     """``mask`` without those of ``rows`` that the filters reject."""
-    rejected = [row for row in rows if mask[row] and trials.judge(row)[1]]
+    asked = [row for row in rows if mask[row]]
+    together = _together(asked, trials)
+    if together is None:
+        rejected = [row for row in asked if trials.judge(row)[1]]
+    else:
+        with together:
+            rejected = [row for row, fits in zip(asked, together.fits().tolist(), strict=True) if not fits]
     if not rejected:
         return mask
     mask = mask.copy()
@@ -54,9 +66,21 @@ def refuse(mask: Mask, rows: Sequence[int], trials: Trials) -> Mask:
 
 def judge(rows: Sequence[int], trials: Trials, diagnosis: Diagnosis) -> None:
     """Note of each of ``rows`` whether it is feasible, or why not."""
-    for row in rows:
-        plugin, rejects = trials.judge(row)
-        if rejects:
-            diagnosis.reject_row(plugin, row, rejects)
-        else:
-            diagnosis.feasible[row] = True
+    together = _together(rows, trials)
+    if together is None:
+        for row in rows:
+            plugin, rejects = trials.judge(row)
+            if rejects:
+                diagnosis.reject_row(plugin, row, rejects)
+            else:
+                diagnosis.feasible[row] = True
+        return
+    with together:
+        diagnosis.feasible[rows] = together.fits()
+    for plugin, rejected, reject in together.rejected:
+        diagnosis.reject_rows(plugin, rejected, reject)
+
+
+def _together(rows: Sequence[int], trials: Trials) -> ManyTrials | None:
+    """To ask about ``rows`` at once, where that pays and can be done."""
+    return trials.together(np.array(rows)) if len(rows) > _FEW else None
