@@ -55,11 +55,10 @@ class Follower:
         raise NotImplementedError
 
 
-class Gauge(Follower):
+class Gauge:
     """How many hundredths of one resource are taken on each node, or free."""
 
     def __init__(self, resource: str, *, of_what_is_free: bool) -> None:
-        super().__init__()
         self._resource = resource
         self._sign = -1.0 if of_what_is_free else 1.0
         self._empty = float(MAX_SCORE) if of_what_is_free else 0.0
@@ -73,6 +72,7 @@ class Gauge(Follower):
         self.is_offered_everywhere = True
 
     def write(self, nodes: NodeTable) -> None:
+        """Write all rows."""
         whole, taken = nodes.allocatable(self._resource), nodes.scored(self._resource)
         offered = np.maximum(whole, 1).astype(np.float64)
         rate = self._sign * MAX_SCORE / offered
@@ -85,6 +85,7 @@ class Gauge(Follower):
         self.is_offered_everywhere = bool((whole > 0).all())
 
     def write_row(self, nodes: NodeTable, row: int) -> None:
+        """Write one row."""
         whole, taken = nodes.allocatable(self._resource).item(row), nodes.scored(self._resource).item(row)
         if whole <= 0:
             self._rate[row] = self._level[row] = 0.0

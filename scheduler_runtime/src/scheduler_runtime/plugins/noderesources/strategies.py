@@ -9,14 +9,15 @@ import numpy as np
 from ...api import Ints, NodeTable
 from ...catalog.args import ScoringStrategy
 from . import allocation, one_row
-from .gauges import Gauge, Shares
+from .gauges import Follower, Gauge, Shares
 from .wanted import Wanted
 
 
-class Strategy:
+class Strategy(Follower):
     """One strategy: for all nodes, quickly where that is exact, and for one."""
 
     def __init__(self, scoring: ScoringStrategy) -> None:
+        super().__init__()
         ratio = scoring.requested_to_capacity_ratio
         shape = ratio.shape if ratio else ()
         self._is_of_free = scoring.type == "LeastAllocated"
@@ -27,6 +28,7 @@ class Strategy:
 
     def score(self, nodes: NodeTable, wanted: Sequence[Wanted]) -> Ints:
         """The scores of all nodes."""
+        self.catch_up(nodes)
         gauges = [self._gauge(each.resource, nodes) for each in wanted]
         if all(gauge.is_exact(each.amount) for gauge, each in zip(gauges, wanted, strict=True)) and wanted:
             shares = [gauge.shares(each.amount) for gauge, each in zip(gauges, wanted, strict=True)]
@@ -47,11 +49,19 @@ class Strategy:
                 taken.append((each.weight, whole, used))
         return self._row(taken)
 
+    def write(self, nodes: NodeTable) -> None:
+        for gauge in self._gauges.values():
+            gauge.write(nodes)
+
+    def write_row(self, nodes: NodeTable, row: int) -> None:
+        for gauge in self._gauges.values():
+            gauge.write_row(nodes, row)
+
     def _gauge(self, resource: str, nodes: NodeTable) -> Gauge:
         gauge = self._gauges.get(resource)
         if gauge is None:
             gauge = self._gauges[resource] = Gauge(resource, of_what_is_free=self._is_of_free)
-        gauge.catch_up(nodes)
+            gauge.write(nodes)
         return gauge
 
 
