@@ -324,3 +324,12 @@ def test_a_pod_on_its_way_to_a_node_is_not_nominated_by_old_news(there: Intaken)
     there.cache.assume(ours(), "n")
     there.see(ours(), nominated("n", ours()))
     assert not there.nominations
+
+
+def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there: Intaken) -> None:
+    one = ours("b", priority=1)
+    there.see(None, one)
+    there.nominations.nominate(one, "n")
+    there.see(one, None)
+    (event,) = there.profile.heard
+    assert (event.action, event.old.status.nominated_node_name) == (Action.DELETE, "n")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 
+from msgspec.structs import replace
+
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.nominations import Nominations
@@ -75,9 +77,10 @@ class Intake:
         self._pending.remove(pod.uid)
         self._on_gone(pod)
         self._on_settled(pod.uid)
+        awaited = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._profiles else ""
         self._nominations.forget(pod.uid)
-        if not self._free(pod.uid) and pod.status.nominated_node_name:
-            self._not_awaited(pod)
+        if not self._free(pod.uid) and awaited:
+            self._not_awaited(pod, awaited)
 
     def _free(self, uid: str) -> bool:
         """Count the pod on no node any more, and wake those whom its room may help; return whether it had one."""
@@ -86,9 +89,11 @@ class Intake:
             self._happened(Event("Pod", Action.DELETE, held.there, None))
         return held is not None
 
-    def _not_awaited(self, pod: Pod) -> None:
-        """A node's room is not kept for ``pod`` any more. Only pods no more important had to leave it."""
-        self._pending.happened(Event("Pod", Action.DELETE, pod, None), self._clock(), up_to_priority=pod.spec.priority)
+    def _not_awaited(self, pod: Pod, node: str) -> None:
+        """Room on ``node`` is not kept for ``pod`` any more. Only pods no more important had to leave it."""
+        nominated = replace(pod, status=replace(pod.status, nominated_node_name=node))
+        event = Event("Pod", Action.DELETE, nominated, None)
+        self._pending.happened(event, self._clock(), up_to_priority=pod.spec.priority)
 
     def _bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
@@ -116,7 +121,7 @@ class Intake:
         elif not new.metadata.deletion_timestamp:
             self._pending.add(new, new.spec.scheduler_name, now)
         if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
-            self._not_awaited(old)
+            self._not_awaited(old, old.status.nominated_node_name)
 
     def _happened(self, event: Event) -> None:
         self._pending.happened(event, self._clock())
