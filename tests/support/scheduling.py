@@ -55,11 +55,13 @@ class Scene:
         self.cache.set_node(testing.node("n", cpu="4"))
         self.outbox = Outbox()
         self.recorder = Recorder(client, self.outbox, "host")
-        services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
+        services = self.services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
-        frameworks = {"test": testing.framework(profile, *plugins, services=services, version=version)}
+        frameworks = self.frameworks = {
+            "test": testing.framework(profile, *plugins, services=services, version=version)
+        }
         self.pending = Pending(
             frameworks,
             first_backoff=0.05,

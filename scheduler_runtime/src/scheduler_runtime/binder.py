@@ -77,13 +77,13 @@ class Binder:
 
     def start(self, placed: Placed) -> None:
         """Take a placed pod on its way."""
-        uid = placed.pod.uid
-        task = self._tasks[uid] = asyncio.create_task(self._carry(placed), name=f"bind {placed.pod.key}")
+        uid, framework = placed.pod.uid, self._frameworks[placed.pod.spec.scheduler_name]
+        task = self._tasks[uid] = asyncio.create_task(self._carry(placed, framework), name=f"bind {placed.pod.key}")
         task.add_done_callback(partial(self._ended, uid))
         self._measure()
 
     def cancel(self, pod: Pod) -> None:
-        """Stop waiting for the permit of a pod that was deleted. A binding under way ends by itself."""
+        """Stop waiting for the permit of a pod that is not ours any more. A binding under way ends by itself."""
         if pod.uid in self._waiting and (task := self._tasks.get(pod.uid)):
             task.cancel()
 
@@ -138,9 +138,12 @@ class Binder:
         self.recorder.failed(pod, message)
         self._conditions.unscheduled(pod, SCHEDULER_ERROR, message)
 
-    async def _carry(self, placed: Placed) -> None:
-        """Bring one pod to its node. Whatever goes wrong, its room is given back."""
-        pod, framework = placed.pod, self._frameworks[placed.pod.spec.scheduler_name]
+    async def _carry(self, placed: Placed, framework: Framework) -> None:
+        """Bring one pod to its node. Whatever goes wrong, its room is given back.
+
+        The plugins that placed it see it through, also when the profile has others meanwhile.
+        """
+        pod = placed.pod
         try:
             rejected = await self._permit(placed, framework)
             if rejected:

@@ -101,6 +101,17 @@ class Framework:
         if not self._bind:
             raise RegistrationError(f"profile {profile.scheduler_name}: none of its bind plugins is in this build")
 
+    def succeed(self, before: Framework) -> None:
+        """Take the place of ``before``, whose pods that wait for a permit now wait for the plugins of this profile.
+
+        One that waits for a plugin which is not asked for permits any more is not held by it any longer.
+        """
+        self._around.waiting = before._around.waiting  # shared, as the tasks that wait still go by ``before``
+        asked = {hook.plugin for hook in self._permit}
+        for waiting in tuple(self._around.waiting.values()):
+            for plugin in waiting.held_by - asked:
+                waiting.allow(plugin)
+
     # Around the queue.
 
     def pre_enqueue(self, pod: Pod) -> Gate | None:

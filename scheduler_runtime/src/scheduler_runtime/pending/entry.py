@@ -71,12 +71,12 @@ class Heap:
         self._pushes += 1
         self._here[entry.uid] = self._pushes
         heapq.heappush(self._items, (key, self._pushes, entry))
-        self._sweep()
+        self._sweep_in_time()
 
     def discard(self, uid: str) -> None:
         """Take out the entry of this uid if it is here."""
         if self._here.pop(uid, None) is not None:
-            self._sweep()
+            self._sweep_in_time()
 
     def first_key(self) -> Any:
         """Return the smallest key, None when nothing is here."""
@@ -98,11 +98,15 @@ class Heap:
             due.append(entry)
         return due
 
-    def _sweep(self) -> None:
+    def _sweep_in_time(self) -> None:
         """Drop what has left, once that is most of the items: a standby takes nothing from the top."""
         if len(self._items) > 2 * len(self._here) + STALE_KEPT:
-            self._items = [item for item in self._items if self._is_here(item)]
-            heapq.heapify(self._items)
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Drop what has left, so that what comes is compared with nothing else than what is here."""
+        self._items = [item for item in self._items if self._is_here(item)]
+        heapq.heapify(self._items)
 
     def _is_here(self, item: tuple[Any, int, Entry]) -> bool:
         _, push, entry = item

@@ -202,6 +202,42 @@ class Pending:
         self._leave(entry)
         self._back_off_from_error(entry, now)
 
+    # What changes about the profiles
+
+    def profiles_changed(self, names: Collection[str], now: float) -> list[Any]:
+        """Ask the plugins of the profiles called ``names`` anew, because they are others now.
+
+        Who waits for an event of one that is there no more would wait in vain. The pods of a profile that is gone are
+        removed and returned.
+        """
+        self._interested.clear()
+        concerned = [entry for entry in self.entries() if entry.profile in names]
+        gone = [entry for entry in concerned if entry.profile not in self._profiles]
+        for entry in gone:
+            self.remove(entry.uid)
+        waiting = [entry for entry in concerned if entry.place in (Place.ACTIVE, Place.PARKED, Place.GATED)]
+        for entry in waiting:
+            self._leave(entry)
+        self._active.sweep()  # the keys of two orders cannot be compared
+        for entry in concerned:
+            if entry.uid in self._entries:
+                self._ask_again(entry, now)
+        return [entry.pod for entry in gone]
+
+    def back_off(self, first: float, longest: float) -> None:
+        """Let pods back off so long from now on."""
+        self._first_backoff, self._longest_backoff = first, longest
+
+    def _ask_again(self, entry: Entry, now: float) -> None:
+        match entry.place:
+            case Place.ACTIVE | Place.GATED:
+                entry.plugins = frozenset()
+                self._activate(entry, now)
+            case Place.PARKED:
+                self._requeue(entry, now)
+            case Place.IN_FLIGHT:
+                entry.is_wanted = True
+
     # What happens in the cluster
 
     def happened(self, event: Event, now: float, *, by: str = "", up_to_priority: int | None = None) -> None:

@@ -1,0 +1,89 @@
+"""What becomes of pods on their way when their profile gets other plugins."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Answer, Handle, Plugin, Pod, Reject, Wait
+from scheduler_runtime.framework import Framework
+from scheduler_runtime.pending import Place
+from tests.support.scheduling import Scene, running
+
+HOLDERS: list[Handle] = []
+GIVEN_BACK: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    HOLDERS.clear()
+    GIVEN_BACK.clear()
+
+
+class Holds(Plugin):
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        HOLDERS.append(handle)
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        return Wait(60)
+
+    def unreserve(self, pod: Pod, node: str, state: Any) -> None:
+        GIVEN_BACK.append(pod.name)
+
+    def reserve(self, pod: Pod, node: str, state: Any) -> None:
+        """Nothing is taken; what is given back tells who is asked to."""
+
+
+def change(scene: Scene, *plugins: type[Plugin]) -> None:
+    """Give the profile of the scene these plugins beside the default ones."""
+    enabled = [{"name": plugin.__name__} for plugin in plugins]
+    profile = {"plugins": {"multiPoint": {"enabled": enabled}}}
+    made: Framework = testing.framework(profile, *plugins, services=scene.services)
+    made.succeed(scene.frameworks["test"])
+    scene.frameworks["test"] = made
+    scene.pending.profiles_changed({"test"}, 0)
+
+
+async def waits(scene: Scene, name: str) -> Pod:
+    pod = scene.add(name)
+    await scene.until(lambda: any(each.pod.uid == pod.uid for each in HOLDERS[0].waiting_pods()))
+    return pod
+
+
+async def test_the_new_object_of_a_plugin_lets_go_what_the_old_one_held() -> None:
+    async with running(Holds) as scene:
+        await waits(scene, "a")
+        change(scene, Holds)
+        (waiting,) = HOLDERS[-1].waiting_pods()
+        assert scene.binds.bound == []
+        waiting.allow("Holds")
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
+
+
+async def test_a_plugin_that_is_gone_holds_nobody() -> None:
+    async with running(Holds) as scene:
+        pod = await waits(scene, "a")
+        change(scene)
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
+        assert scene.place(pod) is Place.BINDING
+
+
+async def test_a_pod_that_the_new_plugin_sends_back_is_given_back_by_the_one_that_reserved() -> None:
+    async with running(Holds) as scene:
+        pod = await waits(scene, "a")
+        change(scene, Holds)
+        (waiting,) = HOLDERS[-1].waiting_pods()
+        waiting.reject("Holds", "no")
+        await scene.until(lambda: GIVEN_BACK == ["a"])
+        await scene.until(lambda: scene.place(pod) is Place.IN_FLIGHT)  # tried again at once, by the new plugins
+        assert [each.pod.name for each in HOLDERS[-1].waiting_pods()] == ["a"]
+
+
+async def test_a_pod_that_waits_is_assumed_all_the_while() -> None:
+    async with running(Holds) as scene:
+        await waits(scene, "a")
+        change(scene, Holds)
+        assert scene.cpu == 1000

@@ -1,0 +1,162 @@
+"""What becomes of waiting pods when the plugins of their profile change; time is a number that the test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.catalog import Action, ClusterEvent
+from scheduler_runtime.pending import Entry, Pending, Place
+
+
+@dataclass(frozen=True)
+class Pod:
+    uid: str
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class Gate:
+    plugin: str = "Gates"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sorts by rank, in one direction or the other, perhaps by a key of another type, and may gate every pod."""
+
+    falling: bool = False
+    gates: bool = False
+    plugin: str = "Fit"
+
+    def pre_enqueue(self, pod: Pod) -> Gate | None:
+        return Gate() if self.gates else None
+
+    def sort_key(self, entry: Entry) -> Any:
+        return (-entry.pod.rank, "") if self.falling else entry.pod.rank
+
+    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
+        return {self.plugin: (ClusterEvent("Node", Action.ADD),)}
+
+    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Happened:
+    resource: str = "Node"
+    action: Action = Action.ADD
+
+
+@pytest.fixture
+def profiles() -> dict[str, Profile]:
+    return {"a": Profile()}
+
+
+@pytest.fixture
+def pending(profiles: dict[str, Profile]) -> Pending:
+    return Pending(profiles)
+
+
+def place(pending: Pending, uid: str) -> Place:
+    return next(entry.place for entry in pending.entries() if entry.uid == uid)
+
+
+def taken(pending: Pending, now: float) -> list[str]:
+    uids = []
+    while entry := pending.take(now):
+        uids.append(entry.uid)
+    return uids
+
+
+def park(pending: Pending, uid: str, now: float) -> None:
+    pending.add(Pod(uid), "a", now)
+    assert taken(pending, now) == [uid]
+    pending.park(uid, {"Fit"}, now)
+
+
+def test_pods_are_taken_in_the_new_order(pending: Pending, profiles: dict[str, Profile]) -> None:
+    for rank in (1, 3, 2):
+        pending.add(Pod(f"rank-{rank}", rank), "a", 0)
+    profiles["a"] = Profile(falling=True)
+    pending.profiles_changed({"a"}, 0)
+    assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
+
+
+def test_a_parked_pod_is_tried_again_once_it_has_backed_off(pending: Pending, profiles: dict[str, Profile]) -> None:
+    park(pending, "p", 0)
+    profiles["a"] = Profile(plugin="Other")
+    pending.profiles_changed({"a"}, 0.5)
+    assert place(pending, "p") is Place.BACKOFF
+    assert taken(pending, 2) == ["p"]
+
+
+def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
+    pending: Pending, profiles: dict[str, Profile]
+) -> None:
+    pending.add(Pod("p"), "a", 0)
+    assert taken(pending, 0) == ["p"]
+    profiles["a"] = Profile(plugin="Other")
+    pending.profiles_changed({"a"}, 0)
+    pending.park("p", {"Fit"}, 0)
+    assert place(pending, "p") is Place.ACTIVE
+
+
+def test_new_gates_close_and_old_ones_open(pending: Pending, profiles: dict[str, Profile]) -> None:
+    pending.add(Pod("p"), "a", 0)
+    profiles["a"] = Profile(gates=True)
+    pending.profiles_changed({"a"}, 0)
+    assert place(pending, "p") is Place.GATED
+    profiles["a"] = Profile()
+    pending.profiles_changed({"a"}, 0)
+    assert place(pending, "p") is Place.ACTIVE
+
+
+def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
+    pending: Pending, profiles: dict[str, Profile]
+) -> None:
+    park(pending, "p", 0)
+    pending.happened(Happened(), 0)  # who wants this is known from here on
+    profiles["a"] = Profile(plugin="Other")
+    pending.profiles_changed({"a"}, 9)
+    assert taken(pending, 9) == ["p"]
+    pending.park("p", {"Other"}, 9)
+    pending.happened(Happened(), 30)
+    assert place(pending, "p") is Place.ACTIVE
+
+
+@pytest.mark.parametrize("state", ["active", "parked", "in flight"])
+def test_the_pods_of_a_profile_that_is_gone_are_given_back(
+    pending: Pending, profiles: dict[str, Profile], state: str
+) -> None:
+    profiles["b"] = Profile()
+    pending.add(Pod("stays"), "b", 0)
+    taken(pending, 0)
+    if state == "parked":
+        park(pending, "p", 0)
+    else:
+        pending.add(Pod("p"), "a", 0)
+    if state == "in flight":
+        taken(pending, 0)
+    del profiles["a"]
+    assert pending.profiles_changed({"a"}, 1) == [Pod("p")]
+    assert [entry.uid for entry in pending.entries()] == ["stays"]
+    pending.park("p", {"Fit"}, 1)
+    assert taken(pending, 400) == []
+
+
+def test_others_are_left_alone(pending: Pending, profiles: dict[str, Profile]) -> None:
+    park(pending, "p", 0)
+    profiles["b"] = Profile()
+    pending.profiles_changed({"b"}, 0.5)
+    assert place(pending, "p") is Place.PARKED
+
+
+def test_pods_back_off_as_long_as_they_are_told_now(pending: Pending) -> None:
+    pending.back_off(4, 8)
+    park(pending, "p", 0)
+    pending.happened(Happened(), 3)
+    assert place(pending, "p") is Place.BACKOFF
+    assert pending.wake_at() == 4
