@@ -70,6 +70,10 @@ class Administrator:
         answer: Object = self.request("PATCH", f"{path(item)}{subresource}", change, MERGE)
         return answer
 
+    def find(self, item: Object) -> Object | None:
+        """The object of ``item``'s kind and name as it is; None when there is none."""
+        return next((each for each in map(json.loads, self.items(collection(item))) if _is_named(each, item)), None)
+
     def items(self, where: str) -> list[bytes]:
         """The objects of a collection, each as JSON."""
         return [json.dumps(item).encode() for item in self.request("GET", where)["items"]]
@@ -111,6 +115,10 @@ class Administrator:
 def collection(item: Object) -> str:
     """Where objects like ``item`` are."""
     return PLURALS[item["kind"]].format(item["metadata"].get("namespace", ""))
+
+
+def _is_named(one: Object, other: Object) -> bool:
+    return bool(one["metadata"]["name"] == other["metadata"]["name"])
 
 
 def path(item: Object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Scores = Mapping[str, Mapping[str, int]]
+NOTE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +31,11 @@ class Decision:
     """The nodes among which preemption may choose."""
     gate: str = ""
     """What keeps it out of the queue."""
+
+
+def shortened(message: str) -> str:
+    """A message as an event holds it."""
+    encoded = message.encode()
+    if len(encoded) <= NOTE_BYTES:
+        return message
+    return encoded[: NOTE_BYTES - 4].decode(errors="ignore") + " ..."

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from scheduler_runtime.catalog import Target
 from tests.oracle.deciding.comparing import differences
 from tests.oracle.deciding.decision import Decision
-from tests.oracle.deciding.exceptions import exempt
 from tests.oracle.deciding.making.clusters import Cluster
 from tests.oracle.deciding.ours import Ours
 from tests.oracle.deciding.tally import Tally
@@ -32,13 +31,15 @@ class Judge:
         administrator = self.theirs.administrator
         found: list[str] = []
         with self.theirs.having(cluster):
-            self.ours.look(administrator)
+            self.ours.look(administrator, {other["kind"] for other in cluster.others})
             for pod in cluster.incoming:
+                if changed := cluster.changes.get(pod["metadata"]["name"]):
+                    self.theirs.change(changed)
+                    self.ours.look_again(administrator)
                 written = self.theirs.offer(pod)
                 theirs = self.theirs.decision(written)
                 ours, explanation = self.ours.decide(written)
-                differing = [each for each in differences(theirs, ours) if not exempt(each)]
-                found += [f"{theirs.pod}: {each}" for each in differing]
+                found += [f"{theirs.pod}: {each}" for each in differences(theirs, ours)]
                 self.decisions.append(theirs)
                 self.tally.note(theirs, explanation)
                 if self._is_unsettled():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -20,12 +20,11 @@ from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clo
 from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 from scheduler_runtime.testing import Objects
 from scheduler_runtime.wire import Node, Pod, Resizing, decode_node, decode_pod
-from tests.oracle.deciding.decision import Decision
+from tests.oracle.deciding.decision import Decision, shortened
 from tests.support.administrator import PLURALS, Administrator
 
 Object = dict[str, Any]
 
-NOTE_BYTES = 1024
 WATCHED = (
     Watch("v1", "Namespace"),
     Watch("v1", "Service"),
@@ -96,6 +95,7 @@ class Ours:
         self._objects = Watched()
         self._cache = Cache()
         self._seen: dict[str, Pod] = {}
+        self._versions: dict[str, str] = {}
         self._candidates: Sequence[Candidate] = ()
         self._nominations = Nominations()
         services = Services(
@@ -118,17 +118,16 @@ class Ours:
     def _read(self, raw: bytes) -> Pod:
         return decode_pod(raw, self._resizing)
 
-    def look(self, administrator: Administrator) -> None:
-        """See a cluster for the first time."""
+    def look(self, administrator: Administrator, kinds: Iterable[str] = ()) -> None:
+        """See a cluster for the first time; beside nodes, pods and namespaces there are objects of ``kinds`` in it."""
         self._cache = Cache()
         for uid in self._seen:
             self._nominations.forget(uid)
         self._seen = {}
-        self._objects.become(Objects(*_watched(administrator)))
+        self._objects.become(Objects(*_watched(administrator, {"Namespace", *kinds})))
         for framework, watch in itertools.product(self._frameworks.values(), WATCHED):
             framework.changed(watch.event_resource)
-        for node in administrator.items(PLURALS["Node"]):
-            self.see(decode_node(node))
+        self._versions = {}
         self.look_again(administrator)
 
     def see(self, node: Node) -> None:
@@ -136,7 +135,11 @@ class Ours:
         self._cache.set_node(node)
 
     def look_again(self, administrator: Administrator) -> None:
-        """See what became of the pods since."""
+        """See what became of nodes and pods since."""
+        for node in map(decode_node, administrator.items(PLURALS["Node"])):
+            if self._versions.get(node.name) != node.metadata.resource_version:
+                self._versions[node.name] = node.metadata.resource_version
+                self.see(node)
         pods = {pod.uid: pod for pod in map(self._read, administrator.items("/api/v1/pods"))}
         for uid in self._seen.keys() - pods.keys():
             self._cache.remove(uid)
@@ -198,8 +201,8 @@ class Ours:
         return gate.reason if gate else ""
 
 
-def _watched(administrator: Administrator) -> Iterator[Object]:
-    for watch in WATCHED:
+def _watched(administrator: Administrator, kinds: Collection[str]) -> Iterator[Object]:
+    for watch in (each for each in WATCHED if each.kind in kinds):
         for item in administrator.items(PLURALS[watch.kind].replace("/namespaces/{}", "")):
             yield {"apiVersion": watch.api_version, "kind": watch.kind, **json.loads(item)}
 
@@ -210,14 +213,6 @@ def _nominated(pod: Pod, nomination: Nomination | None) -> str:
     if nomination.work:
         nomination.work.close()
     return nomination.node if isinstance(nomination.node, str) else ""
-
-
-def shortened(message: str) -> str:
-    """A message as an event holds it."""
-    encoded = message.encode()
-    if len(encoded) <= NOTE_BYTES:
-        return message
-    return encoded[: NOTE_BYTES - 4].decode(errors="ignore") + " ..."
 
 
 def keys(pods: Iterable[Pod]) -> frozenset[str]:

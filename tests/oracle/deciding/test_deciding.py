@@ -20,7 +20,7 @@ from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.wire import decode_node
 from tests.oracle.deciding.document import PROFILES, document
-from tests.oracle.deciding.exceptions import EXCEPTIONS
+from tests.oracle.deciding.exceptions import EXCEPTIONS, Exempt
 from tests.oracle.deciding.judging import Judge
 from tests.oracle.deciding.making.clusters import Cluster, clusters
 from tests.oracle.deciding.making.directed import DIRECTED, features_are_missing, node, pod, room_is_being_made
@@ -113,10 +113,15 @@ def test_every_reason_is_met(judge: Judge) -> None:
     assert judge.tally.unseen(expected) == []
 
 
+@pytest.mark.parametrize("exempt", EXCEPTIONS, ids=[each.make.__name__ for each in EXCEPTIONS])
+def test_every_exception_is_one(judge: Judge, exempt: Exempt) -> None:
+    assert judge.differences(exempt.make())
+
+
 def gated(judge: Judge) -> str:
     """Why a pod with gates is kept out of the queue, in the words of both."""
     coming = pod("new-0", schedulingGates=[{"name": "example.com/a"}, {"name": "example.com/b"}])
-    with judge.theirs.having(Cluster("gates")):
+    with judge.theirs.having(Cluster("gates", incoming=[coming])):
         written = judge.theirs.offer(coming)
         said = judge.theirs.gate(written, "SchedulingGates")
         assert said == judge.ours.gate(written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,11 +13,11 @@ from typing import Any
 import devcluster
 from devcluster import Spec
 from scheduler_runtime.catalog import Target
-from tests.oracle.deciding.decision import Decision
+from tests.oracle.deciding.decision import Decision, shortened
 from tests.oracle.deciding.document import document
 from tests.oracle.deciding.making.clusters import Cluster
 from tests.oracle.deciding.making.words import NAMESPACES
-from tests.support.administrator import PLURALS, Administrator, Followed, collection
+from tests.support.administrator import PLURALS, Administrator, Followed, collection, path
 from tests.support.deciding_scheduler import DecidingScheduler, deciding_scheduler
 from tests.support.eventually import eventually
 from tests.support.noop_extender import NoopExtender
@@ -69,7 +70,7 @@ class Theirs:
             self._scheduler.forget()
             yield
         finally:
-            self._clear()
+            self._clear(cluster)
 
     def _run(self, pod: Object) -> None:
         metadata = {key: value for key, value in pod["metadata"].items() if key != "deletionTimestamp"}
@@ -86,6 +87,23 @@ class Theirs:
         self.administrator.create({**pod, "spec": spec})
         return self.administrator.patch(pod, {"spec": {"schedulingGates": []}})
 
+    def change(self, node: Object) -> None:
+        """Let ``node`` appear, or be another from now on. Pods that wait are deleted, as they might be tried again."""
+        for pod in map(json.loads, self.administrator.items(PODS)):
+            if not pod["spec"].get("nodeName"):
+                self.administrator.request("DELETE", path({"kind": "Pod", **pod}), AT_ONCE)
+        self._scheduler.forget()
+        before = self.administrator.find(node)
+        if before is None:
+            self.administrator.create(node)
+            self._scheduler.wait("Add event for node", 1)
+            return
+        spec = {"unschedulable": None, "taints": None, **node["spec"]}
+        labelled = self.administrator.patch(node, {"spec": spec, "metadata": {"labels": node["metadata"]["labels"]}})
+        sized = self.administrator.patch(node, {"status": node["status"]}, "/status")
+        versions = {each["metadata"]["resourceVersion"] for each in (before, labelled, sized)}
+        self._scheduler.wait("Update event for node", len(versions) - 1)
+
     def gate(self, pod: Object, plugin: str) -> str:
         """What ``plugin`` says to keep ``pod``, which was offered, out of the queue."""
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
@@ -101,26 +119,34 @@ class Theirs:
         seen = self._pods.wait(lambda pods: _decided(pods.get(key)))
         told = self._scheduler.told(key)
         condition = _condition(seen)
+        message = condition.get("message", "") if condition["status"] == "False" else ""
         decision = Decision(
             pod=key,
             node=seen["spec"].get("nodeName", ""),
             feasible=self._extender.feasible.get(pod["metadata"]["uid"], frozenset()),
             scores=told.scores,
             totals=told.totals,
-            message=condition.get("message", "") if condition["status"] == "False" else "",
-            note=self._note(pod["metadata"]["uid"]) if condition["status"] == "False" else "",
+            message=message,
+            note=self._note(pod["metadata"]["uid"], message) if message else "",
             nominated=seen["status"].get("nominatedNodeName", ""),
             victims={node: frozenset(victims) for node, victims in told.victims.items()},
         )
         self._settle(decision, pod)
         return decision
 
-    def _note(self, uid: str) -> str:
-        def failed(events: dict[str, Object]) -> str:
-            about = (event for event in events.values() if event["reason"] == "FailedScheduling")
-            return next((event["note"] for event in about if event["regarding"]["uid"] == uid), "")
+    def _note(self, uid: str, message: str) -> str:
+        """The event of the attempt that the condition's ``message`` is of: the pod may have been tried again since."""
+        notes: list[str] = []
 
-        return self._events.wait(failed)
+        def of_this_attempt(events: dict[str, Object]) -> bool:
+            about = [each for each in events.values() if each["regarding"].get("uid") == uid]
+            notes[:] = [each["note"] for each in about if each["reason"] == "FailedScheduling"]
+            return shortened(message) in notes
+
+        with contextlib.suppress(TimeoutError):
+            self._events.wait(of_this_attempt, 5)
+            return shortened(message)
+        return "; ".join(notes)
 
     def _settle(self, decision: Decision, pod: Object) -> None:
         """Wait until what was decided is done, so that the next pod meets it."""
@@ -143,16 +169,15 @@ class Theirs:
             lambda line: line.says == "Update event for scheduled pod" and line.values["pod"] == key
         )
 
-    def _clear(self) -> None:
-        held = {kind: self.administrator.items(where.replace("/namespaces/{}", "")) for kind, where in PLURALS.items()}
-        bound = sum(bool(json.loads(pod)["spec"].get("nodeName")) for pod in held["Pod"])
-        kinds = [kind for kind, items in held.items() if items and kind not in ("Namespace", "Node")]
-        where = [PLURALS[kind].format(namespace) for kind in kinds for namespace in NAMESPACES]
+    def _clear(self, cluster: Cluster) -> None:
+        bound = sum(bool(json.loads(pod)["spec"].get("nodeName")) for pod in self.administrator.items(PODS))
+        nodes = len(self.administrator.items(PLURALS["Node"]))
+        where = sorted({collection(each) for each in (*cluster.pods, *cluster.incoming, *cluster.others)})
         self.administrator.all_of(partial(self.administrator.request, "DELETE", body=AT_ONCE), where)
         self._pods.wait(lambda pods: not pods)
         self._scheduler.wait("Delete event for scheduled pod", bound)
         self.administrator.request("DELETE", PLURALS["Node"], AT_ONCE)
-        self._scheduler.wait("Delete event for node", len(held["Node"]))
+        self._scheduler.wait("Delete event for node", nodes)
         self._events.objects.clear()
         self._scheduler.forget()
 

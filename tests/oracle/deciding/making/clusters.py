@@ -30,6 +30,8 @@ class Cluster:
     others: list[Object] = field(default_factory=list)
     """Services, owners of pods, disruption budgets."""
     incoming: list[Object] = field(default_factory=list)
+    changes: dict[str, Object] = field(default_factory=dict)
+    """Nodes that appear, or are others from now on, each before the incoming pod of that name."""
 
     def __str__(self) -> str:
         return yaml.dump(asdict(self), Dumper=_Plain, sort_keys=False)
@@ -69,7 +71,18 @@ def cluster(random: Random, theme: Theme, profiles: Sequence[str], target: Targe
     made.others = _others(dice, theme)
     profile = (profiles[0], *profiles)
     made.incoming = [incoming(dice, theme, number, dice.pick(profile)) for number in range(dice.number(2, 5))]
+    for pod in made.incoming[1:]:
+        if dice.chance(25):
+            made.changes[pod["metadata"]["name"]] = _change(dice, theme, made.nodes)
     return made
+
+
+def _change(dice: Dice, theme: Theme, nodes: Sequence[Object]) -> Object:
+    """A new node, or other labels, taints and room of one that is there. Images stay where they are."""
+    number = dice.number(0, len(nodes))
+    changed = node(dice, theme, number)
+    changed["status"].pop("images", None)
+    return changed
 
 
 def _settled(pods: list[Object]) -> list[Object]:

@@ -165,6 +165,28 @@ def room_is_kept_for_the_nominated() -> Cluster:
     return cluster_of("room is kept for the nominated", waits, *others)
 
 
+def a_port_is_bound_twice() -> Cluster:
+    ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
+    pods = (running("run-0", "node-0"), running("run-1", "node-0", priority=100))
+    coming = pod("new-0", priority=5)
+    for each in (*pods, coming):
+        each["spec"]["containers"][0] |= ports
+    return cluster_of("a port is bound twice", coming, pods=pods, nodes=1)
+
+
+def an_image_comes_later() -> Cluster:
+    images = {"images": [{"names": ["docker.io/library/nginx:latest"], "sizeBytes": 900_000_000}]}
+    elsewhere = pod("new-0", nodeSelector={HOSTNAME: "node-2"})
+    coming = pod("new-1")
+    for each in (elsewhere, coming):
+        each["spec"]["containers"][0]["image"] = "docker.io/library/nginx:latest"
+    made = cluster_of("an image comes later", elsewhere, coming)
+    made.nodes[0]["status"] |= images
+    made.changes["new-1"] = node(1)
+    made.changes["new-1"]["status"] |= images
+    return made
+
+
 def room_is_being_made() -> Cluster:
     pods = tuple(running(f"run-{n}", "node-0", {"cpu": "100m"}, terminationGracePeriodSeconds=0) for n in range(30))
     made = cluster_of("room is being made", pod("new-0", {"cpu": "3500m"}, priority=5), pods=pods, nodes=1)
