@@ -29,15 +29,38 @@ class Objects:
     def __init__(self, watches: Iterable[Watch], client: Client, told: Told) -> None:
         """``told`` hears of every change of something that is read, after the copy has it."""
         self._told = told
-        self._reflectors = {
-            watch: Reflector(kind_of(watch), client, partial(self._take, watch)) for watch in dict.fromkeys(watches)
-        }
-        self._revisions = dict.fromkeys(self._reflectors, 0)
+        self._client = client
+        self._revisions: dict[Watch, int] = {}
+        self._reflectors = self.reflectors_for(watches)
 
     @property
     def reflectors(self) -> Collection[Reflector[Any]]:
         """What has to run for the copies to be true."""
-        return self._reflectors.values()
+        return tuple(self._reflectors.values())
+
+    def reflectors_for(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
+        """What would have to run besides, were ``watches`` read as well. They can be read once it is adopted."""
+        missing = [watch for watch in dict.fromkeys(watches) if watch not in self._revisions]
+        self._revisions |= dict.fromkeys(missing, 0)
+        return {watch: Reflector(kind_of(watch), self._client, partial(self._take, watch)) for watch in missing}
+
+    def adopt(self, reflectors: Mapping[Watch, Reflector[Any]]) -> None:
+        """From now on what ``reflectors`` hold can be read as well."""
+        self._reflectors = {**self._reflectors, **reflectors}
+
+    def drop(self, watches: Iterable[Watch]) -> list[Reflector[Any]]:
+        """Nobody reads ``watches`` any more: return what need not run any longer."""
+        gone = frozenset(watches)
+        for watch in gone:
+            self._revisions.pop(watch, None)
+        dropped = [each for watch, each in self._reflectors.items() if watch in gone]
+        self._reflectors = {watch: each for watch, each in self._reflectors.items() if watch not in gone}
+        return dropped
+
+    @property
+    def watches(self) -> frozenset[Watch]:
+        """What can be read."""
+        return frozenset(self._reflectors)
 
     def get(self, watch: Watch) -> Any:
         """The one object that ``watch`` names, or None."""

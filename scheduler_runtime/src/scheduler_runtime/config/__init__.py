@@ -8,6 +8,7 @@ from .engines import Engine, lacking
 from .expansion import EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
 from .findings import Finding, Severity
 from .linter import CODES, Code, allowed, lint
+from .loaded import CONDITION, Loaded, fixed, fixed_hash, hash_of, loaded
 from .loading import document, dump, load, written
 from .models import (
     API_VERSION,
@@ -29,6 +30,7 @@ from .whole import Accepted, effective_profiles, judge
 __all__ = [
     "API_VERSION",
     "CODES",
+    "CONDITION",
     "DEFAULT_SCHEDULER_NAME",
     "Accepted",
     "ClientConnection",
@@ -41,6 +43,7 @@ __all__ = [
     "Extender",
     "Finding",
     "LeaderElection",
+    "Loaded",
     "PluginConfigEntry",
     "PluginSet",
     "Plugins",
@@ -57,10 +60,14 @@ __all__ = [
     "effective",
     "effective_profiles",
     "explain",
+    "fixed",
+    "fixed_hash",
+    "hash_of",
     "judge",
     "lacking",
     "lint",
     "load",
+    "loaded",
     "read",
     "unknown",
     "written",

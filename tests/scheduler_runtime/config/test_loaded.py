@@ -1,0 +1,53 @@
+"""What a scheduler says of its document is what the operator reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler_runtime import config
+from scheduler_runtime.config import CONDITION, Document, Loaded
+
+HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
+LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")
+REFUSED = Loaded(LOADED.hash, LOADED.at, "profiles[0].plugin: is not a field\nprofiles: second line")
+
+
+def document(**fields: object) -> Document:
+    read = config.document({**HEADER, **fields})
+    assert isinstance(read, Document), read
+    return read
+
+
+@pytest.mark.parametrize("said", [LOADED, REFUSED], ids=["loaded", "refused"])
+def test_what_is_said_is_what_is_read(said: Loaded) -> None:
+    others = [{"type": "Ready", "status": "True"}]
+    assert config.loaded([*others, said.condition()]) == said
+
+
+def test_a_refusal_is_a_condition_that_is_not_true() -> None:
+    assert (LOADED.condition()["status"], REFUSED.condition()["status"]) == ("True", "False")
+
+
+@pytest.mark.parametrize("message", ["", "4f since now", None])
+def test_what_is_not_understood_is_nothing(message: str | None) -> None:
+    assert config.loaded([{"type": CONDITION, "message": message}]) is None
+    assert config.loaded([]) is None
+
+
+def test_an_error_has_a_bound() -> None:
+    read = config.loaded([Loaded(LOADED.hash, LOADED.at, "x" * 9000).condition()])
+    assert read is not None
+    assert (len(read.error), read.error[-1]) == (4096, "…")
+
+
+def test_a_process_follows_profiles_and_backoffs_and_nothing_of_its_election_or_connection() -> None:
+    plain = document()
+    other_profiles = document(profiles=[{"schedulerName": "a"}], podMaxBackoffSeconds=30)
+    assert config.fixed(other_profiles) == config.fixed(plain)
+    assert config.fixed_hash(other_profiles) == config.fixed_hash(plain)
+    for changed in ({"leaderElection": {"leaseDuration": "20s"}}, {"clientConnection": {"qps": 7}}):
+        assert config.fixed_hash(document(**changed)) != config.fixed_hash(plain)
+
+
+def test_what_is_written_out_and_what_is_the_default_are_the_same() -> None:
+    assert config.fixed_hash(document(leaderElection={"leaseDuration": "15s"})) == config.fixed_hash(document())
