@@ -8,7 +8,7 @@ has it, and can say why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from random import Random
@@ -35,7 +35,7 @@ class Hooks:
     pre_score: Sequence[Hook]
     score: Sequence[Scorer]
 
-    def without(self, plugins: frozenset[str]) -> Hooks:
+    def without(self, plugins: Collection[str]) -> Hooks:
         """The hooks of the other plugins."""
         return Hooks(
             [hook for hook in self.pre_filter if hook.plugin not in plugins],
@@ -92,7 +92,7 @@ class Nowhere:
 class Decider:
     """Chooses nodes by the plugins of one profile."""
 
-    def __init__(self, hooks: Hooks, classes: Classes, kept: frozenset[str], singly: Singly, random: Random) -> None:
+    def __init__(self, hooks: Hooks, classes: Classes, kept: Collection[str], singly: Singly, random: Random) -> None:
         """``kept`` names the plugins that ``classes`` speaks for."""
         self._hooks = hooks
         self._others = hooks.without(kept)

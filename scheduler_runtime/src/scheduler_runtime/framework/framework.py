@@ -29,18 +29,15 @@ from ..catalog import Target, Version
 from ..config import EffectiveProfile
 from ..plugins import IN_TREE
 from ..wire import QuantityError
-from .calls import Hook, row_of_filter
-from .classes import Classes, Filter, Local, Score
-from .deciding import Attempt, Decider, Hooks, Nowhere
+from .calls import Hook
+from .deciding import Attempt, Nowhere
+from .enabled import Enabled
 from .helping import ask_for_help
 from .keys import Keys
-from .missing import JUDGED_BY, explain, needed_but_missing, said_after_filters
+from .missing import JUDGED_BY, explain, needed_but_missing
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
-from .registration import Registered, register
-from .scoring import Scorer
+from .registration import register
 from .services import Services, Surroundings
-from .singly import Singly
-from .trial import row_filter
 from .waiting import MAX_WAIT_SECONDS, Waiting
 
 logger = logging.getLogger(__name__)
@@ -74,30 +71,22 @@ class Framework:
         self._around = Surroundings(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
         self._plugins = register(profile, classes, self._around)
         self._missing = _missing(profile, self._plugins)
-        self._pre_enqueue = self._hooks("preEnqueue", "pre_enqueue")
-        self._sort_key = Keys(self._queue_sort())
-        self.hooks = Hooks(
-            self._hooks("preFilter", "pre_filter"),
-            self._hooks("filter", "filter"),
-            self._hooks("preScore", "pre_score"),
-            self._scorers(),
-        )
+        enabled = Enabled(profile, self._plugins)
+        self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
+        self._sort_key = Keys(enabled.queue_sort())
+        self.hooks = enabled.choosing()
         self.nominations = services.nominations
-        self._decider = self._decides()
-        self._watched = frozenset(
-            watch.event_resource
-            for name, each in self._plugins.items()
-            if _can_be_kept(each)
-            for watch in each.declaration.watches_for(profile.args.get(name))
-        )
-        self._post_filter = self._post_filters()
-        self._reserve = self._hooks("reserve", "reserve")
-        self._unreserve = tuple(reversed(self._hooks("reserve", "unreserve")))
-        self._permit = self._hooks("permit", "permit")
-        self._flight = {hook.plugin: hook for hook in self._hooks("preBind", "pre_bind_flight")}
-        self._pre_bind = self._hooks("preBind", "pre_bind")
-        self._bind = self._hooks("bind", "bind")
-        self._post_bind = self._hooks("postBind", "post_bind")
+        self.classes = self._around.classes = enabled.classes(self.hooks)
+        self._decider = enabled.decider(self.hooks, self.classes, self.nominations, self._around.random)
+        self._watched = enabled.watched_by_kept()
+        self._post_filter = enabled.post_filters(version)
+        self._reserve = enabled.hooks("reserve", "reserve")
+        self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
+        self._permit = enabled.hooks("permit", "permit")
+        self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
+        self._pre_bind = enabled.hooks("preBind", "pre_bind")
+        self._bind = enabled.hooks("bind", "bind")
+        self._post_bind = enabled.hooks("postBind", "post_bind")
         if not self._bind:
             raise RegistrationError(f"profile {profile.scheduler_name}: none of its bind plugins is in this build")
 
@@ -340,71 +329,6 @@ class Framework:
                 hook(placed.pod, placed.node, placed.states.get(hook.plugin))
             except PluginError:
                 logger.exception("plugin failed", extra={"plugin": hook.plugin, "pod": placed.pod.key})
-
-    # How it is put together.
-
-    def _hooks(self, point: str, name: str) -> tuple[Hook, ...]:
-        enabled = (self._plugins.get(plugin.name) for plugin in self.profile.points.get(point, ()))
-        return tuple(
-            Hook(each.name, name, getattr(each.plugin, name)) for each in enabled if each and name in each.hooks
-        )
-
-    def _post_filters(self) -> tuple[Hook, ...]:
-        """The hooks, and in their places the words of plugins that are not there."""
-        found = {hook.plugin: hook for hook in self._hooks("postFilter", "post_filter")}
-        for plugin in self.profile.points.get("postFilter", ()):
-            words = said_after_filters(plugin.name, self.profile, self.version)
-            if plugin.name not in found and words:
-                found[plugin.name] = Hook(plugin.name, "post_filter", words)
-        return tuple(found[each.name] for each in self.profile.points.get("postFilter", ()) if each.name in found)
-
-    def _queue_sort(self) -> Hook:
-        hooks = self._hooks("queueSort", "sort_key")
-        if len(hooks) != 1:
-            raise RegistrationError(f"profile {self.profile.scheduler_name}: its queueSort plugin is not in this build")
-        return hooks[0]
-
-    def _scorers(self) -> tuple[Scorer, ...]:
-        normalizers = {hook.plugin: hook for hook in self._hooks("score", "normalize_score")}
-        weights = {plugin.name: plugin.weight for plugin in self.profile.points.get("score", ())}
-        return tuple(
-            Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self._hooks("score", "score")
-        )
-
-    def _decides(self) -> Decider:
-        hooks = self.hooks
-        locals_ = [self._local(each) for each in self._plugins.values() if _can_be_kept(each)]
-        looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
-        weight = sum(scorer.weight for scorer in hooks.score)
-        classes = self.classes = self._around.classes = Classes(locals_, looking, weight)
-        filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
-        singly = Singly(filters, self.nominations)
-        return Decider(hooks, classes, frozenset(each.name for each in locals_), singly, self._around.random)
-
-    def _local(self, registered: Registered) -> Local:
-        """A row-local plugin with its enabled hooks."""
-        name, plugin = registered.name, registered.plugin
-        enabled = self.hooks.of(name)
-        filters = None
-        if enabled.filter is not None:
-            own = Hook(name, "filter_row", plugin.filter_row) if "filter_row" in registered.hooks else None
-            filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
-        score = Score(enabled.score, Hook(name, "score_row", plugin.score_row)) if enabled.score else None
-        signature = Hook(name, "signature", plugin.signature)
-        return Local(name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
-
-
-def _can_be_kept(registered: Registered) -> bool:
-    """Whether what a plugin says can be brought up to date: by row, or rarely because only nodes matter to it."""
-    hooks = registered.hooks
-    if "signature" not in hooks:
-        return False
-    if not registered.plugin.looks_at_pods:
-        return True
-    if not registered.plugin.row_local:
-        return False
-    by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
-    return by_row and "normalize_score" not in hooks
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

@@ -1,0 +1,118 @@
+"""From the plugins of a profile, and where it enables them, to the parts that call their hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from ..catalog import Version
+from ..config import EffectiveProfile
+from ..nominations import Nominations
+from .calls import Hook, row_of_filter
+from .classes import Classes, Filter, Local, Score
+from .deciding import Decider, Hooks
+from .missing import said_after_filters
+from .outcomes import RegistrationError
+from .registration import Registered
+from .scoring import Scorer
+from .singly import Singly
+from .trial import row_filter
+
+
+class Enabled:
+    """The hooks of one profile, each point in the profile's order."""
+
+    def __init__(self, profile: EffectiveProfile, plugins: Mapping[str, Registered]) -> None:
+        self._profile = profile
+        self._plugins = plugins
+
+    def hooks(self, point: str, name: str) -> tuple[Hook, ...]:
+        """The hooks called ``name`` of the plugins enabled at ``point``."""
+        enabled = (self._plugins.get(plugin.name) for plugin in self._profile.points.get(point, ()))
+        return tuple(
+            Hook(each.name, name, getattr(each.plugin, name)) for each in enabled if each and name in each.hooks
+        )
+
+    def choosing(self) -> Hooks:
+        """The hooks that choose a node."""
+        return Hooks(
+            self.hooks("preFilter", "pre_filter"),
+            self.hooks("filter", "filter"),
+            self.hooks("preScore", "pre_score"),
+            self._scorers(),
+        )
+
+    def post_filters(self, version: Version) -> tuple[Hook, ...]:
+        """The hooks, and in their places the words of plugins that are not there."""
+        found = {hook.plugin: hook for hook in self.hooks("postFilter", "post_filter")}
+        for plugin in self._profile.points.get("postFilter", ()):
+            words = said_after_filters(plugin.name, self._profile, version)
+            if plugin.name not in found and words:
+                found[plugin.name] = Hook(plugin.name, "post_filter", words)
+        return tuple(found[each.name] for each in self._profile.points.get("postFilter", ()) if each.name in found)
+
+    def queue_sort(self) -> Hook:
+        """The one hook that sorts the queue. Raises RegistrationError when there is none."""
+        hooks = self.hooks("queueSort", "sort_key")
+        if len(hooks) != 1:
+            name = self._profile.scheduler_name
+            raise RegistrationError(f"profile {name}: its queueSort plugin is not in this build")
+        return hooks[0]
+
+    def classes(self, hooks: Hooks) -> Classes:
+        """What is kept of the plugins that can be kept."""
+        looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
+        return Classes(
+            [_local(self._plugins[name], hooks) for name in self._kept()],
+            looking,
+            sum(scorer.weight for scorer in hooks.score),
+        )
+
+    def decider(self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random) -> Decider:
+        """Who chooses nodes by ``hooks``."""
+        filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
+        return Decider(hooks, classes, self._kept(), Singly(filters, nominations), random)
+
+    def watched_by_kept(self) -> frozenset[str]:
+        """The resources after whose changes what is kept is out of date."""
+        return frozenset(
+            watch.event_resource
+            for name in self._kept()
+            for watch in self._plugins[name].declaration.watches_for(self._profile.args.get(name))
+        )
+
+    def _kept(self) -> tuple[str, ...]:
+        return tuple(name for name, each in self._plugins.items() if _can_be_kept(each))
+
+    def _scorers(self) -> tuple[Scorer, ...]:
+        normalizers = {hook.plugin: hook for hook in self.hooks("score", "normalize_score")}
+        weights = {plugin.name: plugin.weight for plugin in self._profile.points.get("score", ())}
+        return tuple(
+            Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self.hooks("score", "score")
+        )
+
+
+def _local(registered: Registered, hooks: Hooks) -> Local:
+    """A plugin that is kept, with its enabled hooks."""
+    name, plugin = registered.name, registered.plugin
+    enabled = hooks.of(name)
+    filters = None
+    if enabled.filter is not None:
+        own = Hook(name, "filter_row", plugin.filter_row) if "filter_row" in registered.hooks else None
+        filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
+    score = Score(enabled.score, Hook(name, "score_row", plugin.score_row)) if enabled.score else None
+    signature = Hook(name, "signature", plugin.signature)
+    return Local(name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
+
+
+def _can_be_kept(registered: Registered) -> bool:
+    """Whether what a plugin says can be brought up to date: by row, or rarely because only nodes matter to it."""
+    hooks = registered.hooks
+    if "signature" not in hooks:
+        return False
+    if not registered.plugin.looks_at_pods:
+        return True
+    if not registered.plugin.row_local:
+        return False
+    by_row = ("filter" not in hooks or "filter_row" in hooks) and ("score" not in hooks or "score_row" in hooks)
+    return by_row and "normalize_score" not in hooks
