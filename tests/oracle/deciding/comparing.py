@@ -11,6 +11,9 @@ def differences(theirs: Decision, ours: Decision) -> list[str]:
     """What is not the same, a sentence each; empty when the two agree."""
     if bool(theirs.node) != bool(ours.node):
         return [f"theirs: {theirs.node or theirs.message}\n ours: {ours.node or ours.message}"]
+    if theirs.feasible != ours.feasible:
+        there, here = theirs.feasible - ours.feasible, ours.feasible - theirs.feasible
+        return [f"feasible only there: {_list(there)}; only here: {_list(here)}"]
     return list(_of_places(theirs, ours) if theirs.node else _of_reasons(theirs, ours))
 
 
@@ -21,10 +24,6 @@ def best(totals: Mapping[str, int], feasible: frozenset[str]) -> frozenset[str]:
 
 
 def _of_places(theirs: Decision, ours: Decision) -> Iterator[str]:
-    if theirs.feasible != ours.feasible:
-        there, here = theirs.feasible - ours.feasible, ours.feasible - theirs.feasible
-        yield f"feasible only there: {_list(there)}; only here: {_list(here)}"
-        return
     if len(theirs.feasible) > 1:
         yield from _of_scores(theirs.scores, ours.scores, theirs.feasible)
         if theirs.totals != ours.totals:

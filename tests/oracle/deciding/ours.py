@@ -168,7 +168,7 @@ class Ours:
                 self._cache.forget(pod)
                 return self._placed(outcome, explanation), explanation
             case Unschedulable():
-                return self._unschedulable(outcome), explanation
+                return self._unschedulable(outcome, explanation), explanation
 
     def _placed(self, outcome: Placed, explanation: Explanation) -> Decision:
         return Decision(
@@ -180,9 +180,10 @@ class Ours:
             nominated=outcome.pod.status.nominated_node_name,
         )
 
-    def _unschedulable(self, outcome: Unschedulable) -> Decision:
+    def _unschedulable(self, outcome: Unschedulable, explanation: Explanation) -> Decision:
         return Decision(
             pod=outcome.pod.key,
+            feasible=explanation.feasible,
             message=outcome.message,
             note=shortened(outcome.message),
             nominated=_nominated(outcome.pod, outcome.nomination),
