@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,9 +28,12 @@ def test_a_plugin_keeps_the_contract(name: str) -> None:
     testing.check(IN_TREE[name], **EXAMPLES.get(name, {}))
 
 
+OFF_BY_DEFAULT = {("NodeDeclaredFeatures", "v1.35.0")}
+OTHERS = [pair for pair in itertools.product(IN_TREE, ["v1.35.0", "v1.37.0"]) if pair not in OFF_BY_DEFAULT]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2, 5))
-@pytest.mark.parametrize("version", ["v1.35.0", "v1.37.0"])
-@pytest.mark.parametrize("name", IN_TREE)
+@pytest.mark.parametrize(("name", "version"), OTHERS)
 def test_a_plugin_keeps_the_contract_in_other_versions(name: str, version: str, seed: int) -> None:
     testing.check(IN_TREE[name], version=version, seed=seed, **EXAMPLES.get(name, {}))

@@ -11,6 +11,8 @@ import numpy as np
 from ..api import SKIP, Mask, NodeTable, Pod, Reject, Restrict
 from ..framework import Framework
 from ..framework.calls import Hook, checked_normalised, checked_rows, checked_scores, rejections
+from ..framework.trial import Trials
+from ..nominations import Nominations
 from .builders import Cluster
 from .said import Reason, Reasons, Said
 
@@ -42,6 +44,16 @@ class Asked:
             yield NodeTable(cluster.table, np.ones(len(cluster.table), np.bool_))
         finally:
             self._around.table = None
+
+    @contextmanager
+    def afterwards(self, pod: Pod, cluster: Cluster) -> Iterator[NodeTable]:
+        """The nodes when no filter left any: ``post_filter`` may try them, and nobody else rejects what it tries."""
+        with self.about(cluster) as nodes:
+            self._around.trials = Trials(pod, cluster.table, (), {}, Nominations())
+            try:
+                yield NodeTable(cluster.table, mask_of(nodes, ()))
+            finally:
+                self._around.trials = None
 
     def about_pod(self, pod: Pod, cluster: Cluster) -> Said:
         """What it says of ``pod`` when every node is in play."""

@@ -79,13 +79,28 @@ class Cluster:
 
 
 class _NoApiServer:
+    """What a process does for plugins, as far as it can be done without an API server."""
+
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         raise ConnectionError(f"no API server to bind {namespace}/{name} on {node}")
+
+    def attempted(self) -> None:
+        """Count nothing."""
+
+    def chosen(self, victims: int) -> None:
+        """Count nothing."""
+
+    async def preempt(self, victim: wire.Pod, preemptor: wire.Pod, node: str, plugin: str) -> None:
+        raise ConnectionError(f"no API server to delete {victim.key}")
+
+    async def clear_nomination(self, pod: wire.Pod) -> None:
+        raise ConnectionError(f"no API server to tell of {pod.key}")
 
 
 def offline(objects: Objects) -> Services:
     """What a process lends to plugins when there is no API server."""
-    return Services(_NoApiServer(), lambda *_: None, lambda _: None, objects)
+    nobody = _NoApiServer()
+    return Services(nobody, lambda *_: None, lambda _: None, objects, preemptions=nobody)
 
 
 def framework(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Iterable, Iterator
 
-from ...api import ALLOW, PARALLEL, SERIAL, SKIP, NodeTable, Nomination, QueueEntry, Reject, Verdicts, Wait
+from ...api import ALLOW, PARALLEL, SERIAL, SKIP, Nomination, QueueEntry, Reject, Verdicts, Wait
 from ..asking import Asked, mask_of, unrestricted
 from ..builders import Cluster
 from ..said import difference
@@ -87,9 +87,8 @@ def post_filter(subject: Subject, case: Case) -> Iterator[str]:
         return
     asked, cluster = subject.fresh(), case.cluster
     before = [table_row(cluster, row) for row in range(len(cluster.table))]
-    with asked.about(cluster) as nodes:
-        nobody = NodeTable(cluster.table, mask_of(nodes, ()))
-        answer = asked("post_filter", case.pod, nobody, Verdicts(mask_of(nodes, ()), frozenset({subject.name})), {})
+    with asked.afterwards(case.pod, cluster) as nodes:
+        answer = asked("post_filter", case.pod, nodes, Verdicts(mask_of(nodes, ()), frozenset({subject.name})), {})
     if isinstance(answer, Nomination):
         _close(answer.work)
     elif not isinstance(answer, Reject) and not _are_reasons(answer):
