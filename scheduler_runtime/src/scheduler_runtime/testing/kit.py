@@ -97,7 +97,7 @@ def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
     seen = Seen()
     number, last = 0, CLUSTERS
     while number < last:
-        case = Case(number, chance.scene(), chance.pod(), chance)
+        case = Case(number, chance.scene(), chance.pod(), chance, subject.fresh())
         for breach in _of_case(subject, case, seen, found):
             found.setdefault(breach.check, breach)
             last = min(last, number + AFTER_A_BREACH)
@@ -108,7 +108,7 @@ def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
 def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
     """What is wrong in one case, of the kinds that were not ``found`` yet."""
     try:
-        seen.note(subject.fresh().about_pod(case.pod, case.cluster))
+        seen.note(case.asked.about_pod(case.pod, case.cluster))
         for each in CHECKS:
             sentence = None if each.__name__ in found else next(each(subject, case), None)
             if sentence:

@@ -37,7 +37,7 @@ def purity(subject: Subject, case: Case) -> Iterator[str]:
 
 def states(subject: Subject, case: Case) -> Iterator[str]:
     """Hooks leave the states they are given as they are."""
-    asked, cluster = subject.fresh(), case.cluster
+    asked, cluster = case.asked, case.cluster
     with asked.about(cluster) as nodes:
         state = asked.filter_state(case.pod, nodes)
         if isinstance(state, Reject):
@@ -73,7 +73,7 @@ def normalising(subject: Subject, case: Case) -> Iterator[str]:
     """``normalize_score`` looks only at the nodes in play."""
     if not subject.has("normalize_score"):
         return
-    asked, cluster = subject.fresh(), case.cluster
+    asked, cluster = case.asked, case.cluster
     with asked.about(cluster) as every:
         some = NodeTable(cluster.table, mask_of(every, _some(case, every)))
         nodes, scoring = asked.to_be_scored(case.pod, cluster, some)

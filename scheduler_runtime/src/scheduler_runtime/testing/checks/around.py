@@ -17,7 +17,7 @@ def pre_enqueue(subject: Subject, case: Case) -> Iterator[str]:
     """``pre_enqueue`` answers None or a Reject, the same each time."""
     if not subject.has("pre_enqueue"):
         return
-    asked = subject.fresh()
+    asked = case.asked
     one, other = (asked("pre_enqueue", case.pod) for _ in range(2))
     if one is not None and not isinstance(one, Reject):
         yield f"pre_enqueue answered {one!r}; answer None to let the pod in, or Reject.pod(reason)"
@@ -29,7 +29,7 @@ def sort_key(subject: Subject, case: Case) -> Iterator[str]:
     """Any two keys can be compared, and a pod's key stays."""
     if not subject.has("sort_key"):
         return
-    asked = subject.fresh()
+    asked = case.asked
     entries = [QueueEntry(case.chance.pod(), float(number), number) for number in range(1, 5)]
     keys = [asked("sort_key", entry) for entry in entries]
     try:
@@ -63,7 +63,7 @@ def permit(subject: Subject, case: Case) -> Iterator[str]:
     """``permit`` answers ALLOW, a Reject or a Wait."""
     if not subject.has("permit"):
         return
-    asked, cluster = subject.fresh(), case.cluster
+    asked, cluster = case.asked, case.cluster
     answer = asked("permit", case.pod, case.scene.names[0], _state(asked, case, cluster))
     if answer is ALLOW or isinstance(answer, Reject):
         return
@@ -75,7 +75,7 @@ def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
     """``pre_bind_flight`` answers SKIP, SERIAL or PARALLEL."""
     if not subject.has("pre_bind_flight"):
         return
-    asked, cluster = subject.fresh(), case.cluster
+    asked, cluster = case.asked, case.cluster
     answer = asked("pre_bind_flight", case.pod, case.scene.names[0], _state(asked, case, cluster))
     if answer not in (SKIP, SERIAL, PARALLEL):
         yield f"pre_bind_flight answered {answer!r}; answer SKIP, SERIAL or PARALLEL"

@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from ...wire import Pod
+from ..asking import Asked
 from ..builders import Cluster
 from ..chance import Chance
 from ..scenes import Scene
@@ -23,6 +24,8 @@ class Case:
     scene: Scene
     pod: Pod
     chance: Chance
+    asked: Asked
+    """An object of the plugin that was asked about nothing but this case, for checks that change nothing."""
 
     @cached_property
     def cluster(self) -> Cluster:

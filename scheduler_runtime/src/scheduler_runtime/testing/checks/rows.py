@@ -22,7 +22,7 @@ def filter_row(subject: Subject, case: Case) -> Iterator[str]:
     """``filter_row`` says of each row what ``filter`` says."""
     if not subject.has("filter_row"):
         return
-    asked, cluster = subject.fresh(), case.cluster
+    asked, cluster = case.asked, case.cluster
     with asked.about(cluster) as nodes:
         state = asked.filter_state(case.pod, nodes)
         if state is SKIP or isinstance(state, Reject):
@@ -41,7 +41,7 @@ def score_row(subject: Subject, case: Case) -> Iterator[str]:
     """``score_row`` says of each row what ``score`` says."""
     if not subject.has("score_row"):
         return
-    asked = subject.fresh()
+    asked = case.asked
     with asked.about(case.cluster) as every:
         nodes, scoring = asked.to_be_scored(case.pod, case.cluster, every)
         if scoring is SKIP:

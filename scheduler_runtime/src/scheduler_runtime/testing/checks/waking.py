@@ -20,7 +20,7 @@ def events(subject: Subject, case: Case) -> Iterator[str]:
     """A plugin that rejects declares after which events it is worth asking again."""
     if declaration_of(subject.kind).events:
         return
-    asked = subject.fresh()
+    asked = case.asked
     gated = subject.has("pre_enqueue") and asked("pre_enqueue", case.pod) is not None
     said = asked.about_pod(case.pod, case.cluster)
     if gated or said.whole or any(said.reasons.values()):
@@ -34,7 +34,7 @@ def hints(subject: Subject, case: Case) -> Iterator[str]:
     """``hint`` answers QUEUE or SKIP to every event that was registered."""
     if not subject.has("hint"):
         return
-    asked, change = subject.fresh(), case.chance.change(case.scene)
+    asked, change = case.asked, case.chance.change(case.scene)
     for event in _registered(subject, change):
         answer = asked("hint", event, case.pod)
         if answer not in (QUEUE, SKIP):
