@@ -12,6 +12,7 @@ from scheduler_runtime.framework import Placed
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     HOSTNAME,
     by_node,
+    namespace,
     objects_of,
     plugin,
     pod,
@@ -108,6 +109,31 @@ def test_pods_of_other_namespaces_do_not_count_unless_they_are_named() -> None:
     named = required("podAntiAffinity", {**term(app="x"), "namespaces": ["red"]})
     assert "didn't match pod anti-affinity rules" in where(cluster, pod("p", affinity=named))
     assert where(cluster, pod("p", affinity=AWAY_FROM_X)) == "a"
+
+
+@pytest.mark.parametrize("version", ["v1.36.4", "v1.37.1"])
+def test_an_empty_namespace_selector_selects_namespaces_that_are_not_known_yet(version: str) -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    cluster.place(pod("there", {"app": "x"}, "new"), "a")
+    judge, table = plugin(version), table_of(cluster)
+    wants = pod("p", affinity=required("podAntiAffinity", {**term(app="x"), "namespaceSelector": {}}))
+    assert list(judge.filter_row(wants, table, judge.pre_filter(wants, table, {}), 0))
+
+
+def test_a_namespace_counts_from_when_its_labels_are_selected() -> None:
+    cluster, objects = testing.Cluster(testing.node("a")), objects_of({"red": {}})
+    cluster.place(pod("there", {"app": "x"}, "red"), "a")
+    judge, table = plugin(objects=objects), table_of(cluster)
+    selected = {**term(app="x"), "namespaceSelector": {"matchLabels": {"team": "t"}}}
+    wants = pod("p", affinity=required("podAntiAffinity", selected))
+    assert not list(judge.filter_row(wants, table, judge.pre_filter(wants, table, {}), 0))
+    objects.put(namespace("red", {"team": "t"}))
+    assert list(judge.filter_row(wants, table, judge.pre_filter(wants, table, {}), 0))
+
+
+def test_a_pod_that_wants_others_away_from_a_zone_it_is_not_in_concerns_nobody(cluster: testing.Cluster) -> None:
+    cluster.place(pod("shy", affinity=required("podAntiAffinity", term("zone", app="x"))), "nowhere")
+    assert plugin().pre_filter(pod("p", {"app": "x"}), table_of(cluster), {}) is SKIP
 
 
 @pytest.mark.parametrize(

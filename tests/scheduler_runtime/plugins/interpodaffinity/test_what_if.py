@@ -74,3 +74,16 @@ def test_a_pod_that_is_added_may_keep_it_away_by_the_labels_of_its_namespace() -
     (reject,) = judge.filter_row(wants, table, state, 0)
     assert reject.reason == "node(s) didn't satisfy existing pods anti-affinity rules"
     assert not by_row(judge, wants, table, judge.remove_pod(wants, table, state, shy, 0))["a"]
+
+
+def test_pods_that_leave_one_after_the_other_count_together() -> None:
+    cluster = testing.Cluster(testing.node("a", labels={"zone": "z"}), testing.node("b", labels={"zone": "z"}))
+    unwanted = [(pod(f"unwanted-{row}", {"app": "x"}), row) for row in (0, 1)]
+    for each, row in unwanted:
+        cluster.place(each, cluster.table.names[row])
+    table, judge = table_of(cluster), plugin()
+    wants = pod("p", affinity=required("podAntiAffinity", term("zone", app="x")))
+    state = judge.pre_filter(wants, table, {})
+    for expected, (each, row) in zip((True, False), unwanted, strict=True):
+        state = judge.remove_pod(wants, table, state, each, row)
+        assert bool(by_row(judge, wants, table, state)["b"]) is expected
