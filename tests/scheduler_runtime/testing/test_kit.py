@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,3 +118,26 @@ def test_examples_bring_out_what_chance_does_not() -> None:
 
 def test_arguments_that_are_refused_are_told() -> None:
     assert "mostPots: is not a field; did you mean mostPods?" in breach_of(Sound, "args", {"mostPots": 2})
+
+
+class CannotStart(Sound):
+    def __init__(self, args: Any, handle: Any) -> None:
+        raise OSError("no such model file")
+
+
+def test_a_plugin_that_cannot_be_made_is_told() -> None:
+    assert breach_of(CannotStart, "error") == "it cannot be made: no such model file"
+
+
+def test_what_is_watched_must_be_written_as_an_object() -> None:
+    with pytest.raises(ValueError, match="an object lacks apiVersion"):
+        testing.check(Sound, objects=[{"kind": "ConfigMap", "metadata": {}}])
+
+
+def test_the_kit_needs_nothing_that_only_developers_of_berth_have() -> None:
+    code = (
+        "import sys; sys.modules['hypothesis'] = sys.modules['pytest'] = None; "
+        "from scheduler_runtime import testing; from scheduler_runtime.plugins import IN_TREE; "
+        "testing.check(IN_TREE['PrioritySort'])"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

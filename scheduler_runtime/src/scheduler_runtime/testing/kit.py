@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api import Node, Plugin, PluginArgs, Pod, declaration_of
 from ..catalog import Target
-from ..framework import PluginError
+from ..framework import PluginError, RegistrationError
 from .chance import Chance
 from .checks import CHECKS, Case
 from .checks.declaring import hooks, model, round_trip
@@ -79,10 +79,15 @@ def breaches(
     declared = [Breach(each.__name__, sentence) for each in (hooks, model) for sentence in each(plugin)]
     if declared:
         return declared  # An object cannot be made of it.
+    watched = Objects(*objects)
     try:
-        subject = Subject.of(plugin, args, Objects(*objects), version, seed)
+        subject = Subject.of(plugin, args, watched, version, seed)
     except ValueError as error:
         return [Breach("args", f"these args are refused: {error}")]
+    try:
+        subject.fresh()
+    except RegistrationError as error:
+        return [Breach("error", str(error).removeprefix(f"plugin {subject.name}: "))]
     return [*_of_args(subject, version), *_of_answers(subject, Chance(seed, nodes, pods))]
 
 
