@@ -108,6 +108,21 @@ def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
     assert {each["name"] for each in found["env"]} == {"POD_IP", "POD_NAME", "POD_NAMESPACE"}
 
 
+def test_both_engines_serve_health_and_metrics_over_tls_on_one_port() -> None:
+    found = container()
+    probes = [found[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert [(each["path"], each["port"], each["scheme"]) for each in probes] == [
+        *[("/livez", 10259, "HTTPS")] * 2,
+        ("/readyz", 10259, "HTTPS"),
+    ]
+    assert found["ports"][0]["name"] == objects()["Service"]["spec"]["ports"][0]["name"] == "https-metrics"
+
+
+def test_a_scheduler_may_ask_who_wants_to_see_its_endpoints() -> None:
+    granted = {(*rule["resources"], *rule["verbs"]) for rule in objects()["ClusterRole"]["rules"]}
+    assert {("tokenreviews", "create"), ("subjectaccessreviews", "create")} <= granted
+
+
 def test_the_image_is_the_profiles_own_where_it_names_one() -> None:
     assert container()["image"] == "berth:dev"
     assert container(scheduler={"image": "mine:2"})["image"] == "mine:2"

@@ -113,6 +113,14 @@ def test_an_address_that_cannot_be_served_on_is_one_line(tmp_path: Path, capsys:
     assert capsys.readouterr().err == "192.0.2.1:1 cannot be served on: Cannot assign requested address\n"
 
 
+def test_a_serving_certificate_that_cannot_be_read_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--kubernetes-version", "1.36", "--tls-cert-file", "/none.crt", "--tls-private-key-file", "/none.key"]
+    assert main(["--config", str(config(tmp_path)), *flags]) == 1
+    assert capsys.readouterr().err == "/none.crt and /none.key cannot be read: No such file or directory\n"
+
+
 def test_a_version_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--config", str(config(tmp_path)), "--kubernetes-version", "latest"])

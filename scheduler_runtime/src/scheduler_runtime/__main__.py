@@ -11,52 +11,90 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scheduler_runtime import config, discovery, extras, logs, process
+from scheduler_runtime import config, discovery, extras, flags, logs, process
 from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
+from scheduler_runtime.endpoints import Rules, Serving
 from scheduler_runtime.extras import Extras
-from scheduler_runtime.server_version import refusal
+from scheduler_runtime.flags import Overrides
+from scheduler_runtime.listening import Listening
 
 logger = logging.getLogger("berth-scheduler")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scheduler; return its exit code."""
-    asked = parser().parse_args(arguments)
+    asked = flags.parsed(sys.argv[1:] if arguments is None else arguments)
     logs.set_up(as_json=asked.logging_format == "json", verbosity=asked.v)
+    for flag, why in flags.ignored(asked):
+        logger.warning("--%s has no effect: %s", flag, why)
+    source = asked.config or "the command line"
     try:
-        text = Path(asked.config).read_text()
+        text = Path(asked.config).read_text() if asked.config else flags.NO_DOCUMENT
     except (OSError, UnicodeDecodeError) as error:
         return complain(f"{asked.config}: cannot be read: {getattr(error, 'strerror', error)}")
-    document = config.load(text)
+    overrides = Overrides.of(asked, has_document=bool(asked.config))
+    document = flags.load(text, overrides)
     if isinstance(document, Problems):
-        return refuse(asked.config, document)
+        return refuse(source, document)
+    version = asked.kubernetes_version or asked.emulated_version
     if asked.write_config_to:
-        Path(asked.write_config_to).write_text(with_defaults(document, asked.kubernetes_version, asked.feature_gates))
+        Path(asked.write_config_to).write_text(with_defaults(document, version, asked.feature_gates))
         return 0
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
         return refuse(asked.extras, told)
     plugins = discovery.installed(document)
     if isinstance(plugins, Problems):
-        return refuse(asked.config, plugins)
+        return refuse(source, plugins)
+    kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
     settings = process.Settings(
-        source=asked.config,
+        source=source,
         text=text,
         document=document,
-        kubeconfig=document.client_connection.kubeconfig or asked.kubeconfig,
-        version=asked.kubernetes_version,
+        kubeconfig=kubeconfig,
+        version=version,
         feature_gates=asked.feature_gates,
         extras=told,
-        address=asked.bind_address,
-        port=asked.secure_port,
-        user_agent=f"berth-scheduler/{importlib.metadata.version('berth-runtime')}",
+        listening=listening(asked, kubeconfig),
+        user_agent=user_agent(),
         plugins=plugins,
+        overrides=overrides,
     )
     try:
         return run(settings)
     except process.NotReadyError as error:
         return complain(*str(error).splitlines())
+
+
+def user_agent() -> str:
+    """How this build calls itself."""
+    return f"berth-scheduler/{importlib.metadata.version('berth-runtime')}"
+
+
+def listening(asked: argparse.Namespace, kubeconfig: str) -> Listening:
+    """Where and how to serve."""
+    return Listening(
+        address=asked.bind_address,
+        port=asked.secure_port,
+        tls=Serving(
+            certificate_file=asked.tls_cert_file,
+            key_file=asked.tls_private_key_file,
+            directory=asked.cert_dir,
+            least_version=asked.tls_min_version,
+            suites=tuple(asked.tls_cipher_suites),
+            client_ca_file=asked.client_ca_file,
+        ),
+        rules=Rules(
+            allowed_paths=tuple(asked.authorization_always_allow_paths),
+            token_seconds=asked.authentication_token_webhook_cache_ttl.seconds,
+            allowed_seconds=asked.authorization_webhook_cache_authorized_ttl.seconds,
+            denied_seconds=asked.authorization_webhook_cache_unauthorized_ttl.seconds,
+        ),
+        authentication_kubeconfig=asked.authentication_kubeconfig or kubeconfig,
+        authorization_kubeconfig=asked.authorization_kubeconfig or kubeconfig,
+        user_agent=user_agent(),
+    )
 
 
 def read_extras(file: str) -> Extras | Problems:
@@ -92,65 +130,6 @@ def with_defaults(document: Document, asked: Version | None, feature_gates: Mapp
     """Return the document as YAML with every default of the version asked for, or of the newest, filled in."""
     target = Target(asked or Version.parse(NEWEST), feature_gates)
     return config.written(config.defaulted(document, target))
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the flags, named as kube-scheduler's where they mean the same."""
-    flags = argparse.ArgumentParser(
-        prog="berth-scheduler",
-        description="Schedule pods by a KubeSchedulerConfiguration, with plugins in Python.",
-        allow_abbrev=False,
-    )
-    flags.add_argument("--config", required=True, metavar="FILE", help="the KubeSchedulerConfiguration")
-    flags.add_argument(
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        help="credentials, if the document names none (default: $KUBECONFIG, then those of the pod)",
-    )
-    flags.add_argument(
-        "--kubernetes-version",
-        type=version,
-        metavar="VERSION",
-        help="whose kube-scheduler to behave like (default: the API server's version)",
-    )
-    flags.add_argument(
-        "--feature-gates",
-        type=gates,
-        default={},
-        metavar="GATE=true,…",
-        help="feature gates of that kube-scheduler to turn on or off",
-    )
-    flags.add_argument("--extras", default="", metavar="FILE", help="what the document has no field for")
-    flags.add_argument("--bind-address", default="0.0.0.0", metavar="IP", help="serve on this address")  # noqa: S104
-    flags.add_argument("--secure-port", type=int, default=10259, metavar="PORT", help="serve on this port")
-    flags.add_argument("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end")
-    flags.add_argument("--logging-format", choices=("text", "json"), default="text", help="how the log looks")
-    flags.add_argument("-v", type=int, default=0, metavar="LEVEL", help="4 and more logs what developers want")
-    flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
-    return flags
-
-
-def version(text: str) -> Version:
-    """Read a flag's value. Raises what argparse turns into a sentence."""
-    try:
-        asked = Version.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if why := refusal(asked):
-        raise argparse.ArgumentTypeError(why)
-    return asked
-
-
-def gates(text: str) -> dict[str, bool]:
-    """Read a flag's value. Raises what argparse turns into a sentence."""
-    found: dict[str, bool] = {}
-    for each in filter(None, text.split(",")):
-        gate, _, written = each.partition("=")
-        if written not in ("true", "false"):
-            raise argparse.ArgumentTypeError(f"{each!r} is not a gate and true or false; write it like {gate}=true")
-        found[gate.strip()] = written == "true"
-    return found
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import gc
 import hashlib
+import json
 import logging
 import signal
 import time
@@ -29,12 +30,14 @@ from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, EffectiveProfile, Problems
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import Endpoints, serving
+from scheduler_runtime.endpoints import JSON, PROMETHEUS, CertificateError, Endpoints, NotServedError, Page, SuiteError
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.extras import Extras
+from scheduler_runtime.flags import Overrides
 from scheduler_runtime.framework import Framework, RegistrationError, Services
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
+from scheduler_runtime.listening import Listening, listening
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
@@ -67,10 +70,11 @@ class Settings:
     version: Version | None
     feature_gates: Mapping[str, bool]
     extras: Extras
-    address: str
-    port: int
+    listening: Listening
     user_agent: str
     seed: int | None = None
+    overrides: Overrides = field(default_factory=Overrides)
+    """What the command line says instead of the document, of this one and of those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
     """Plugins that do not come with this build, by the names that profiles use."""
 
@@ -93,6 +97,7 @@ class Process:
     ) -> None:
         """``clients`` are the one for pods and nodes and the one for what is only told."""
         client, teller = clients
+        self.is_stopping = False
         self.election = election
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
@@ -171,6 +176,7 @@ class Process:
         gc.freeze()  # what was listed stays: the collector need not look at it again
         self.election.start()
         await first_of(self._lead(), stop.wait(), self.election.lost.wait())
+        self.is_stopping = stop.is_set()
         if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more
             await self.binder.finish(0)
             return 1
@@ -232,9 +238,9 @@ async def run(settings: Settings) -> int:
     metrics, processes = Metrics(), list[Process]()
     async with contextlib.AsyncExitStack() as stack:
         try:
-            stack.enter_context(serving(_endpoints(settings, metrics, processes), settings.address, settings.port))
-        except OSError as error:
-            raise NotReadyError(f"{settings.address}:{settings.port} cannot be served on: {error.strerror}") from error
+            stack.enter_context(listening(settings.listening, _endpoints(settings, metrics, processes)))
+        except (NotServedError, CertificateError, SuiteError) as error:
+            raise NotReadyError(str(error)) from error
         clients = await stack.enter_async_context(connected(settings))
         version = settings.version or await server_version(clients[0], stop)
         if version is None:
@@ -293,16 +299,25 @@ def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -
         "componentconfig": settings.document.model_dump(by_alias=True, mode="json", exclude_none=True),
     }
 
-    def alive() -> str | None:
+    def leads() -> str | None:
         return processes[0].election.check() if processes else None
 
-    def ready() -> str | None:
+    def synced() -> str | None:
         if not processes:
             return "the API server's version is not known yet"
         missing = [each.kind.path for each in processes[0].reflectors if not each.synced.is_set()]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
-    return Endpoints(alive=alive, ready=ready, metrics=metrics.text, config=lambda: loaded)
+    def stopping() -> str | None:
+        return "the process was told to end" if processes and processes[0].is_stopping else None
+
+    live = {"leaderElection": leads} if settings.document.leader_election.leader_elect else {}
+    ready = {**live, "shutdown": stopping, "sched-handler-sync": synced}
+    pages = {
+        "/metrics": Page(PROMETHEUS, lambda _: metrics.text()),
+        "/configz": Page(JSON, lambda _: json.dumps(loaded)),
+    }
+    return Endpoints(live, ready, pages)
 
 
 async def first_of(*waits: Any) -> None:

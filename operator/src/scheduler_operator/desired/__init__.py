@@ -58,7 +58,7 @@ def _process(profile: Authored, rendered: Rendered, release: Release) -> list[Ob
     namespace = release.namespace
     objects = [
         workload.lease(profile, namespace),
-        workload.service(profile, rendered, namespace),
+        workload.service(profile, namespace),
         workload.deployment(profile, rendered, release),
     ]
     if workload.replicas(rendered.scheduler) > 1:

@@ -10,6 +10,7 @@ from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
 
 PORT = 10259
+PORT_NAME = "https-metrics"
 CONFIG_DIRECTORY = "/etc/berth"
 CONFIG_KEY = "config.yaml"
 EXTRAS_KEY = "berth.yaml"
@@ -43,7 +44,7 @@ def lease(profile: Authored, namespace: str) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata(profile, namespace)}
 
 
-def service(profile: Authored, rendered: Rendered, namespace: str) -> Object:
+def service(profile: Authored, namespace: str) -> Object:
     """For those who collect metrics, without an address of its own."""
     return {
         "apiVersion": "v1",
@@ -52,7 +53,7 @@ def service(profile: Authored, rendered: Rendered, namespace: str) -> Object:
         "spec": {
             "clusterIP": "None",
             "selector": pod_labels(profile.name),
-            "ports": [{"name": _port_name(rendered), "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+            "ports": [{"name": PORT_NAME, "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
         },
     }
 
@@ -154,10 +155,10 @@ def container(rendered: Rendered, release: Release) -> Object:
             _from_field("POD_NAME", "metadata.name"),
             _from_field("POD_NAMESPACE", "metadata.namespace"),
         ],
-        "ports": [{"name": _port_name(rendered), "containerPort": PORT, "protocol": "TCP"}],
-        "startupProbe": _probe(rendered, "/livez", period_seconds=1, failureThreshold=60),
-        "livenessProbe": _probe(rendered, "/livez", period_seconds=5, failureThreshold=8),
-        "readinessProbe": _probe(rendered, "/readyz", period_seconds=2, failureThreshold=3),
+        "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
+        "startupProbe": _probe("/livez", period_seconds=1, failureThreshold=60),
+        "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
+        "readinessProbe": _probe("/readyz", period_seconds=2, failureThreshold=3),
         "resources": _resources(scheduler),
         "terminationMessagePolicy": "FallbackToLogsOnError",  # why it ended is told in the profile's status
         "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
@@ -174,16 +175,8 @@ def _user(rendered: Rendered) -> Object:
     return {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
 
 
-def _is_https(rendered: Rendered) -> bool:
-    return rendered.engine == "KubeScheduler"
-
-
-def _port_name(rendered: Rendered) -> str:
-    return "https-metrics" if _is_https(rendered) else "http-metrics"
-
-
-def _probe(rendered: Rendered, path: str, period_seconds: int, **more: Any) -> Object:
-    question = {"path": path, "port": PORT, "scheme": "HTTPS" if _is_https(rendered) else "HTTP"}
+def _probe(path: str, period_seconds: int, **more: Any) -> Object:
+    question = {"path": path, "port": PORT, "scheme": "HTTPS"}
     return {"httpGet": question, "periodSeconds": period_seconds, "timeoutSeconds": 5, **more}
 
 

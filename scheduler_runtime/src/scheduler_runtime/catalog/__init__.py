@@ -52,6 +52,8 @@ BASE_RULES: tuple[Rule, ...] = (
     Rule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch")),
     Rule(api_groups=("",), resources=("nodes", "pods"), verbs=("get", "list", "watch")),
     Rule(api_groups=("",), resources=("pods/status",), verbs=("patch",)),
+    Rule(api_groups=("authentication.k8s.io",), resources=("tokenreviews",), verbs=("create",)),
+    Rule(api_groups=("authorization.k8s.io",), resources=("subjectaccessreviews",), verbs=("create",)),
 )
 """What every scheduler needs, whichever plugins it runs. Its Lease and its ConfigMap are namespaced and not here."""
 

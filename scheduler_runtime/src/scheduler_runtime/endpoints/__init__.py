@@ -1,0 +1,36 @@
+"""What the process tells about itself over HTTPS, from threads of its own, so that a busy scheduler answers.
+
+server ──► certificates     a TLS connection, by files that are read again or by a certificate made here
+   │
+   ├─────► access           who asks, and may they: TokenReview and SubjectAccessReview
+   │
+   └─────► answers          health, and the pages: /metrics, /configz, /debug/…
+"""
+
+from .access import Access, Caller, Rules
+from .answers import JSON, PROMETHEUS, TEXT, Answer, Endpoints, Page
+from .certificates import CertificateError, Serving, SuiteError, certificate
+from .health import Check, Checks
+from .reviews import Reviews
+from .server import NotServedError, serving
+
+__all__ = [
+    "JSON",
+    "PROMETHEUS",
+    "TEXT",
+    "Access",
+    "Answer",
+    "Caller",
+    "CertificateError",
+    "Check",
+    "Checks",
+    "Endpoints",
+    "NotServedError",
+    "Page",
+    "Reviews",
+    "Rules",
+    "Serving",
+    "SuiteError",
+    "certificate",
+    "serving",
+]

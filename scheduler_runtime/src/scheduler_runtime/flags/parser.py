@@ -1,0 +1,217 @@
+"""The flags and what they are called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from scheduler_runtime.catalog import spelling
+
+from . import values
+from .document import LEADERSHIP, ONLY_WITHOUT_DOCUMENT
+from .ignored import REFUSED, SWITCHES, WITHOUT_EFFECT
+
+logger = logging.getLogger("berth-scheduler")
+
+PROGRAM = "berth-scheduler"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with 2."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """What the command line says. Ends the process with 2 and a sentence when it cannot be followed."""
+    flags = parser()
+    asked, unknown = flags.parse_known_args([_as_written_here(each) for each in arguments])
+    if unknown:
+        flags.error(_sentence(unknown[0], flags))
+    for name in REFUSED:
+        if getattr(asked, _field(name)) is not None:
+            flags.error(f"--{name} is not supported: {REFUSED[name]}")
+    if bool(asked.tls_cert_file) != bool(asked.tls_private_key_file):
+        flags.error("--tls-cert-file and --tls-private-key-file belong together: give both or none")
+    return asked
+
+
+def ignored(asked: argparse.Namespace) -> Iterable[tuple[str, str]]:
+    """The flags that were given and change nothing, with the reasons."""
+    for name, why in WITHOUT_EFFECT.items():
+        if getattr(asked, _field(name)) is not None:
+            yield name, why
+    if asked.config:
+        for name in ONLY_WITHOUT_DOCUMENT:
+            if getattr(asked, _field(name)) is not None:
+                yield name, f"the document says it: {ONLY_WITHOUT_DOCUMENT[name]}"
+
+
+def parser() -> Parser:
+    """Every flag."""
+    flags = Parser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [--config FILE] [flags]",
+        description="Schedule pods by a KubeSchedulerConfiguration, with plugins in Python.",
+        epilog="Flags of kube-scheduler that are not listed are accepted, and a line in the log says why each "
+        "changes nothing.",
+        allow_abbrev=False,
+    )
+    _running(flags)
+    _serving(flags.add_argument_group("serving"))
+    _access(flags.add_argument_group("who may ask"))
+    _leading(flags.add_argument_group("leader election (each overrides the document)"))
+    _logging(flags.add_argument_group("log and metrics"))
+    for name in (*WITHOUT_EFFECT, *REFUSED):
+        flags.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    return flags
+
+
+def _running(flags: Any) -> None:
+    add = flags.add_argument
+    add("--config", default="", metavar="FILE", help="the KubeSchedulerConfiguration (default: upstream's defaults)")
+    add("--extras", default="", metavar="FILE", help="what the document has no field for")
+    add(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        help="credentials, if the document names none (default: $KUBECONFIG, then those of the pod)",
+    )
+    add(
+        "--kubernetes-version",
+        type=values.version,
+        metavar="VERSION",
+        help="whose kube-scheduler to behave like (default: the API server's version)",
+    )
+    add("--emulated-version", type=values.emulated, metavar="VERSION", help="upstream's name for the same")
+    add(
+        "--feature-gates",
+        type=values.gates,
+        action=_Merged,
+        default={},
+        metavar="GATE=true,…",
+        help="feature gates of that kube-scheduler to turn on or off",
+    )
+    add("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end")
+    add(
+        "--pod-max-in-unschedulable-pods-duration",
+        type=values.duration,
+        metavar="DURATION",
+        help="try a parked pod again after that time whatever happens (default: 5m)",
+    )
+    for name, path in ONLY_WITHOUT_DOCUMENT.items():
+        kind = float if name.endswith("qps") else int
+        add(f"--{name}", type=kind, metavar="N", help=f"{path} where there is no document")
+    add("--version", action="version", version=importlib.metadata.version("berth-runtime"))
+
+
+def _serving(flags: Any) -> None:
+    add = flags.add_argument
+    add("--bind-address", type=values.address, default="0.0.0.0", metavar="IP", help="serve on this address")  # noqa: S104
+    add("--secure-port", type=values.port, default=10259, metavar="PORT", help="serve on this port; 0 serves nothing")
+    add(
+        "--tls-cert-file", default="", metavar="FILE", help="serve with this certificate, which is read again on change"
+    )
+    add("--tls-private-key-file", default="", metavar="FILE", help="and its key")
+    add(
+        "--cert-dir",
+        default="",
+        metavar="DIRECTORY",
+        help="where kube-scheduler.crt and .key are, or are written to; without all of these a certificate is made "
+        "in memory",
+    )
+    add("--tls-min-version", type=values.tls_version, default="", metavar="VERSION", help="VersionTLS12 if not given")
+    add(
+        "--tls-cipher-suites",
+        type=values.suites,
+        action=_Extended,
+        default=[],
+        metavar="SUITE,…",
+        help="for TLS 1.2 and older; those of 1.3 cannot be chosen",
+    )
+
+
+def _access(flags: Any) -> None:
+    add = flags.add_argument
+    for what in ("authentication", "authorization"):
+        review = "TokenReviews" if what == "authentication" else "SubjectAccessReviews"
+        help_text = f"credentials for {review} (default: those of the scheduler)"
+        add(f"--{what}-kubeconfig", default="", metavar="FILE", help=help_text)
+    add("--client-ca-file", default="", metavar="FILE", help="also believe client certificates of this authority")
+    add(
+        "--authorization-always-allow-paths",
+        type=values.paths,
+        action=_Extended,
+        default=["/healthz", "/readyz", "/livez"],
+        metavar="PATH,…",
+        help="open to everybody (default: /healthz,/readyz,/livez); /* is everything",
+    )
+    for name, what in (
+        ("authentication-token-webhook-cache-ttl", "who a token belongs to"),
+        ("authorization-webhook-cache-authorized-ttl", "that somebody may"),
+        ("authorization-webhook-cache-unauthorized-ttl", "that somebody may not"),
+    ):
+        add(f"--{name}", type=values.duration, default=values.duration("10s"), metavar="DURATION", help=f"keep {what}")
+
+
+def _leading(flags: Any) -> None:
+    for name, (kind, field) in LEADERSHIP.items():
+        flags.add_argument(f"--{name}", type=kind, metavar=field.upper(), help=f"leaderElection.{field}")
+
+
+def _logging(flags: Any) -> None:
+    add = flags.add_argument
+    add("--logging-format", choices=("text", "json"), default="text", help="how the log looks")
+    add("-v", "--v", type=int, default=0, metavar="LEVEL", help="2: a line for each decision; 4: what developers want")
+    add(
+        "--disabled-metrics",
+        type=values.words,
+        action=_Extended,
+        default=[],
+        metavar="NAME,…",
+        help="metrics not to show",
+    )
+
+
+class _Extended(argparse.Action):
+    """A list that may be given in several parts; the first of them replaces the default."""
+
+    def __call__(self, _: object, asked: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        before = getattr(asked, self.dest)
+        setattr(asked, self.dest, [*([] if before is self.default else before), *value])
+
+
+class _Merged(argparse.Action):
+    """A mapping that may be given in several parts."""
+
+    def __call__(self, _: object, asked: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        setattr(asked, self.dest, {**getattr(asked, self.dest), **value})
+
+
+def _as_written_here(argument: str) -> str:
+    """``--leader_elect`` is ``--leader-elect=true``: as Go reads flags."""
+    if not argument.startswith("--"):
+        return argument
+    name, equals, value = argument[2:].partition("=")
+    name = name.replace("_", "-")
+    if not equals and (name in SWITCHES or name == "leader-elect"):
+        return f"--{name}=true"
+    return f"--{name}{equals}{value}"
+
+
+def _field(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _sentence(argument: str, flags: Parser) -> str:
+    """What is wrong with an argument that is not known."""
+    if not argument.startswith("-"):
+        return f"{argument!r} is not a flag, and there are no arguments without one"
+    name = argument.partition("=")[0]
+    known = [option for action in flags._actions for option in action.option_strings]
+    return f"{name} is not a flag{spelling.did_you_mean(spelling.nearest(name, known))}"

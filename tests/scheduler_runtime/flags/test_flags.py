@@ -1,0 +1,107 @@
+"""The command line is kube-scheduler's where flags mean the same; everything else is refused in a sentence."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+import devcluster
+from scheduler_runtime.__main__ import main
+from scheduler_runtime.config import Document
+from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed
+from scheduler_runtime.flags.parser import parser
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--secure-prt=1", "--secure-prt is not a flag; did you mean --secure-port?"),
+        ("--nothing-like-it", "--nothing-like-it is not a flag"),
+        ("extra", "'extra' is not a flag, and there are no arguments without one"),
+        ("--secure-port=70000", "'70000' is not a port; ports go from 1 to 65535, and 0 serves nothing"),
+        ("--bind-address=localhost", "'localhost' is not an IP address"),
+        ("--tls-min-version=TLS1", "'TLS1' is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13"),
+        ("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file belong together: give both or none"),
+        ("--leader-elect=perhaps", "'perhaps' is neither true nor false"),
+        ("--leader-elect-lease-duration=15", "'15' is not a duration; write it like 10s or 1m30s"),
+        ("--authorization-always-allow-paths=/a*b", "/a*b: a star can only stand at the end"),
+        ("--master=http://x", "--master is not supported: write the server into the kubeconfig"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_sentence(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parsed([given])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("berth-scheduler: ")
+    assert line.endswith(said)
+
+
+def test_every_flag_of_kube_scheduler_is_known() -> None:
+    known = {option for action in parser()._actions for option in action.option_strings}
+    for version in ("1.35", "1.36", "1.37"):
+        binary = devcluster.binaries("kube-scheduler", kubernetes=version)["kube-scheduler"]
+        told = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
+        theirs = set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+) ", told, re.MULTILINE))
+        assert len(theirs) > 50
+        assert theirs - known == set()
+
+
+def test_kubeadms_command_line_is_followed() -> None:
+    conf = "/etc/kubernetes/scheduler.conf"
+    asked = parsed(
+        [
+            f"--authentication-kubeconfig={conf}",
+            f"--authorization-kubeconfig={conf}",
+            "--bind-address=127.0.0.1",
+            f"--kubeconfig={conf}",
+            "--leader-elect=true",
+        ]
+    )
+    assert (asked.config, asked.kubeconfig, asked.bind_address, asked.secure_port) == ("", conf, "127.0.0.1", 10259)
+    assert list(ignored(asked)) == []
+
+
+def test_flags_are_read_as_go_reads_them() -> None:
+    asked = parsed(
+        ["--leader_elect", "--v=3", "--feature-gates=kube:A=true", "--feature-gates", "B=false", "--profiling"]
+    )
+    assert (asked.leader_elect, asked.v, asked.feature_gates) == (True, 3, {"A": True, "B": False})
+    assert [name for name, _ in ignored(asked)] == ["profiling"]
+
+
+def test_a_list_replaces_its_default_and_grows_with_each_part() -> None:
+    assert parsed([]).authorization_always_allow_paths == ["/healthz", "/readyz", "/livez"]
+    asked = parsed(["--authorization-always-allow-paths=/a,/b", "--authorization-always-allow-paths=/c"])
+    assert asked.authorization_always_allow_paths == ["/a", "/b", "/c"]
+
+
+def test_leader_election_flags_win_over_the_document() -> None:
+    asked = parsed(["--leader-elect=false", "--leader-elect-resource-name=mine", "--kube-api-qps=7"])
+    written = NO_DOCUMENT + "leaderElection: {leaderElect: true, retryPeriod: 3s}\n"
+    document = load(written, Overrides.of(asked, has_document=True))
+    assert isinstance(document, Document)
+    election = document.leader_election
+    assert (election.leader_elect, election.resource_name, election.retry_period) == (False, "mine", "3s")
+    assert document.client_connection.qps == 50
+
+
+def test_what_flags_make_of_a_document_is_judged_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--leader-elect-renew-deadline=20s", "--secure-port=0"]) == 1
+    assert capsys.readouterr().err.startswith("the command line: leaderElection")
+
+
+@pytest.mark.parametrize(
+    "flags", [[], ["--leader-elect=false", "--leader-elect-resource-name=x"], ["--kube-api-qps=7"]]
+)
+def test_without_a_document_it_runs_by_what_kube_scheduler_would_run_by(tmp_path: Path, flags: list[str]) -> None:
+    ours, theirs = tmp_path / "ours.yaml", tmp_path / "theirs.yaml"
+    assert main([*flags, "--kubernetes-version=1.36", "--write-config-to", str(ours)]) == 0
+    binary = devcluster.binaries("kube-scheduler", kubernetes="1.36")["kube-scheduler"]
+    command = [str(binary), *flags, "--master=http://127.0.0.1:1", "--secure-port=0", f"--write-config-to={theirs}"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert yaml.safe_load(ours.read_text()) == yaml.safe_load(theirs.read_text())
