@@ -1,13 +1,10 @@
 """CustomResourceDefinitions from the pydantic models: ``python -m scheduler_operator.crds`` writes ``crds/``.
 
-pydantic speaks JSON Schema. A CRD wants a *structural* OpenAPI v3 schema, which knows no references, no null
-type, no numeric exclusive bounds and no closed objects (unknown fields are refused or dropped by the API server
-itself). :func:`structural` turns the one into the other. What JSON Schema cannot say at all, list types and CEL
-rules, stands in the models as extra keywords and passes through.
+pydantic speaks JSON Schema, a CRD another kind of it: see ``scheduler_runtime.catalog.structural``.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,58 +14,7 @@ from pydantic import BaseModel
 from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
 from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH, cel
 from scheduler_operator.names import OWN_NAME, RESERVED, TAKES_THE_PLACE
-
-Schema = dict[str, Any]
-
-
-def structural(model: type[BaseModel]) -> Schema:
-    """The structural schema of ``model``; raises TypeError for what such a schema cannot say."""
-    schema = model.model_json_schema(by_alias=True)
-    return _structural(schema, schema.get("$defs", {}))
-
-
-def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    node = _resolved(schema, definitions)
-    if node.get("x-kubernetes-int-or-string") or _is_of_any_type(node):
-        return {keyword: value for keyword, value in node.items() if keyword not in ("title", "default")}
-    result: Schema = {}
-    for keyword, value in node.items():
-        match keyword, value:
-            case ("properties", _):
-                result[keyword] = {name: _structural(child, definitions) for name, child in value.items()}
-            case ("items", _) | ("additionalProperties", dict()):
-                result[keyword] = _structural(value, definitions)
-            case ("const", _):
-                result["enum"] = [value]
-            case ("exclusiveMinimum" | "exclusiveMaximum", _):
-                result |= {keyword.replace("exclusiveM", "m"): value, keyword: True}
-            case ("title" | "$defs" | "propertyNames" | "additionalProperties", _) | ("default", None):
-                pass
-            case _:
-                result[keyword] = value
-    if not isinstance(result.get("type"), str):
-        raise TypeError(f"a structural schema needs one type here: {dict(schema)}")
-    return result
-
-
-def _is_of_any_type(node: Mapping[str, Any]) -> bool:
-    return bool(node.get("x-kubernetes-preserve-unknown-fields")) and "type" not in node
-
-
-def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """The schema with what it refers to in its place, and ``X | None`` as plain X: absent is how null is written.
-
-    Keywords beside the reference win, so that a field's description stands above that of its model.
-    """
-    node = dict(schema)
-    while "$ref" in node or {"type": "null"} in node.get("anyOf", ()):
-        if "$ref" in node:
-            referred = definitions[node.pop("$ref").rpartition("/")[2]]
-        else:
-            options = [option for option in node.pop("anyOf") if option != {"type": "null"}]
-            referred = options[0] if len(options) == 1 else {"anyOf": options}
-        node = {**referred, **node}
-    return node
+from scheduler_runtime.catalog.structural import Schema, structural
 
 
 def _column(name: str, path: str, **more: Any) -> Schema:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Problems
@@ -12,13 +14,59 @@ from scheduler_runtime.config import Problem, Problems
 EventsMode = Literal["All", "Failures", "None"]
 
 
-class Extras(BaseModel):
-    """The fields of the file, each with the default that holds without a file."""
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+class ConfigMapSource(_Part):
+    """Code in a ConfigMap of the scheduler's namespace."""
+
+    name: str
+    key: str
+    sha256: str
+
+
+class DeclaredRule(_Part):
+    """One permission, as a rule of a role."""
+
+    api_groups: list[str]
+    resources: list[str]
+    verbs: list[str]
+    resource_names: list[str] = Field(default_factory=list)
+    namespace: str = ""
+
+
+class DeclaredEvent(_Part):
+    """A change that may help a pod that the plugin rejected."""
+
+    resource: str
+    actions: list[str]
+
+
+class Declares(_Part):
+    """What is said about a plugin without its code, in the words of a PluginConfig."""
+
+    hooks: list[str]
+    args_schema: Mapping[str, Any] | None = None
+    rules: list[DeclaredRule] = Field(default_factory=list)
+    events: list[DeclaredEvent] = Field(default_factory=list)
+
+
+class OwnPlugin(_Part):
+    """A plugin that does not come with this build."""
+
+    config_map: ConfigMapSource | None = None
+    """Where its code is; absent when it is installed beside the scheduler."""
+    declares: Declares | None = None
+    """What it was granted its permissions for: code that is something else is not run."""
+
+
+class Extras(_Part):
+    """The fields of the file, each with the default that holds without a file."""
 
     events: EventsMode = "All"
     """Which events about pods are posted: ``Failures`` leaves out those of pods that were placed."""
+    plugins: Mapping[str, OwnPlugin] = Field(default_factory=dict)
 
 
 def load(text: str, name: str) -> Extras | Problems:

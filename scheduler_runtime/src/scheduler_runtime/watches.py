@@ -152,6 +152,11 @@ class Reflector(Generic[T]):
         self._interrupt: asyncio.Timeout | None = None
         self._refreshing: list[asyncio.Future[None]] = []
 
+    @property
+    def trouble(self) -> str:
+        """What keeps it from following the API server now; empty when nothing does."""
+        return self._trouble.sentence
+
     async def run(self) -> None:
         """Follow the API server until cancelled."""
         while True:

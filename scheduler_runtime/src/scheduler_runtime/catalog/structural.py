@@ -1,0 +1,65 @@
+"""A model as the schema that Kubernetes understands: *structural* OpenAPI v3.
+
+It knows no references, no null type, no numeric exclusive bounds and no closed objects, because unknown fields are
+refused or dropped by the API server itself. What JSON Schema cannot say, list types and CEL rules, stands in the models
+as extra keywords and passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]
+
+
+def structural(model: type[BaseModel]) -> Schema:
+    """The structural schema of ``model``; raises TypeError for what such a schema cannot say."""
+    schema = model.model_json_schema(by_alias=True)
+    return _structural(schema, schema.get("$defs", {}))
+
+
+def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    node = _resolved(schema, definitions)
+    if node.get("x-kubernetes-int-or-string") or _is_of_any_type(node):
+        return {keyword: value for keyword, value in node.items() if keyword not in ("title", "default")}
+    result: Schema = {}
+    for keyword, value in node.items():
+        match keyword, value:
+            case ("properties", _):
+                result[keyword] = {name: _structural(child, definitions) for name, child in value.items()}
+            case ("items", _) | ("additionalProperties", dict()):
+                result[keyword] = _structural(value, definitions)
+            case ("const", _):
+                result["enum"] = [value]
+            case ("exclusiveMinimum" | "exclusiveMaximum", _):
+                result |= {keyword.replace("exclusiveM", "m"): value, keyword: True}
+            case ("title" | "$defs" | "propertyNames" | "additionalProperties", _) | ("default", None):
+                pass
+            case _:
+                result[keyword] = value
+    if not isinstance(result.get("type"), str):
+        raise TypeError(f"a structural schema needs one type here: {dict(schema)}")
+    return result
+
+
+def _is_of_any_type(node: Mapping[str, Any]) -> bool:
+    return bool(node.get("x-kubernetes-preserve-unknown-fields")) and "type" not in node
+
+
+def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    """The schema with what it refers to in its place, and ``X | None`` as plain X: absent is how null is written.
+
+    Keywords beside the reference win, so that a field's description stands above that of its model.
+    """
+    node = dict(schema)
+    while "$ref" in node or {"type": "null"} in node.get("anyOf", ()):
+        if "$ref" in node:
+            referred = definitions[node.pop("$ref").rpartition("/")[2]]
+        else:
+            options = [option for option in node.pop("anyOf") if option != {"type": "null"}]
+            referred = options[0] if len(options) == 1 else {"anyOf": options}
+        node = {**referred, **node}
+    return node

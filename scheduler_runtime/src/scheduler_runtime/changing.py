@@ -1,0 +1,141 @@
+"""A new document, while the scheduler runs: understood beside the old one, and followed as a whole or not at all.
+
+following ──► Found ──► plan ──► new watches listed ──► frameworks made ──► swapped between two decisions
+                │         │              │                     │                       │
+                │         └──────────────┴── refused: the last one stays in force      │
+                └── missing: the last one stays in force                               ▼
+                                                    told: log, /configz, condition of the pod
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from scheduler_runtime import config
+from scheduler_runtime.config import Loaded, Problems
+from scheduler_runtime.following import Found, Missing, Newest
+from scheduler_runtime.framework import RegistrationError
+from scheduler_runtime.informers import NotListedError
+from scheduler_runtime.plans import Plan, Planner
+from scheduler_runtime.reports import now
+
+logger = logging.getLogger(__name__)
+
+
+class Follows(Protocol):
+    """Where new documents come from."""
+
+    async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None:
+        """Tell each time when it is another one than ``last``, until cancelled."""
+        ...
+
+
+class Changes(Protocol):
+    """What goes by a plan."""
+
+    async def change(self, plan: Plan) -> None:
+        """Go by another plan from the next decision on, or raise and leave everything as it is.
+
+        Raises RegistrationError or NotListedError.
+        """
+        ...
+
+
+class Changing:
+    """Has a process follow the newest document that can be followed."""
+
+    def __init__(
+        self,
+        running: Plan,
+        process: Changes,
+        planner: Planner,
+        say: Callable[[Loaded], None],
+    ) -> None:
+        """``say`` is told what the process runs by, now and after each change."""
+        self._running = running
+        self._started_with = running
+        self._process = process
+        self._planner = planner
+        self._say = say
+        self._newest: Newest = running.found
+        self._news = asyncio.Event()
+        self.loaded = Loaded(running.found.hash, now())
+        say(self.loaded)
+
+    @property
+    def running(self) -> Plan:
+        """What the process goes by."""
+        return self._running
+
+    def configz(self) -> dict[str, Any]:
+        """What the process goes by, for /configz."""
+        refused = {"refused": self.loaded.error} if self.loaded.error else {}
+        waits = {"afterRestart": waiting} if (waiting := self._unfollowed()) else {}
+        return {
+            "hash": self.loaded.hash,
+            "loadedAt": self.loaded.at,
+            **refused,
+            **waits,
+            "componentconfig": self._running.document.model_dump(by_alias=True, mode="json", exclude_none=True),
+        }
+
+    async def run(self, follows: Follows) -> None:
+        """Follow until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(follows.follow(self._tell, self._running.found))
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                await self._try(self._newest)
+
+    def _tell(self, newest: Newest) -> None:
+        self._newest = newest
+        self._news.set()
+
+    async def _try(self, newest: Newest) -> None:
+        match newest:
+            case Missing(why):
+                self._refuse(why)
+            case Found() if newest == self._running.found:
+                self._accept(self._running, self.loaded.at)  # it was changed, and changed back
+            case Found():
+                await self._change(newest)
+
+    async def _change(self, found: Found) -> None:
+        made = await self._planner.plan(found)
+        if isinstance(made, Problems):
+            self._refuse(str(made))
+            return
+        try:
+            await self._process.change(made)
+        except (RegistrationError, NotListedError) as error:
+            self._refuse(str(error))
+        else:
+            self._accept(made, now())
+            logger.info("follows a new document", extra={"hash": made.found.hash, "profiles": _names(made)})
+
+    def _accept(self, running: Plan, at: str) -> None:
+        self._running = running
+        self._report(Loaded(running.found.hash, at))
+        if waiting := self._unfollowed():
+            logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
+
+    def _refuse(self, why: str) -> None:
+        logger.error("the new document is refused, the last one stays in force: %s", "; ".join(why.splitlines()))
+        self._report(Loaded(self.loaded.hash, self.loaded.at, why))
+
+    def _report(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self._say(loaded)
+
+    def _unfollowed(self) -> list[str]:
+        """What of the document is not in force, because the process was started with something else."""
+        wanted, is_so = config.fixed(self._running.document), config.fixed(self._started_with.document)
+        return [field for field in wanted if wanted[field] != is_so[field]]
+
+
+def _names(made: Plan) -> list[str]:
+    return [profile.scheduler_name for profile in made.profiles]

@@ -1,0 +1,138 @@
+"""Where new documents come from: the files that the process was started with, or its ConfigMap.
+
+files (twice a second, or at SIGHUP) ──┐
+                                       ├──► Found, or why there is nothing ──► changing
+ConfigMap (list and watch, by name) ───┘
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scheduler_runtime import config
+from scheduler_runtime.api import Watch
+from scheduler_runtime.client import Client
+from scheduler_runtime.objects import kind_of
+from scheduler_runtime.watches import Change, Reflector
+from scheduler_runtime.wire import ConfigMap
+
+POLL_SECONDS = 0.5
+DOCUMENT_KEY = "config.yaml"
+EXTRAS_KEY = "berth.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document as it is written, with what it has no field for."""
+
+    text: str
+    extras: str = ""
+
+    @property
+    def hash(self) -> str:
+        """What it is told apart by."""
+        return config.hash_of(self.text, self.extras)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is nothing to read, and why."""
+
+    why: str
+
+
+Newest = Found | Missing
+Tell = Callable[[Newest], None]
+
+
+class Files:
+    """The document and the extras in files. They are read by their paths: a kubelet turns a link to new ones."""
+
+    def __init__(self, document: str, extras: str, poll_seconds: float = POLL_SECONDS) -> None:
+        self._document = document
+        self._extras = extras
+        self._poll_seconds = poll_seconds
+        self._now = asyncio.Event()
+
+    def look(self) -> None:
+        """Read now, and take what is there as it is."""
+        self._now.set()
+
+    async def follow(self, tell: Tell, last: Newest) -> None:
+        """Tell each time when the files say something else than ``last``, until cancelled.
+
+        What is being written is not taken: it has to be the same at two looks.
+        """
+        seen = last
+        while True:
+            await self._pause()
+            found = await asyncio.to_thread(self.read)
+            if found != last and (found == seen or self._now.is_set()):
+                tell(found)
+                last = found
+            self._now.clear()
+            seen = found
+
+    def read(self) -> Newest:
+        """What the files say now."""
+        try:
+            extras = Path(self._extras).read_text() if self._extras else ""
+            return Found(Path(self._document).read_text(), extras)
+        except OSError as error:
+            return Missing(f"{error.filename}: cannot be read: {error.strerror}")
+        except UnicodeDecodeError as error:
+            return Missing(f"{self._document}: cannot be read: {error}")
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._poll_seconds):
+                await self._now.wait()
+
+
+class ConfigMapOfOurs:
+    """The document and the extras in a ConfigMap, which is watched by its name."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self._client = client
+        self._watch = Watch("v1", "ConfigMap", namespace, name)
+        self._called = f"ConfigMap {namespace}/{name}"
+
+    def look(self) -> None:
+        """Nothing has to be done: a watch tells by itself."""
+
+    async def follow(self, tell: Tell, last: Newest) -> None:
+        """Tell each time when the ConfigMap says something else than ``last``, until cancelled."""
+        told = last
+
+        def take(newest: Newest) -> None:
+            nonlocal told
+            if newest != told:
+                tell(newest)
+                told = newest
+
+        reflector: Reflector[ConfigMap] = Reflector(
+            kind_of(self._watch), self._client, lambda change: take(self._read(change))
+        )
+        following = asyncio.create_task(reflector.run())
+        try:
+            await reflector.synced.wait()
+            if not reflector.objects:
+                take(self._gone())
+            await following
+        finally:
+            following.cancel()
+
+    def _read(self, change: Change[ConfigMap]) -> Newest:
+        if change.new is None:
+            return self._gone()
+        data = change.new.data or {}
+        if DOCUMENT_KEY not in data:
+            return Missing(f"{self._called} has no {DOCUMENT_KEY}")
+        return Found(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))
+
+    def _gone(self) -> Missing:
+        return Missing(f"{self._called} is not there")

@@ -1,0 +1,58 @@
+"""Reflectors at work: some begin, and some end, while the others go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+from scheduler_runtime.watches import Reflector
+
+SYNC_SECONDS = 15.0
+
+
+class NotListedError(Exception):
+    """Something could not be listed in time; the message says what."""
+
+
+class Informers:
+    """Runs reflectors. What one of them raises ends ``run``: it is an error of this program."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Reflector[Any], asyncio.Task[None]] = {}
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Wait until one of them fails; end all of them when cancelled."""
+        try:
+            await self._failed
+        finally:
+            self.end(tuple(self._tasks))
+
+    def begin(self, reflectors: Collection[Reflector[Any]]) -> None:
+        """Run these as well."""
+        for reflector in reflectors:
+            task = self._tasks[reflector] = asyncio.create_task(reflector.run(), name=f"watch {reflector.kind.path}")
+            task.add_done_callback(self._ended)
+
+    def end(self, reflectors: Collection[Reflector[Any]]) -> None:
+        """Do not run these any longer."""
+        for reflector in reflectors:
+            self._tasks.pop(reflector).cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+
+async def listed(reflectors: Collection[Reflector[Any]], seconds: float = SYNC_SECONDS) -> None:
+    """Return when all of them hold what there is. Raises NotListedError."""
+    try:
+        async with asyncio.timeout(seconds):
+            for each in reflectors:
+                await each.synced.wait()
+    except TimeoutError as error:
+        missing = [each for each in reflectors if not each.synced.is_set()]
+        said = "; ".join(each.trouble or f"{each.kind.path}: no answer" for each in missing)
+        raise NotListedError(f"what its plugins watch was not listed within {seconds:g} s: {said}") from error

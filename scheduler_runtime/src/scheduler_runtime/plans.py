@@ -1,0 +1,91 @@
+"""From a document as it is written to what a process is to do by it, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler_runtime import config, discovery, extras
+from scheduler_runtime.api import Plugin, Watch, declaration_of
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Document, EffectiveProfile, Problem, Problems
+from scheduler_runtime.extras import Extras
+from scheduler_runtime.following import EXTRAS_KEY, Found
+from scheduler_runtime.objects import declared_watches
+from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.sources import Sources, undeclared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A document that can be followed."""
+
+    found: Found
+    document: Document
+    extras: Extras
+    profiles: tuple[EffectiveProfile, ...]
+    plugins: Mapping[str, type[Plugin]]
+    """The plugins that do not come with this build, by the names that profiles use."""
+
+    @property
+    def classes(self) -> Mapping[str, type[Plugin]]:
+        """Every plugin that there is."""
+        return {**IN_TREE, **self.plugins}
+
+    @property
+    def watches(self) -> frozenset[Watch]:
+        """What the plugins of the profiles read."""
+        return frozenset(declared_watches(self.profiles, self.classes))
+
+    def classes_of(self, profile: EffectiveProfile) -> Mapping[str, type[Plugin] | None]:
+        """What a profile is made of, as far as it is there."""
+        return {name: self.classes.get(name) for name in profile.names}
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Understands documents as the kube-scheduler that is the ``target`` would, with plugins of one's own."""
+
+    target: Target
+    sources: Sources
+    read: Callable[[str], Document | Problems] = config.load
+    """How the text of a document is read."""
+
+    async def plan(self, found: Found) -> Plan | Problems:
+        """Understand what was ``found``. What may take long is done in a thread: scheduling goes on meanwhile."""
+        document, told = await asyncio.to_thread(self.read, found.text), _extras(found.extras)
+        if isinstance(document, Problems) or isinstance(told, Problems):
+            return _all(document, told)
+        installed, loaded = await asyncio.to_thread(discovery.installed, document), await self.sources.load(told)
+        if isinstance(installed, Problems) or isinstance(loaded, Problems):
+            return _all(installed, loaded)
+        plugins = {**installed, **loaded}
+        if problems := undeclared(plugins, told):
+            return problems
+        profiles = await asyncio.to_thread(self._profiles, document, plugins)
+        if isinstance(profiles, Problems):
+            return profiles
+        return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins)
+
+    def _profiles(
+        self, document: Document, plugins: Mapping[str, type[Plugin]]
+    ) -> tuple[EffectiveProfile, ...] | Problems:
+        if document.extenders:
+            return Problems((Problem("extenders", "this scheduler has no extenders yet; leave them out"),))
+        declared = {name: declaration_of(plugin) for name, plugin in plugins.items()}
+        return config.effective_profiles(document, self.target, declared)
+
+
+def _extras(text: str) -> Extras | Problems:
+    if not text:
+        return Extras()
+    told = extras.load(text, EXTRAS_KEY)
+    if isinstance(told, Problems):
+        return Problems(tuple(Problem(f"{EXTRAS_KEY}: {each.path}", each.message) for each in told))
+    return told
+
+
+def _all(*outcomes: object) -> Problems:
+    found: Iterable[Problem] = (each for outcome in outcomes if isinstance(outcome, Problems) for each in outcome)
+    return Problems(tuple(found))

@@ -1,0 +1,176 @@
+"""A new document is followed as a whole, or refused as a whole and told of."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.changing import Changing
+from scheduler_runtime.config import Loaded
+from scheduler_runtime.following import Found, Missing, Newest
+from scheduler_runtime.framework import RegistrationError
+from scheduler_runtime.informers import NotListedError
+from scheduler_runtime.plans import Plan, Planner
+from scheduler_runtime.sources import Sources
+from tests.support.scripted import Script, serving
+
+HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
+
+
+def written(**fields: Any) -> Found:
+    return Found(yaml.safe_dump({**HEADER, **fields}))
+
+
+FIRST = written(profiles=[{"schedulerName": "a"}])
+SECOND = written(profiles=[{"schedulerName": "b"}])
+
+
+class Running:
+    """What follows a plan, or cannot."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.trouble: Exception | None = None
+
+    async def change(self, plan: Plan) -> None:
+        if self.trouble:
+            raise self.trouble
+        self.plans.append(plan)
+
+    @property
+    def names(self) -> list[list[str]]:
+        return [[profile.scheduler_name for profile in plan.profiles] for plan in self.plans]
+
+
+class Scene:
+    """A process that was started with FIRST, and what is told of it."""
+
+    def __init__(self, running: Plan, planner: Planner) -> None:
+        self.said: list[Loaded] = []
+        self.process = Running()
+        self.changing = Changing(running, self.process, planner, self.said.append)
+        self._tell: Callable[[Newest], None] | None = None
+        self._ready = asyncio.Event()
+
+    async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None:
+        self._tell = tell
+        self._ready.set()
+        await asyncio.Event().wait()
+
+    async def finds(self, newest: Newest) -> Loaded:
+        """Let that be the newest document; what is said after it was looked at."""
+        await self._ready.wait()
+        assert self._tell is not None
+        said = len(self.said)
+        self._tell(newest)
+        async with asyncio.timeout(5):
+            while len(self.said) == said:  # noqa: ASYNC110  what is waited for is a list
+                await asyncio.sleep(0.005)
+        return self.said[-1]
+
+
+@contextlib.asynccontextmanager
+async def scene(first: Found = FIRST) -> AsyncIterator[Scene]:
+    async with serving(Script()) as client:
+        planner = Planner(Target.parse("v1.36.4"), Sources(client, "n"))
+        running = await planner.plan(first)
+        assert isinstance(running, Plan), running
+        made = Scene(running, planner)
+        task = asyncio.create_task(made.changing.run(made))
+        try:
+            yield made
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_process_says_what_it_was_started_with() -> None:
+    async with scene() as told:
+        assert [(each.hash, each.error) for each in told.said] == [(FIRST.hash, "")]
+
+
+async def test_a_new_document_is_followed_and_told_of() -> None:
+    async with scene() as told:
+        said = await told.finds(SECOND)
+        assert (said.hash, said.error, told.process.names) == (SECOND.hash, "", [["b"]])
+        assert told.changing.configz()["componentconfig"]["profiles"][0]["schedulerName"] == "b"
+
+
+async def test_everything_that_is_wrong_is_told_and_nothing_is_followed() -> None:
+    async with scene() as told:
+        said = await told.finds(written(parallelism=0, profiles=[{"schedulerName": "b", "plugin": {}}]))
+        assert said.hash == FIRST.hash
+        assert said.error.splitlines() == [
+            "parallelism: 0 is too small; it must be at least 1",
+            "profiles[0].plugin: is not a field; did you mean plugins?",
+        ]
+        assert told.process.plans == []
+        assert told.changing.configz()["refused"] == said.error
+
+
+async def test_what_is_wrong_beside_the_document_is_told_with_its_file() -> None:
+    async with scene() as told:
+        assert (await told.finds(Found(SECOND.text, "event: All"))).error.startswith(
+            "berth.yaml: event: is not a field"
+        )
+
+
+async def test_profiles_that_sort_one_queue_differently_are_refused() -> None:
+    sorts = {"queueSort": {"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]}}
+    async with scene() as told:
+        said = await told.finds(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorts}]))
+        assert "all profiles of a process share one queue" in said.error
+
+
+@pytest.mark.parametrize("trouble", [RegistrationError("plugin X: no"), NotListedError("configmaps: 403")])
+async def test_what_cannot_be_made_is_refused(trouble: Exception) -> None:
+    async with scene() as told:
+        told.process.trouble = trouble
+        said = await told.finds(SECOND)
+        assert (said.hash, said.error) == (FIRST.hash, str(trouble))
+        told.process.trouble = None
+        assert (await told.finds(written(profiles=[{"schedulerName": "c"}]))).error == ""
+
+
+async def test_a_document_that_is_missing_stays_in_force_and_is_told_of() -> None:
+    async with scene() as told:
+        said = await told.finds(Missing("ConfigMap n/berth-a is not there"))
+        assert (said.hash, said.error) == (FIRST.hash, "ConfigMap n/berth-a is not there")
+
+
+async def test_a_mistake_that_is_taken_back_leaves_everything_as_it_was() -> None:
+    async with scene() as told:
+        before = told.said[0]
+        await told.finds(Missing("gone"))
+        assert await told.finds(FIRST) == before
+        assert told.process.plans == []
+
+
+async def test_what_only_a_new_process_goes_by_is_told_until_it_is_taken_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene() as told:
+        await told.finds(written(profiles=[{"schedulerName": "b"}], clientConnection={"qps": 7}))
+        assert told.process.names == [["b"]]
+        assert told.changing.configz()["afterRestart"] == ["clientConnection"]
+        assert "clientConnection of the new document: only a new process goes by it" in caplog.text
+        await told.finds(SECOND)
+        assert "afterRestart" not in told.changing.configz()
+
+
+async def test_only_the_newest_of_many_documents_is_followed() -> None:
+    async with scene() as told:
+        await told.finds(SECOND)
+        assert told._tell is not None
+        for name in ("c", "d", "e"):
+            told._tell(written(profiles=[{"schedulerName": name}]))
+        said = await told.finds(written(profiles=[{"schedulerName": "f"}]))
+        assert said.error == ""
+        assert told.process.names == [["b"], ["f"]]

@@ -1,0 +1,154 @@
+"""Where new documents come from: files that are replaced, and a ConfigMap that is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from aiohttp import web
+
+from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest
+from tests.support.scripted import Answer, Script, says, serving
+
+
+class Follows(Protocol):
+    async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None: ...
+
+
+class Told:
+    """What was told, to be waited for."""
+
+    def __init__(self) -> None:
+        self.all: list[Newest] = []
+
+    async def until(self, *expected: Newest) -> None:
+        async with asyncio.timeout(5):
+            while len(self.all) < len(expected):  # noqa: ASYNC110  what is waited for is a list
+                await asyncio.sleep(0.005)
+        assert self.all == list(expected)
+
+
+@contextlib.asynccontextmanager
+async def told_by(follows: Follows, last: Newest) -> AsyncIterator[Told]:
+    told = Told()
+    task = asyncio.create_task(follows.follow(told.all.append, last))
+    try:
+        yield told
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_file_that_says_something_else_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("a")
+    async with told_by(Files(str(file), "", 0.02), Found("a")) as told:
+        file.write_text("b")
+        await told.until(Found("b"))
+        file.write_text("b")
+        await asyncio.sleep(0.1)
+        await told.until(Found("b"))
+
+
+async def test_a_link_that_is_turned_to_another_folder_is_followed(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "config.yaml").write_text(version)
+        (tmp_path / version / "berth.yaml").write_text(f"extras of {version}")
+    data = tmp_path / "..data"
+    data.symlink_to("1")
+    for name in ("config.yaml", "berth.yaml"):
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    files = Files(str(tmp_path / "config.yaml"), str(tmp_path / "berth.yaml"), 0.02)
+    async with told_by(files, Found("1", "extras of 1")) as told:
+        (tmp_path / "..new").symlink_to("2")
+        (tmp_path / "..new").rename(data)
+        await told.until(Found("2", "extras of 2"))
+
+
+async def test_a_file_that_goes_and_comes_back_is_told_of_both_times(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    async with told_by(Files(str(file), "", 0.02), Found("a")) as told:
+        missing = Missing(f"{file}: cannot be read: No such file or directory")
+        await told.until(missing)
+        file.write_text("a")
+        await told.until(missing, Found("a"))
+
+
+async def test_a_file_that_is_no_text_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(b"\xff")
+    async with told_by(Files(str(file), "", 0.02), Found("a")) as told:
+        await told.until(
+            Missing(f"{file}: cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte")
+        )
+
+
+async def test_a_signal_has_the_files_read_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("b")
+    files = Files(str(file), "", 60)
+    async with told_by(files, Found("a")) as told:
+        await asyncio.sleep(0)
+        files.look()
+        await told.until(Found("b"))
+
+
+def config_map(version: int, data: dict[str, str] | None) -> dict[str, Any]:
+    metadata = {"name": "berth-a", "namespace": "n", "uid": "u", "resourceVersion": str(version)}
+    return {"metadata": metadata, **({"data": data} if data is not None else {})}
+
+
+def listed(*items: Any) -> Answer:
+    return says({"metadata": {"resourceVersion": "10"}, "items": items})
+
+
+def watched(*events: tuple[str, Any]) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for kind, item in events:
+            await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
+        await asyncio.sleep(30)
+        return response
+
+    return answer
+
+
+@contextlib.asynccontextmanager
+async def told_by_config_map(*answers: Answer) -> AsyncIterator[tuple[Told, Script]]:
+    script = Script(list(answers))
+    async with serving(script) as client, told_by(ConfigMapOfOurs(client, "n", "berth-a"), Found("a")) as told:
+        yield told, script
+
+
+GONE = Missing("ConfigMap n/berth-a is not there")
+
+
+async def test_only_our_config_map_is_asked_for_and_what_is_known_is_not_told() -> None:
+    changed = config_map(11, {"config.yaml": "b", "berth.yaml": "events: None", "other": "x"})
+    first = listed(config_map(1, {"config.yaml": "a"}))
+    async with told_by_config_map(first, watched(("MODIFIED", changed))) as (told, script):
+        await told.until(Found("b", "events: None"))
+        assert script.asked[0].path == "/api/v1/namespaces/n/configmaps"
+
+
+async def test_a_config_map_that_is_deleted_and_made_again_is_told_of() -> None:
+    now = config_map(1, {"config.yaml": "a"})
+    again = {**config_map(13, {"config.yaml": "a"})}
+    async with told_by_config_map(listed(now), watched(("DELETED", config_map(12, {})), ("ADDED", again))) as (told, _):
+        await told.until(GONE, Found("a"))
+
+
+async def test_a_config_map_that_was_never_there_is_told_of() -> None:
+    async with told_by_config_map(listed(), watched()) as (told, _):
+        await told.until(GONE)
+
+
+async def test_a_config_map_without_a_document_is_told_of() -> None:
+    async with told_by_config_map(listed(config_map(1, None)), watched()) as (told, _):
+        await told.until(Missing("ConfigMap n/berth-a has no config.yaml"))
