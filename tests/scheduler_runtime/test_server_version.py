@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from scheduler_runtime import config, process
+from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.extras import Extras
@@ -37,7 +38,7 @@ async def test_an_odd_answer_is_said_in_one_line_and_asked_for_again(
 ) -> None:
     script = Script([odd, odd, says({"gitVersion": "v1.36.4"})])
     async with serving(script) as client:
-        assert await server_version(client, asyncio.Event()) == Version(1, 36, 4)
+        assert await server_version(client, asyncio.Event(), Backoff(0.01)) == Version(1, 36, 4)
         (said,) = (record.getMessage() for record in caplog.records)
         assert said.startswith(f"the API server's version cannot be read: {client.server}/version: ")
     assert "\n" not in said

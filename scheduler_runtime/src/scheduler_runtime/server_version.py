@@ -22,9 +22,9 @@ class _Answer(msgspec.Struct, rename="camel"):
     git_version: str
 
 
-async def server_version(client: Client, stop: asyncio.Event) -> Version | None:
+async def server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
     """Ask the API server until it says its version, None when stopped meanwhile."""
-    backoff, trouble = Backoff(), Trouble(logger)
+    backoff, trouble = backoff or Backoff(longest=5.0), Trouble(logger)
     while not stop.is_set():
         try:
             return _parse(await client.request("GET", "/version"))
@@ -32,7 +32,7 @@ async def server_version(client: Client, stop: asyncio.Event) -> Version | None:
             if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
                 trouble.begins(f"the API server's version cannot be read: {client.server}/version: {error}")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), min(backoff.pause(), 5.0))
+                await asyncio.wait_for(stop.wait(), backoff.pause())
     return None
 
 
