@@ -18,7 +18,7 @@ def check(plugin_config: Authored, plugin_configs: PluginConfigs, namespace: str
         return Problems("Invalid", reading.problems)
     if not reading.problems:
         return _check(reading.value, plugin_configs, namespace, target)
-    others = {name: each for name, each in plugin_configs.items() if each is not plugin_config}
+    others = {name: each for name, each in plugin_configs.items() if each is not plugin_config}  # its own are told
     more = _check(reading.value, others, namespace, target)
     found = (*reading.problems, *(reading.as_written(more.problems) if more else ()))
     return Problems(more.reason if more and len(found) > len(reading.problems) else "Invalid", found)
