@@ -99,11 +99,15 @@ class Scene:
         pods: Iterable[Pod] = (),
         *plugins: type[Plugin],
         budgets: Iterable[Mapping[str, Any]] = (),
+        objects: testing.Objects | None = None,
         profile: Mapping[str, Any] | None = None,
         version: str = "v1.36.4",
         feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
-        """A node that is only named has room for what is VERY_LARGE."""
+        """A node that is only named has room for what is VERY_LARGE.
+
+        ``objects`` stand in the place of ``budgets`` where these change.
+        """
         self.cluster = testing.Cluster(*(_node(each) for each in nodes))
         for each in pods:
             self.cluster.place(each, each.spec.node_name)
@@ -115,7 +119,7 @@ class Scene:
             _NoBinds(),
             lambda *_: None,
             lambda found: self.activated.extend(each.name for each in found),
-            testing.Objects(*budgets),
+            objects or testing.Objects(*budgets),
             nominations=self.nominations,
             preemptions=self.api,
             latest=lambda each: self.latest.get(each.uid, each),

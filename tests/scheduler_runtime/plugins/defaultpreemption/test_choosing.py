@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler_runtime import testing
 from tests.support.preempting import (
     HIGH,
     LARGE,
@@ -74,4 +75,14 @@ def test_any_of_equals_is_picked() -> None:
 def test_no_violation_comes_before_everything_else() -> None:
     pods = [pod("low", LOW, LARGE, node="a", labels={"app": "foo"}), pod("mid", MID, LARGE, node="b")]
     scene = Scene(["a", "b"], pods, budgets=[budget("b", 0, app="foo")])
+    assert scene.nominated(pod("p", HIGH, LARGE)) == "b"
+
+
+def test_budgets_are_read_again_when_they_change() -> None:
+    pods = [pod("low", LOW, LARGE, node="a", labels={"app": "foo"}), pod("mid", MID, LARGE, node="b")]
+    objects = testing.Objects()
+    scene = Scene(["a", "b"], pods, objects=objects)
+    assert scene.nominated(pod("p", HIGH, LARGE)) == "a"
+    objects.put(budget("b", 0, app="foo"))
+    scene.nominations.forget("p")
     assert scene.nominated(pod("p", HIGH, LARGE)) == "b"

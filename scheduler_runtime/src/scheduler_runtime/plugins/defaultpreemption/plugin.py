@@ -32,7 +32,8 @@ class DefaultPreemption(Plugin):
         version = Version.parse(handle.version)
         self.extend: Extend = lambda _, candidates: candidates
         """Where extenders have their say."""
-        self._budgets = self.declaration.watches_for(args)[0]
+        self._watch = self.declaration.watches_for(args)[0]
+        self._budgets: tuple[int, Budgets] | None = None
         self._counts_all_budgets = not version.at_least("1.37")
         self._tells_success = version.at_least("1.37")
         self._is_async = handle.enabled("SchedulerAsyncPreemption")
@@ -48,9 +49,8 @@ class DefaultPreemption(Plugin):
         why_not = refusal(pod, nodes, verdicts, self.handle)
         if why_not:
             return (f"preemption: {why_not}",)
-        budgets = Budgets(self.handle.list(self._budgets), counts_all=self._counts_all_budgets)
         clock = Clock()
-        dry_run = DryRun(pod, nodes, self.handle, budgets, clock)
+        dry_run = DryRun(pod, nodes, self.handle, self._current_budgets(), clock)
         rows, wanted = self._rows(verdicts)
         candidates = dry_run.candidates(rows, wanted)
         if not candidates and dry_run.errors:
@@ -66,6 +66,14 @@ class DefaultPreemption(Plugin):
         # Registered so that such events are looked at while pre_enqueue holds a pod; whether they help it is
         # for the plugins to say that rejected it.
         return SKIP
+
+    def _current_budgets(self) -> Budgets:
+        """The budgets, read again when some of them changed."""
+        revision = self.handle.revision(self._watch)
+        if self._budgets is None or self._budgets[0] != revision:
+            found = Budgets(self.handle.list(self._watch), counts_all=self._counts_all_budgets)
+            self._budgets = revision, found
+        return self._budgets[1]
 
     def _rows(self, verdicts: Verdicts) -> tuple[NDArray[np.intp], int]:
         """The rows where evicting may help, from a random one on, and how many candidates among them are enough."""
