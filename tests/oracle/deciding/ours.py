@@ -25,6 +25,7 @@ from tests.support.administrator import PLURALS, Administrator
 
 Object = dict[str, Any]
 
+LIVE_PODS = "/api/v1/pods?fieldSelector=status.phase!=Succeeded,status.phase!=Failed"
 WATCHED = (
     Watch("v1", "Namespace"),
     Watch("v1", "Service"),
@@ -108,7 +109,10 @@ class Ours:
             latest=lambda pod: self._seen.get(pod.uid),
         )
         self._frameworks = {
-            profile.scheduler_name: Framework(profile, services, target.version, seed=0) for profile in profiles
+            profile.scheduler_name: Framework(
+                profile, services, target.version, seed=0, feature_gates=target.feature_gates
+            )
+            for profile in profiles
         }
         for framework in self._frameworks.values():
             preemption = framework._plugins["DefaultPreemption"].plugin
@@ -140,7 +144,7 @@ class Ours:
             if self._versions.get(node.name) != node.metadata.resource_version:
                 self._versions[node.name] = node.metadata.resource_version
                 self.see(node)
-        pods = {pod.uid: pod for pod in map(self._read, administrator.items("/api/v1/pods"))}
+        pods = {pod.uid: pod for pod in map(self._read, administrator.items(LIVE_PODS))}
         for uid in self._seen.keys() - pods.keys():
             self._cache.remove(uid)
             self._nominations.forget(uid)

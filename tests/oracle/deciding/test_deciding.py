@@ -33,8 +33,11 @@ from tests.oracle.deciding.theirs import theirs
 Object = dict[str, Any]
 
 FULL = "DECIDING_FULL" in os.environ
-COUNTS = {"1.35": 100, "1.36": 500, "1.37": 100} if FULL else {"1.35": 5, "1.36": 50}
-"""How many clusters of each version are made up."""
+COMPARING = "TaintTolerationComparisonOperators"
+SAMPLE = {("1.35", ""): 5, ("1.36", ""): 50}
+WHOLE = {("1.35", ""): 100, ("1.36", ""): 500, ("1.37", ""): 100, ("1.37", COMPARING): 50}
+COUNTS = WHOLE if FULL else SAMPLE
+"""How many clusters are made up of each version, and with which feature gate turned on."""
 SEED = int(os.environ.get("DECIDING_SEED", "0"))
 NOWHERE = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "nodeCacheCapable": True}
 VOLUMES = "VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone"
@@ -51,12 +54,17 @@ SHOWN = 5
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(minor, marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)))
-        for minor in COUNTS
+        pytest.param(
+            (minor, gate),
+            marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)),
+            id=f"{minor}-{gate}" if gate else minor,
+        )
+        for minor, gate in COUNTS
     ],
 )
 def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    target = Target.parse(request.param)
+    minor, gate = request.param
+    target = Target.parse(minor, {gate: True} if gate else {})
     with theirs(target, tmp_path_factory.mktemp("kube-scheduler")) as real:
         yield Judge(target, real, Ours(real.document, target))
 
@@ -71,8 +79,9 @@ def agree(judge: Judge, cluster: Cluster) -> None:
 def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judge.tally = Tally()
     failed: list[str] = []
+    total = COUNTS[judge.target.minor, "".join(judge.target.feature_gates)]
     for number, theme in enumerate(THEMES):
-        count = COUNTS[judge.target.minor] // len(THEMES) + (number < COUNTS[judge.target.minor] % len(THEMES))
+        count = total * (number + 1) // len(THEMES) - total * number // len(THEMES)
         failed += differing(judge, theme, count, tmp_path) if count else []
     with capsys.disabled():
         print(f"\n{judge.target}: {judge.tally}")  # noqa: T201 - what was tried is worth seeing whenever it runs
@@ -85,7 +94,7 @@ def differing(judge: Judge, theme: Theme, count: int, directory: Path) -> list[s
 
     @seed(SEED)
     @settings(max_examples=count, **SETTINGS)
-    @given(clusters(theme, tuple(PROFILES), judge.target))
+    @given(clusters(theme, tuple(PROFILES), judge.target, SEED))
     def decided(cluster: Cluster) -> None:
         if differences := judge.differences(cluster):
             path = directory / f"{theme.name.replace(' ', '-')}-{len(found)}.yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,7 @@ class Theirs:
             create(self._run, cluster.pods)
             self._scheduler.wait("Add event for node", len(cluster.nodes))
             self._scheduler.wait("Add event for scheduled pod", len(cluster.pods))
+            self._scheduler.wait("Delete event for scheduled pod", sum(map(_has_ended, cluster.pods)))
             self._scheduler.forget()
             yield
         finally:
@@ -170,7 +171,8 @@ class Theirs:
         )
 
     def _clear(self, cluster: Cluster) -> None:
-        bound = sum(bool(json.loads(pod)["spec"].get("nodeName")) for pod in self.administrator.items(PODS))
+        pods = map(json.loads, self.administrator.items(PODS))
+        bound = sum(bool(pod["spec"].get("nodeName")) and not _has_ended(pod) for pod in pods)
         nodes = len(self.administrator.items(PLURALS["Node"]))
         where = sorted({collection(each) for each in (*cluster.pods, *cluster.incoming, *cluster.others)})
         self.administrator.all_of(partial(self.administrator.request, "DELETE", body=AT_ONCE), where)
@@ -196,6 +198,10 @@ def _condition(pod: Object) -> Object:
     return next((each for each in conditions if each["type"] == "PodScheduled"), {"status": "Unknown"})
 
 
+def _has_ended(pod: Object) -> bool:
+    return pod["status"].get("phase") in ("Succeeded", "Failed")
+
+
 def _is_leaving(pod: Object | None) -> bool:
     return pod is None or "deletionTimestamp" in pod["metadata"]
 
@@ -204,8 +210,8 @@ def _is_leaving(pod: Object | None) -> bool:
 def theirs(target: Target, directory: Path) -> Iterator[Theirs]:
     """A kube-scheduler of ``target``'s version at work, for the length of the ``with``."""
     minor = f"{target.version.major}.{target.version.minor}"
-    gates = () if minor == "1.35" else ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
-    arguments = (f"--disable-admission-plugins={ADMISSION_LEFT_OUT}", *gates)
+    served = {} if minor == "1.35" else {"UserNamespacesHostNetworkSupport": True}
+    arguments = (f"--disable-admission-plugins={ADMISSION_LEFT_OUT}", *_flag({**served, **target.feature_gates}))
     spec = Spec(kubernetes=minor, node="none", scheduler=False, controller_manager=False, apiserver_args=arguments)
     with ExitStack() as stack:
         cluster = stack.enter_context(devcluster.running(spec))
@@ -217,6 +223,12 @@ def theirs(target: Target, directory: Path) -> Iterator[Theirs]:
         extender = stack.enter_context(NoopExtender.serving())
         written = document(cluster.kubeconfig, extender.configuration)
         binary = devcluster.binaries("kube-scheduler", kubernetes=minor)["kube-scheduler"]
-        scheduler = stack.enter_context(deciding_scheduler(binary, written, directory))
+        scheduler = stack.enter_context(deciding_scheduler(binary, written, directory, *_flag(target.feature_gates)))
         followed = [stack.enter_context(Followed(administrator, where)) for where in (PODS, EVENTS)]
         yield Theirs(administrator, scheduler, extender, (followed[0], followed[1]), written)
+
+
+def _flag(gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """The command line's flag for ``gates``."""
+    turned = ",".join(f"{gate}={str(on).lower()}" for gate, on in gates.items())
+    return (f"--feature-gates={turned}",) if turned else ()

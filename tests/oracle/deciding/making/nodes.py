@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from tests.oracle.deciding.making.dice import Dice, Object
 from tests.oracle.deciding.making.themes import Theme
-from tests.oracle.deciding.making.words import FEATURES, FPGA, GPU, HOSTNAME, HUGE, IMAGES, RACK, TAINTS, ZONE, ZONES
+from tests.oracle.deciding.making.words import (
+    FEATURES,
+    FPGA,
+    GPU,
+    HOSTNAME,
+    HUGE,
+    IMAGES,
+    LEVELS,
+    RACK,
+    TAINTS,
+    ZONE,
+    ZONES,
+)
 
 
 def node(dice: Dice, theme: Theme, number: int) -> Object:
@@ -12,7 +24,7 @@ def node(dice: Dice, theme: Theme, number: int) -> Object:
     name = f"node-{number}"
     spec: Object = {}
     if dice.chance(theme.tainted):
-        spec["taints"] = _taints(dice)
+        spec["taints"] = _taints(dice, theme)
     if dice.chance(theme.unschedulable):
         spec["unschedulable"] = True
     status: Object = {"allocatable": _allocatable(dice, theme), "capacity": {}}
@@ -46,8 +58,9 @@ def _labels(dice: Dice, theme: Theme, name: str) -> Object:
     return labels
 
 
-def _taints(dice: Dice) -> list[Object]:
-    return list({(taint["key"], taint["effect"]): taint for taint in dice.some(TAINTS, 1, 3)}.values())
+def _taints(dice: Dice, theme: Theme) -> list[Object]:
+    known = (*LEVELS, *TAINTS) if theme.comparing else TAINTS
+    return list({(taint["key"], taint["effect"]): taint for taint in dice.some(known, 1, 3)}.values())
 
 
 def _allocatable(dice: Dice, theme: Theme) -> Object:

@@ -8,6 +8,7 @@ from tests.oracle.deciding.making.selectors import namespaces, node_affinity, po
 from tests.oracle.deciding.making.themes import Theme
 from tests.oracle.deciding.making.words import (
     HOSTNAME,
+    LEVELS,
     NAMESPACES,
     PRIORITIES,
     RACK,
@@ -18,7 +19,14 @@ from tests.oracle.deciding.making.words import (
 )
 
 ADDRESSES = ("127.0.0.1", "192.0.2.7", "0.0.0.0")  # noqa: S104 - no one listens there
+FINISHED = ("Succeeded", "Failed")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+VOLUMES: tuple[Object, ...] = (
+    {"image": {"reference": "registry.example/app:v2"}},
+    {"image": {"reference": "nginx"}},
+    {"emptyDir": {}},
+    {"configMap": {"name": "some"}},
+)
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -32,6 +40,9 @@ def running(dice: Dice, theme: Theme, number: int, node: str) -> Object:
     pod["status"] = {"phase": "Running"}
     if dice.chance(theme.unusual // 2):
         pod["status"] |= resized(dice, spec)
+    if dice.chance(3):
+        pod["status"]["phase"] = dice.pick(FINISHED)
+        return pod
     if dice.chance(theme.terminating):
         pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:10:00Z"
         if dice.chance(50):
@@ -69,9 +80,11 @@ def _pod(dice: Dice, theme: Theme, name: str) -> Object:
     if affinity:
         spec["affinity"] = affinity
     if dice.chance(theme.tolerant):
-        spec["tolerations"] = [_toleration(dice) for _ in range(dice.number(1, 3))]
+        spec["tolerations"] = [_toleration(dice, theme) for _ in range(dice.number(1, 3))]
     if dice.chance(theme.ports):
         _open_ports(dice, spec)
+    if dice.chance(theme.images // 5):
+        spec["volumes"] = [{"name": "v", **dice.pick(VOLUMES)}]
     if dice.chance(theme.spread):
         spec["topologySpreadConstraints"] = _constraints(dice)
     metadata: Object = {"name": name, "namespace": dice.pick(("alpha", *NAMESPACES)), "labels": labels}
@@ -93,10 +106,13 @@ def _choose_nodes(dice: Dice, spec: Object, affinity: Object) -> None:
         affinity["nodeAffinity"] = node_affinity(dice)
 
 
-def _toleration(dice: Dice) -> Object:
+def _toleration(dice: Dice, theme: Theme) -> Object:
     if dice.chance(5):
         return {"operator": "Exists"}
-    taint = dice.pick(TAINTS)
+    if dice.chance(theme.comparing):
+        compared: Object = {"key": "level", "operator": dice.pick(("Gt", "Lt")), "value": dice.pick(("4", "9", "-1"))}
+        return compared | ({"effect": "NoSchedule"} if dice.chance(50) else {})
+    taint = dice.pick((*TAINTS, *LEVELS) if theme.comparing else TAINTS)
     toleration: Object = {"key": taint["key"]}
     if "value" not in taint or dice.chance(30):
         toleration["operator"] = "Exists"

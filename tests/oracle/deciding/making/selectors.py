@@ -28,6 +28,8 @@ def node_requirement(dice: Dice) -> Object:
 def node_term(dice: Dice, *, fields: int = 15) -> Object:
     """A term of a node selector."""
     term: Object = {}
+    if dice.chance(3):
+        return term  # matches nothing
     if dice.chance(90):
         term["matchExpressions"] = [node_requirement(dice) for _ in range(dice.number(1, 2))]
     if dice.chance(fields) or not term:
@@ -86,7 +88,9 @@ def namespaces(dice: Dice) -> Object:
         case 7:
             return {"namespaces": dice.some(tuple(NAMESPACES), 1, 2)}
         case 8:
-            return {"namespaceSelector": {"matchLabels": {"team": dice.pick(("red", "blue", "green"))}}}
+            by_name = {"kubernetes.io/metadata.name": dice.pick(tuple(NAMESPACES))}
+            by_team = {"team": dice.pick(("red", "blue", "green"))}
+            return {"namespaceSelector": {"matchLabels": dice.pick((by_team, by_name))}}
         case 9:
             wide: Object = {"namespaceSelector": {}}
             return wide | ({"namespaces": ["beta"]} if dice.chance(30) else {})

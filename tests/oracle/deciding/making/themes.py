@@ -21,6 +21,8 @@ class Theme:
     crowded: int = 5
     devices: int = 10
     tolerant: int = 20
+    comparing: int = 0
+    """Tolerations with an operator that compares."""
     named: int = 1
     selective: int = 10
     """Node selectors and node affinity."""

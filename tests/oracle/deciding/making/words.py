@@ -33,6 +33,12 @@ TAINTS = (
     {"key": "slow", "effect": "PreferNoSchedule"},
     {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
 )
+LEVELS = tuple(
+    {"key": "level", "value": value, "effect": effect}
+    for value in ("5", "10", "none")
+    for effect in ("NoSchedule", "PreferNoSchedule")
+)
+"""Taints for the operators of tolerations that compare."""
 FEATURES = ("RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "SomethingElse")
 PRIORITIES = (0, 5, -10, 100, 100, 1000)
 """Of the pods that run."""
