@@ -7,7 +7,6 @@ value of it as its own node.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +58,14 @@ class Tally:
 
     def catch_up(self, domains: Domains) -> None:
         """Take account of what happened since the last time. Arrays that were shown before stay as they are."""
-        changes = self._changes() if self.domains is domains else None
-        if changes is None or (changes and not domains.are_alone):
-            self._add_up(domains)
-        elif changes:
-            self._follow(changes)
+        if self.domains is domains:
+            if self._positions == self._reached():
+                return
+            points = self._followed() if domains.are_alone else None
+            if points is not None:
+                self._show(points)
+                return
+        self._add_up(domains)
 
     @property
     def near(self) -> int:
@@ -73,23 +75,24 @@ class Tally:
             return total
         return total - sum(census.by_domain(self.domains.key).item(0) for census, _ in self._sources)
 
-    def _changes(self) -> list[tuple[int, int]] | None:
-        """Rows, each with the points that come from it; None when there are too many, or some are not known."""
-        found: list[tuple[int, int]] = []
-        for (census, points), position in zip(self._sources, self._positions, strict=True):
-            changes = census.changes_since(position) if census.position != position else ()
+    def _reached(self) -> list[int]:
+        """How far each census has come."""
+        return [census.position for census, _ in self._sources]
+
+    def _followed(self) -> Points | None:
+        """The points after each change gave its own to its own row, the only one near it.
+
+        None when there are too many changes, or some are not known any more.
+        """
+        points, ids = self.points.copy(), self.domains.ids
+        for (census, each), position in zip(self._sources, self._positions, strict=True):
+            changes = census.changes_since(position)
             if changes is None or len(changes) > _MANY_CHANGES:
                 return None
-            found.extend((row, change * points) for row, change in changes)
-        return found
-
-    def _follow(self, changes: Iterable[tuple[int, int]]) -> None:
-        """Give the points of each change to its own row, the only one near it."""
-        points, ids = self.points.copy(), self.domains.ids
-        for row, more in changes:
-            if ids.item(row):
-                points[row] += more
-        self._show(points)
+            for row, change in changes:
+                if ids.item(row):
+                    points[row] += change * each
+        return points
 
     def _add_up(self, domains: Domains) -> None:
         self.domains = domains
@@ -102,7 +105,7 @@ class Tally:
     def _show(self, points: Points) -> None:
         points.flags.writeable = False
         self.points = points
-        self._positions = [census.position for census, _ in self._sources]
+        self._positions = self._reached()
 
 
 class Tallies:
