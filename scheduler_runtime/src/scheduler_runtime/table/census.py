@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..wire import Pod
 from .changes import Changes
@@ -19,7 +20,7 @@ from .columns import Column, Ints, LabelColumn
 from .hashing import hashed_once
 from .pod_selectors import ByLabels, PodSelector, Requirements
 
-MAX_CENSUSES = 4096
+MAX_CENSUSES = 1024
 """As many are kept up to date; the one that was not asked for the longest is given up."""
 
 
@@ -49,15 +50,25 @@ class _Sums:
 
 
 class Census:
-    """How many pods of one kind are on each node."""
+    """How many pods of one kind are on each node.
 
-    __slots__ = ("_changes", "_column", "_label", "_sums", "_version", "total")
+    Most kinds are on few nodes, and most are never asked about row by row: a column is made for those that are.
+    """
 
-    def __init__(self, column: Column, label: Callable[[str], LabelColumn], version: Callable[[], int]) -> None:
-        """``column`` is empty; ``label`` and ``version`` tell how nodes are labelled, and when that changed."""
-        self._column = column
+    __slots__ = ("_changes", "_column", "_label", "_new_column", "_rows", "_sums", "_version", "total")
+
+    def __init__(
+        self,
+        new_column: Callable[[], Column],
+        label: Callable[[str], LabelColumn],
+        version: Callable[[], int],
+    ) -> None:
+        """``label`` and ``version`` tell how nodes are labelled, and when that changed."""
+        self._new_column = new_column
         self._label = label
         self._version = version
+        self._rows: dict[int, int] = {}
+        self._column: Column | None = None
         self._sums: dict[str, _Sums] = {}
         self._changes: Changes[tuple[int, int]] = Changes()
         self.total = 0
@@ -65,7 +76,11 @@ class Census:
     @property
     def counts(self) -> Ints:
         """How many there are on each node."""
-        return self._column.shown
+        if self._column is None:
+            self._column = self._new_column()
+            self._column.all[self._at()] = self._numbers()
+        shown: Ints = self._column.shown
+        return shown
 
     @property
     def position(self) -> int:
@@ -88,14 +103,20 @@ class Census:
 
     def _summed(self, key: str) -> _Sums:
         label = self._label(key)
-        counts = np.bincount(label.ids, self.counts, len(label.values) + 1).astype(np.int64)
+        counts = np.bincount(label.ids[self._at()], self._numbers(), len(label.values) + 1).astype(np.int64)
         return _Sums(self._version(), label, counts)
+
+    def _at(self) -> NDArray[np.intp]:
+        return np.fromiter(self._rows.keys(), np.intp, len(self._rows))
+
+    def _numbers(self) -> Ints:
+        return np.fromiter(self._rows.values(), np.int64, len(self._rows))
 
     # What the table tells.
 
     def add(self, row: int, change: int) -> None:
         """Count ``change`` pods more in a row."""
-        self._column.all[row] += change
+        self._write(row, self._rows.get(row, 0) + change)
         self.total += change
         self._changes.add((row, change))
         for sums in self._sums.values():
@@ -103,16 +124,24 @@ class Census:
 
     def move(self, source: int, target: int) -> None:
         """Forget what is in row ``target`` and put there what is in the row ``source``, which ends."""
-        column = self._column.all
-        self.total -= column.item(target)
-        column[target] = column[source] if source != target else 0
-        column[source] = 0
+        self.total -= self._rows.get(target, 0)
+        self._write(target, self._rows.get(source, 0) if source != target else 0)
+        self._write(source, 0)
 
     def resize(self, rows: int, capacity: int) -> None:
         """Show ``rows`` rows, with room for ``capacity``; who kept rows has to start over."""
-        self._column.resize(rows, capacity)
+        if self._column is not None:
+            self._column.resize(rows, capacity)
         self._changes.start_over()
         self._sums.clear()
+
+    def _write(self, row: int, number: int) -> None:
+        if number:
+            self._rows[row] = number
+        else:
+            self._rows.pop(row, None)
+        if self._column is not None:
+            self._column.all[row] = number
 
 
 class Censuses:

@@ -259,7 +259,7 @@ class Table:
         return Column(dtype, len(self.names), self._capacity)
 
     def _new_census(self) -> Census:
-        return Census(self._new(np.int64), self.label, lambda: self.nodes_version)
+        return Census(lambda: self._new(np.int64), self.label, lambda: self.nodes_version)
 
     def _all_censuses(self) -> Iterator[Census]:
         yield from self._censuses
