@@ -38,9 +38,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, command: str, **environment: str) -> str:
+def run(folder: Path, command: str, installed: Path | None = None) -> str:
     """What it prints; whatever fails in it fails the test."""
-    settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment}
+    modules = [*filter(None, [str(installed or ""), os.environ.get("PYTHONPATH")])]
+    settings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(modules)}
     ran = subprocess.run(
         ["bash", "-ec", command], cwd=folder, env=settings, capture_output=True, text=True, check=False
     )
@@ -66,7 +67,7 @@ def test_the_plugins_pass_their_tests_and_make_a_wheel_that_a_scheduler_finds(fo
         "from scheduler_runtime import config, discovery; "
         "print(discovery.installed(config.load(open('config.yaml').read())))"
     )
-    found = run(folder, f'python -c "{look}"', PYTHONPATH=str(folder / "site"))
+    found = run(folder, f'python -c "{look}"', installed=folder / "site")
     assert found == "{'PriceCap': <class 'price_cap.PriceCap'>}\n"
 
 

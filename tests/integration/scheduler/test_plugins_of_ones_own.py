@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -88,7 +89,7 @@ async def test_an_installed_plugin_decides_by_what_it_watches(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "package").mkdir()
-    monkeypatch.setenv("PYTHONPATH", str(installed(tmp_path / "package")))
+    monkeypatch.setenv("PYTHONPATH", str(installed(tmp_path / "package")), prepend=os.pathsep)
     config = document(lease_of(tmp_path), profiles=[thrifty()])
     async with api(cluster) as there, priced(there) as (small, huge):
         with scheduler(tmp_path, cluster.kubeconfig, config) as process:
