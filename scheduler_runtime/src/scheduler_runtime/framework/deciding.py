@@ -21,8 +21,8 @@ from ..table import Table
 from .calls import Hook, checked_rows, rejections
 from .classes import Classes, PodClass
 from .filtering import Diagnosis, pre_filter, run_filters
+from .nominated import Nominated, judge, refuse
 from .scoring import Scorer, best_row, pre_score, relative_scores, total_scores
-from .singly import Singly, judge, refuse
 from .trial import Trials
 
 
@@ -92,17 +92,19 @@ class Nowhere:
 class Decider:
     """Chooses nodes by the plugins of one profile."""
 
-    def __init__(self, hooks: Hooks, classes: Classes, kept: Collection[str], singly: Singly, random: Random) -> None:
+    def __init__(
+        self, hooks: Hooks, classes: Classes, kept: Collection[str], nominated: Nominated, random: Random
+    ) -> None:
         """``kept`` names the plugins that ``classes`` speaks for."""
         self._hooks = hooks
         self._others = hooks.without(kept)
         self._classes = classes
-        self._singly = singly
+        self._nominated = nominated
         self._random = random
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
-        own = self._singly.own_row(attempt.pod, attempt.table)
+        own = self._nominated.own_row(attempt.pod, attempt.table)
         if own is not None:
             return self._thoroughly(attempt, own)
         known = self._classes.of(attempt.pod, attempt.table)
@@ -111,7 +113,7 @@ class Decider:
 
     def trials(self, attempt: Attempt) -> Trials:
         """For asking about single nodes, after the plugins' ``pre_filter`` was run for ``attempt``."""
-        return self._singly.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
+        return self._nominated.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
 
     # The quick way.
 
@@ -125,7 +127,7 @@ class Decider:
         if skipped is None:
             return None
         feasible = self._filtered_by_others(attempt, nodes, skipped)
-        apart = self._singly.rows(attempt.pod, attempt.table)
+        apart = self._nominated.rows(attempt.pod, attempt.table)
         if apart:
             attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
             feasible = nodes.feasible = refuse(feasible, apart, self.trials(attempt))
@@ -191,7 +193,7 @@ class Decider:
         if own is not None and not diagnosis.rejection and self._takes(attempt, own, diagnosis):
             return own
         if not diagnosis.rejection:
-            apart = [row for row in self._singly.rows(pod, attempt.table) if diagnosis.feasible[row]]
+            apart = [row for row in self._nominated.rows(pod, attempt.table) if diagnosis.feasible[row]]
             diagnosis.feasible[apart] = False
             remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
             run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)

@@ -12,10 +12,10 @@ from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Decider, Hooks
 from .missing import said_after_filters
+from .nominated import Nominated
 from .outcomes import RegistrationError
 from .registration import Registered
 from .scoring import Scorer
-from .singly import Singly
 from .trial import row_filter
 
 
@@ -71,7 +71,7 @@ class Enabled:
     def decider(self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random) -> Decider:
         """Who chooses nodes by ``hooks``."""
         filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
-        return Decider(hooks, classes, self._kept(), Singly(filters, nominations), random)
+        return Decider(hooks, classes, self._kept(), Nominated(filters, nominations), random)
 
     def watched_by_kept(self) -> frozenset[str]:
         """The resources after whose changes what is kept is out of date."""

@@ -67,7 +67,7 @@ class _Asking:
         attempt.states, attempt.skipped = states, skipped
         if diagnosis.rejection or not len(attempt.table):
             return Explanation(frozenset(), rejected=self._rejected_as_a_whole())
-        own = self._decider._singly.own_row(self._pod, attempt.table)
+        own = self._decider._nominated.own_row(self._pod, attempt.table)
         if own is not None and self._decider._takes(attempt, own, diagnosis):
             return Explanation(frozenset([attempt.table.names[own]]))
         self._filter()
@@ -83,7 +83,7 @@ class _Asking:
     def _filter(self) -> None:
         """Ask every filter about the nodes that are left, and about those with nominated pods all over again."""
         attempt, diagnosis = self._attempt, self._diagnosis
-        apart = [row for row in self._decider._singly.rows(self._pod, attempt.table) if diagnosis.feasible[row]]
+        apart = [row for row in self._decider._nominated.rows(self._pod, attempt.table) if diagnosis.feasible[row]]
         diagnosis.feasible[apart] = False
         for hook in self._hooks.filter:
             if hook.plugin not in attempt.skipped:

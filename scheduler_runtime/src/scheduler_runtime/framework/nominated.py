@@ -1,6 +1,6 @@
-"""Nodes that are looked at one by one: where pods are nominated to, and where preemption tries.
+"""Nodes that pods are nominated to, which are asked about apart from all others.
 
-A pod may go to a node only if those that are nominated to it still fit, as far as they are at least as important.
+A pod may go to such a node only if those that are nominated to it still fit, as far as they are at least as important.
 So there the filters are asked with these pods on the node, and without them, because they may end up elsewhere.
 """
 
@@ -23,8 +23,8 @@ _FEW = 8
 """As few nodes are asked about one by one."""
 
 
-class Singly:
-    """Asks the filters of one profile about single nodes."""
+class Nominated:
+    """Knows the nodes that pods are nominated to, and asks the filters of one profile about them."""
 
     def __init__(self, filters: Sequence[RowFilter], nominations: Nominations) -> None:
         self._filters = filters
