@@ -13,7 +13,8 @@ from scheduler_runtime import config, process
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.extras import Extras
+from scheduler_runtime.following import Found
+from scheduler_runtime.listening import Listening
 from scheduler_runtime.server_version import refusal, remark, server_version
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, says, serving
@@ -59,14 +60,12 @@ async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_pa
     async with serving(Script(otherwise=says({"gitVersion": "v1.20.1"}))) as client:
         settings = process.Settings(
             source="x",
-            text=text,
+            found=Found(text),
             document=document,
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
             version=None,
             feature_gates={},
-            extras=Extras(),
-            address="127.0.0.1",
-            port=0,
+            listening=Listening(address="127.0.0.1", port=0),
             user_agent="tests",
         )
         with pytest.raises(process.NotReadyError, match=f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes"):

@@ -7,6 +7,7 @@ import asyncio
 import importlib
 import importlib.metadata
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.endpoints import Rules, Serving
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
+from scheduler_runtime.following import Files, Found, ObjectName
 from scheduler_runtime.listening import Listening
 
 logger = logging.getLogger("berth-scheduler")
@@ -44,22 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
         return refuse(asked.extras, told)
-    plugins = discovery.installed(document)
-    if isinstance(plugins, Problems):
+    if isinstance(plugins := discovery.installed(document), Problems):
         return refuse(source, plugins)
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
     settings = process.Settings(
         source=source,
-        text=text,
+        found=Found(text, told),
         document=document,
         kubeconfig=kubeconfig,
         version=version,
         feature_gates=asked.feature_gates,
-        extras=told,
         listening=listening(asked, kubeconfig),
         user_agent=user_agent(),
-        plugins=plugins,
         overrides=overrides,
+        files=Files(asked.config, asked.extras) if asked.config else None,
+        config_map=asked.config_map,
+        pod=own_pod(os.environ),
     )
     try:
         return run(settings)
@@ -97,12 +99,20 @@ def listening(asked: argparse.Namespace, kubeconfig: str) -> Listening:
     )
 
 
-def read_extras(file: str) -> Extras | Problems:
-    """Return what the file says, and the defaults without one."""
+def own_pod(environment: Mapping[str, str]) -> ObjectName | None:
+    """The pod that this process runs in, as its manifest says; None outside of one."""
+    found = ObjectName(environment.get("POD_NAMESPACE", ""), environment.get("POD_NAME", ""))
+    return found if all(found) else None
+
+
+def read_extras(file: str) -> str | Problems:
+    """Return the text of the file, which is good, and none without a file."""
     try:
-        return extras.load(Path(file).read_text(), file) if file else Extras()
+        text = Path(file).read_text() if file else ""
     except (OSError, UnicodeDecodeError) as error:
         return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
+    told = extras.load(text, file) if file else Extras()
+    return told if isinstance(told, Problems) else text
 
 
 def run(settings: process.Settings) -> int:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from scheduler_runtime import config
-from scheduler_runtime.config import Loaded, Problems
+from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
@@ -72,15 +72,7 @@ class Changing:
 
     def configz(self) -> dict[str, Any]:
         """What the process goes by, for /configz."""
-        refused = {"refused": self.loaded.error} if self.loaded.error else {}
-        waits = {"afterRestart": waiting} if (waiting := self._unfollowed()) else {}
-        return {
-            "hash": self.loaded.hash,
-            "loadedAt": self.loaded.at,
-            **refused,
-            **waits,
-            "componentconfig": self._running.document.model_dump(by_alias=True, mode="json", exclude_none=True),
-        }
+        return configz(self.loaded, self._running.document, self._unfollowed())
 
     async def run(self, follows: Follows) -> None:
         """Follow until cancelled."""
@@ -135,6 +127,17 @@ class Changing:
         """What of the document is not in force, because the process was started with something else."""
         wanted, is_so = config.fixed(self._running.document), config.fixed(self._started_with.document)
         return [field for field in wanted if wanted[field] != is_so[field]]
+
+
+def configz(loaded: Loaded, document: Document, unfollowed: Sequence[str] = ()) -> dict[str, Any]:
+    """What /configz says; ``unfollowed`` is what of the document is not in force yet."""
+    return {
+        "hash": loaded.hash,
+        "loadedAt": loaded.at,
+        **({"refused": loaded.error} if loaded.error else {}),
+        **({"afterRestart": list(unfollowed)} if unfollowed else {}),
+        "componentconfig": document.model_dump(by_alias=True, mode="json", exclude_none=True),
+    }
 
 
 def _names(made: Plan) -> list[str]:

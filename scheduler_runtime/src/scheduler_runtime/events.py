@@ -49,7 +49,8 @@ class Recorder:
         *,
         events: EventsMode = "All",
     ) -> None:
-        self._events = events
+        """``events`` says which are written; it may be changed."""
+        self.events = events
         self._client = client
         self._outbox = outbox
         self._host = host
@@ -58,7 +59,7 @@ class Recorder:
 
     def scheduled(self, pod: Pod, node: str) -> None:
         """Say that ``pod`` was bound."""
-        if self._events != "All":
+        if self.events != "All":
             return
         self._write(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
 
@@ -68,12 +69,12 @@ class Recorder:
 
     def preempted(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Say of ``victim`` that it had to make room for ``preemptor``."""
-        if self._events == "All":
+        if self.events == "All":
             self._write(victim, "Normal", "Preempted", "Preempting", note, preemptor)
 
     def record(self, pod: Pod, reason: str, message: str, action: str = "Scheduling", *, warning: bool = False) -> None:
         """Write an event, or count it if it was written a short time ago."""
-        if self._events == "None" or (self._events == "Failures" and not warning):
+        if self.events == "None" or (self.events == "Failures" and not warning):
             return
         note = cut(message)
         key = (pod.uid, reason, action, note)

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from scheduler_runtime import config
 from scheduler_runtime.api import Watch
@@ -23,6 +24,13 @@ from scheduler_runtime.wire import ConfigMap
 POLL_SECONDS = 0.5
 DOCUMENT_KEY = "config.yaml"
 EXTRAS_KEY = "berth.yaml"
+
+
+class ObjectName(NamedTuple):
+    """An object in a namespace."""
+
+    namespace: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +109,6 @@ class ConfigMapOfOurs:
         self._watch = Watch("v1", "ConfigMap", namespace, name)
         self._called = f"ConfigMap {namespace}/{name}"
 
-    def look(self) -> None:
-        """Nothing has to be done: a watch tells by itself."""
-
     async def follow(self, tell: Tell, last: Newest) -> None:
         """Tell each time when the ConfigMap says something else than ``last``, until cancelled."""
         told = last
@@ -136,3 +141,11 @@ class ConfigMapOfOurs:
 
     def _gone(self) -> Missing:
         return Missing(f"{self._called} is not there")
+
+
+class Never:
+    """Where no document was given, none follows."""
+
+    async def follow(self, tell: Tell, last: Newest) -> None:
+        """Wait until cancelled."""
+        await asyncio.Event().wait()

@@ -34,9 +34,9 @@ class Plan:
         return {**IN_TREE, **self.plugins}
 
     @property
-    def watches(self) -> frozenset[Watch]:
+    def watches(self) -> tuple[Watch, ...]:
         """What the plugins of the profiles read."""
-        return frozenset(declared_watches(self.profiles, self.classes))
+        return tuple(dict.fromkeys(declared_watches(self.profiles, self.classes)))
 
     def classes_of(self, profile: EffectiveProfile) -> Mapping[str, type[Plugin] | None]:
         """What a profile is made of, as far as it is there."""

@@ -11,44 +11,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import hashlib
 import json
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime import config, credentials
-from scheduler_runtime.api import Event, Plugin, declaration_of
+from scheduler_runtime import credentials, flags
+from scheduler_runtime.api import Event, Plugin
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target, Version, gate_problems
+from scheduler_runtime.changing import Changing, Follows, configz
 from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
-from scheduler_runtime.config import Document, EffectiveProfile, Problems
+from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.election import Election
 from scheduler_runtime.endpoints import JSON, PROMETHEUS, CertificateError, Endpoints, NotServedError, Page, SuiteError
 from scheduler_runtime.events import Recorder
-from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
+from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Never, ObjectName
 from scheduler_runtime.framework import Framework, RegistrationError, Services
+from scheduler_runtime.informers import Informers, listed
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
 from scheduler_runtime.listening import Listening, listening
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.objects import Objects, declared_watches
+from scheduler_runtime.objects import Objects
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pending import Pending, Place
-from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.preemptions import Preemptions
+from scheduler_runtime.profiles import Profiles
+from scheduler_runtime.reports import OwnPod
 from scheduler_runtime.server_version import refusal, remark, server_version
+from scheduler_runtime.sources import Sources
 from scheduler_runtime.throttle import Throttle
-from scheduler_runtime.watches import NODES, Reflector, pods
+from scheduler_runtime.watches import NODES, Change, Reflector, pods
 from scheduler_runtime.wire import Pod, Resizing
 
 logger = logging.getLogger(__name__)
@@ -64,19 +68,30 @@ class Settings:
 
     source: str
     """Where the document came from, for messages."""
-    text: str
+    found: Found
     document: Document
+    """What the process is started with."""
     kubeconfig: str
     version: Version | None
     feature_gates: Mapping[str, bool]
-    extras: Extras
     listening: Listening
     user_agent: str
     seed: int | None = None
     overrides: Overrides = field(default_factory=Overrides)
     """What the command line says instead of the document, of this one and of those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
-    """Plugins that do not come with this build, by the names that profiles use."""
+    """Plugins that do not come with this build, beside those that are installed, by the names that profiles use."""
+    files: Files | None = None
+    """Where new documents come from, unless it is a ConfigMap."""
+    config_map: ObjectName | None = None
+    """The ConfigMap that new documents come from."""
+    pod: ObjectName | None = None
+    """The pod that this process runs in."""
+
+    @property
+    def namespace(self) -> str:
+        """Where the scheduler lives; empty when that is not known."""
+        return next((each.namespace for each in (self.config_map, self.pod) if each), "")
 
 
 class NotReadyError(Exception):
@@ -89,7 +104,7 @@ class Process:
     def __init__(
         self,
         settings: Settings,
-        profiles: Collection[EffectiveProfile],
+        plan: Plan,
         version: Version,
         clients: tuple[Client, Client],
         election: Election,
@@ -102,38 +117,39 @@ class Process:
         self.cache = Cache()
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
         self.nominations = Nominations()
-        recorder = Recorder(teller, self.outbox, process_name(), events=settings.extras.events)
-        conditions = Conditions(teller, self.outbox, self.nominations)
-        classes = {**IN_TREE, **settings.plugins}
-        self.objects = Objects(declared_watches(profiles, classes), client, self._happened)
-        services = self._services(client, recorder, version, metrics)
-        frameworks = self._frameworks = {
-            profile.scheduler_name: Framework(
-                profile, services, version, settings.seed, classes, settings.feature_gates
-            )
-            for profile in profiles
-        }
+        self.recorder = Recorder(teller, self.outbox, process_name(), events=plan.extras.events)
+        self.conditions = Conditions(teller, self.outbox, self.nominations)
+        self.objects = Objects(plan.watches, client, self._happened)
+        self.informers = Informers()
+        target = Target(version, settings.feature_gates)
+        services = self._services(client, self.recorder, version, metrics)
+        profiles = self.profiles = Profiles(services, target, settings.seed)
+        profiles.replace(plan, profiles.made(plan))
         self.pending = Pending(
-            frameworks,
-            first_backoff=settings.document.pod_initial_backoff_seconds,
-            longest_backoff=settings.document.pod_max_backoff_seconds,
+            profiles,
+            first_backoff=plan.document.pod_initial_backoff_seconds,
+            longest_backoff=plan.document.pod_max_backoff_seconds,
             on_ready=lambda: self.loop.wake(),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
-        self.binder = Binder(frameworks, self.cache, self.pending, recorder, conditions, metrics)
-        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, metrics)
-        intake = Intake(
+        self.binder = Binder(profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
+        self.loop = Loop(self.pending, profiles, self.cache, self.binder, metrics)
+        self.intake = Intake(
             self.cache,
             self.pending,
             self.nominations,
-            frameworks,
+            profiles,
             on_gone=self.binder.cancel,
-            on_settled=conditions.withdraw,
+            on_settled=self.conditions.withdraw,
         )
-        self.nodes = Reflector(NODES, client, intake.node)
-        self.pods = Reflector(pods(Resizing.of(Target(version, settings.feature_gates))), client, intake.pod)
-        self.reflectors: tuple[Reflector[Any], ...] = (*self.objects.reflectors, self.nodes, self.pods)
+        self.nodes = Reflector(NODES, client, self.intake.node)
+        self.pods = Reflector(pods(Resizing.of(target)), client, self.intake.pod)
         self._show(metrics)
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        """What has to be listed before a decision."""
+        return (*self.objects.reflectors, self.nodes, self.pods)
 
     def _services(self, client: Client, recorder: Recorder, version: Version, metrics: Metrics) -> Services:
         """What the plugins are lent."""
@@ -157,11 +173,11 @@ class Process:
             latest=self._latest,
         )
 
-    async def live(self, stop: asyncio.Event) -> int:
-        """Follow, stand for election, schedule; return the exit code."""
+    async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
+        """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
-            runs = (self.outbox.run(), *(each.run() for each in self.reflectors))
-            around = [group.create_task(run) for run in runs]
+            self.informers.begin(self.reflectors)
+            around = [group.create_task(run) for run in (self.outbox.run(), self.informers.run(), *others)]
             try:
                 return await self._until_end(stop)
             finally:
@@ -187,8 +203,10 @@ class Process:
         return 0
 
     async def _synced(self) -> None:
-        for each in self.reflectors:
-            await each.synced.wait()
+        while missing := [each for each in self.reflectors if not each.synced.is_set()]:
+            with contextlib.suppress(TimeoutError):  # a new document may have made it needless
+                async with asyncio.timeout(1):
+                    await missing[0].synced.wait()
         logger.info("synced", extra={"nodes": len(self.nodes.objects), "pods": len(self.pods.objects)})
 
     async def _lead(self) -> None:
@@ -198,8 +216,47 @@ class Process:
         logger.info("scheduling", extra={"pending": len(self.pending)})
         await self.loop.run()
 
+    async def change(self, plan: Plan) -> None:
+        """Go by another plan from the next decision on, or raise and leave everything as it is.
+
+        Raises RegistrationError or NotListedError. Between what it waits for and its end no decision is made.
+        """
+        new = self.objects.reflectors_for(plan.watches)
+        self.informers.begin(new.values())
+        try:
+            await listed(new.values())
+            self.objects.adopt(new)
+            made = self.profiles.made(plan)
+        except BaseException:
+            self.objects.drop(new)
+            self.informers.end(new.values())
+            raise
+        self._swap(plan, made)
+
+    def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
+        before, now = frozenset(self.profiles), time.monotonic()
+        changed = self.profiles.replace(plan, made)
+        self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
+        for pod in self.pending.profiles_changed(changed, now):
+            self.binder.cancel(pod)
+            self.nominations.forget(pod.uid)
+            self.conditions.withdraw(pod.uid)
+        if new := frozenset(self.profiles) - before:
+            self._take_in(new)
+        self.recorder.events = plan.extras.events
+        self.informers.end(self.objects.drop(self.objects.watches.difference(plan.watches)))
+
+    def _take_in(self, profiles: frozenset[str]) -> None:
+        """Pods that were nobody's until now are those of ``profiles``."""
+        for pod in self.pods.objects.values():
+            if pod.spec.scheduler_name not in profiles or pod.spec.node_name:
+                continue
+            self.intake.pod(Change(None, pod))
+            if self.cache.is_assumed(pod.uid):
+                self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
+
     def _happened(self, event: Event) -> None:
-        for framework in self._frameworks.values():
+        for framework in self.profiles.values():
             framework.changed(event.resource)
         self.pending.happened(event, time.monotonic())
 
@@ -235,10 +292,11 @@ async def run(settings: Settings) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    metrics, processes = Metrics(), list[Process]()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, settings.files.look if settings.files else _ignore)
+    metrics, processes, changes = Metrics(), list[Process](), list[Changing]()
     async with contextlib.AsyncExitStack() as stack:
         try:
-            stack.enter_context(listening(settings.listening, _endpoints(settings, metrics, processes)))
+            stack.enter_context(listening(settings.listening, _endpoints(settings, metrics, processes, changes)))
         except (NotServedError, CertificateError, SuiteError) as error:
             raise NotReadyError(str(error)) from error
         clients = await stack.enter_async_context(connected(settings))
@@ -249,8 +307,44 @@ async def run(settings: Settings) -> int:
             raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
         if said := remark(version):
             logger.warning("%s", said)
-        processes.append(assemble(settings, version, clients, metrics))
-        return await processes[0].live(stop)
+        planner = planner_of(settings, version, clients[0])
+        plan = await first_plan(settings, planner)
+        process = assemble(settings, plan, version, clients, metrics)
+        processes.append(process)
+        own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
+        changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
+        changes.append(changing)
+        return await process.live(
+            stop, changing.run(_follows(settings, clients[1])), *((own_pod.run(),) if own_pod else ())
+        )
+
+
+async def first_plan(settings: Settings, planner: Planner) -> Plan:
+    """What the process is to do at first. Raises NotReadyError."""
+    plan = await planner.plan(settings.found)
+    if isinstance(plan, Problems):
+        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
+    return plan
+
+
+def planner_of(settings: Settings, version: Version, client: Client) -> Planner:
+    """What understands documents for this process. Raises NotReadyError."""
+    target = Target(version, settings.feature_gates)
+    if refused := gate_problems(target):
+        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
+    sources = Sources(client, settings.namespace, settings.plugins)
+    return Planner(target, sources, lambda text: flags.load(text, settings.overrides))
+
+
+def _follows(settings: Settings, client: Client) -> Follows:
+    """Where new documents come from."""
+    if settings.config_map:
+        return ConfigMapOfOurs(client, *settings.config_map)
+    return settings.files or Never()
+
+
+def _ignore(*_: object) -> None:
+    """Nobody has to be told."""
 
 
 @contextlib.asynccontextmanager
@@ -269,35 +363,27 @@ async def connected(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
         yield client, teller
 
 
-def assemble(settings: Settings, version: Version, clients: tuple[Client, Client], metrics: Metrics) -> Process:
-    """Build the process for one version of Kubernetes. Raises NotReadyError."""
-    if settings.document.extenders:
-        raise NotReadyError(f"{settings.source}: extenders: this scheduler has no extenders yet; leave them out")
-    target = Target(version, settings.feature_gates)
-    if refused := gate_problems(target):
-        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
-    declared = {name: declaration_of(plugin) for name, plugin in settings.plugins.items()}
-    profiles = config.effective_profiles(settings.document, target, declared)
-    if isinstance(profiles, Problems):
-        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in profiles))
+def assemble(
+    settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
+) -> Process:
+    """Build the process that goes by ``plan``. Raises NotReadyError."""
     try:
         election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
     except ValueError as error:
         raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
     try:
-        process = Process(settings, profiles, version, clients, election, metrics)
+        process = Process(settings, plan, version, clients, election, metrics)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
-    logger.info("starting", extra={"version": str(version), "profiles": [each.scheduler_name for each in profiles]})
+    logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
     return process
 
 
-def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -> Endpoints:
+def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process], changes: list[Changing]) -> Endpoints:
     """Answers for a process that may not be there yet."""
-    loaded: dict[str, Any] = {
-        "hash": hashlib.sha256(settings.text.encode()).hexdigest(),
-        "componentconfig": settings.document.model_dump(by_alias=True, mode="json", exclude_none=True),
-    }
+
+    def loaded() -> dict[str, Any]:
+        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
 
     def leads() -> str | None:
         return processes[0].election.check() if processes else None
@@ -315,7 +401,7 @@ def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process]) -
     ready = {**live, "shutdown": stopping, "sched-handler-sync": synced}
     pages = {
         "/metrics": Page(PROMETHEUS, lambda _: metrics.text()),
-        "/configz": Page(JSON, lambda _: json.dumps(loaded)),
+        "/configz": Page(JSON, lambda _: json.dumps(loaded())),
     }
     return Endpoints(live, ready, pages)
 

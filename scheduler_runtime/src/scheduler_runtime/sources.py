@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import sys
 from collections.abc import Mapping
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 import msgspec
 
@@ -23,15 +23,21 @@ _decode = msgspec.json.Decoder(ConfigMap).decode
 class Sources:
     """Loads plugins from ConfigMaps of one namespace. The same code is run once, however often it is asked for."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
-        """``namespace`` is the scheduler's own; empty when it is in none that is known."""
+    def __init__(
+        self, client: Client, namespace: str, given: Mapping[str, type[Plugin]] = MappingProxyType({})
+    ) -> None:
+        """``namespace`` is the scheduler's own; empty when it is in none that is known.
+
+        Plugins that are ``given`` need no source.
+        """
         self._client = client
         self._namespace = namespace
+        self._given = given
         self._modules: dict[tuple[str, str], ModuleType] = {}
 
     async def load(self, extras: Extras) -> Mapping[str, type[Plugin]] | Problems:
-        """The plugins of ``extras`` that have a source, by name, or why there are not all of them."""
-        loaded: dict[str, type[Plugin]] = {}
+        """The plugins that are given or have a source in ``extras``, by name, or why there are not all of them."""
+        loaded = dict(self._given)
         problems: list[Problem] = []
         for name, own in extras.plugins.items():
             if own.config_map is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -159,16 +159,23 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
-        while True:
-            try:
-                if self._refreshing or not self.resource_version:
-                    await self._list()
-                else:
-                    await self._watch_until_refresh()
-            except ExpiredError as error:
-                await self._expire(error)
-            except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
-                await self._recover(error)
+        try:
+            while True:
+                await self._follow()
+        finally:
+            self._refreshed(list(self._refreshing))  # nobody reads it any more, so nobody has to wait for it
+
+    async def _follow(self) -> None:
+        """List, or watch as long as that goes well."""
+        try:
+            if self._refreshing or not self.resource_version:
+                await self._list()
+            else:
+                await self._watch_until_refresh()
+        except ExpiredError as error:
+            await self._expire(error)
+        except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
+            await self._recover(error)
 
     async def refresh(self) -> None:
         """List again, and return when the copy holds everything that was written before this call."""
@@ -230,6 +237,9 @@ class Reflector(Generic[T]):
         self._listed_at = asyncio.get_running_loop().time()
         self._well()
         self.synced.set()
+        self._refreshed(answered)
+
+    def _refreshed(self, answered: Iterable[asyncio.Future[None]]) -> None:
         for done in answered:
             self._refreshing.remove(done)
             if not done.done():

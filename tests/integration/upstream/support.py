@@ -24,7 +24,8 @@ from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.client import Client
 from scheduler_runtime.config import Problems
-from scheduler_runtime.extras import Extras
+from scheduler_runtime.following import Found
+from scheduler_runtime.listening import Listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.process import Process
@@ -229,11 +230,13 @@ class World:
         """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
         written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
         settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
-        if not backs_off:
-            at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
-            settings = replace(settings, document=settings.document.model_copy(update=at_once))
+        version = Version.parse(self.cluster.version)
         async with process.connected(settings) as clients:
-            yield process.assemble(settings, Version.parse(self.cluster.version), clients, Metrics())
+            plan = await process.first_plan(settings, process.planner_of(settings, version, clients[0]))
+            if not backs_off:
+                at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
+                plan = replace(plan, document=plan.document.model_copy(update=at_once))
+            yield process.assemble(settings, plan, version, clients, Metrics())
 
 
 Outcome = Callable[[World, str], Awaitable[str]]
@@ -271,14 +274,12 @@ def settings_of(
     assert not isinstance(document, Problems), str(document)
     return process.Settings(
         source="the case",
-        text=text,
+        found=Found(text),
         document=document,
         kubeconfig=str(cluster.kubeconfig),
         version=None,
         feature_gates=feature_gates,
-        extras=Extras(),
-        address="127.0.0.1",
-        port=0,
+        listening=Listening(address="127.0.0.1", port=0),
         user_agent="tests",
         plugins={declaration_of(plugin).name: plugin for plugin in plugins},
     )

@@ -29,6 +29,8 @@ from scheduler_runtime.flags.parser import parser
         ("--leader-elect=perhaps", "'perhaps' is neither true nor false"),
         ("--leader-elect-lease-duration=15", "'15' is not a duration; write it like 10s or 1m30s"),
         ("--authorization-always-allow-paths=/a*b", "/a*b: a star can only stand at the end"),
+        ("--config-map=berth-a", "'berth-a' is not the name of an object in a namespace; write it like NAMESPACE/NAME"),
+        ("--config-map=n/berth-a", "--config-map needs --config: the document to start with"),
         ("--master=http://x", "--master is not supported: write the server into the kubeconfig"),
     ],
 )

@@ -38,6 +38,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
             flags.error(f"--{name} is not supported: {REFUSED[name]}")
     if bool(asked.tls_cert_file) != bool(asked.tls_private_key_file):
         flags.error("--tls-cert-file and --tls-private-key-file belong together: give both or none")
+    if asked.config_map and not asked.config:
+        flags.error("--config-map needs --config: the document to start with")
     return asked
 
 
@@ -76,6 +78,12 @@ def _running(flags: Any) -> None:
     add = flags.add_argument
     add("--config", default="", metavar="FILE", help="the KubeSchedulerConfiguration (default: upstream's defaults)")
     add("--extras", default="", metavar="FILE", help="what the document has no field for")
+    add(
+        "--config-map",
+        type=values.object_name,
+        metavar="NAMESPACE/NAME",
+        help="follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml (default: of the files)",
+    )
     add(
         "--kubeconfig",
         default="",

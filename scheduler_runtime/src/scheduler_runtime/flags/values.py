@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.endpoints.certificates import VERSIONS, SuiteError, openssl_name
+from scheduler_runtime.following import ObjectName
 from scheduler_runtime.server_version import refusal
 
 LARGEST_PORT = 65535
@@ -48,6 +49,14 @@ def address(text: str) -> str:
         return str(ipaddress.ip_address(text)) if text else "0.0.0.0"  # noqa: S104
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is not an IP address") from error
+
+
+def object_name(text: str) -> ObjectName:
+    """An object in a namespace."""
+    namespace, _, name = text.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise ArgumentTypeError(f"{text!r} is not the name of an object in a namespace; write it like NAMESPACE/NAME")
+    return ObjectName(namespace, name)
 
 
 def words(text: str) -> list[str]:
