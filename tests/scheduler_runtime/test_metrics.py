@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.metrics import Counter, Gauge, Histogram, exposition
+from scheduler_runtime.metrics import Counter, Gauge, Histogram, exponential, exposition
+from scheduler_runtime.metrics.kinds import written
 
 
-def test_a_scrape_between_the_writes_of_a_first_observation_is_whole() -> None:
+def test_a_first_observation_is_seen_whole_or_not_at_all() -> None:
     durations = Histogram("seconds", "How long.", (1.0,), "result")
-    scraped: list[str] = []
-
-    class Counts(dict[tuple[str, ...], list[int]]):
-        """Is scraped at the moment when its first number is there."""
-
-        def __setitem__(self, key: tuple[str, ...], value: list[int]) -> None:
-            super().__setitem__(key, value)
-            scraped.append(exposition([durations]))
-
-    durations._counts = Counts()
-    durations.observe(0.5, "scheduled")
-    assert 'seconds_count{result="scheduled"} 0' in scraped[0]
+    series = durations.of("scheduled")
+    assert 'seconds_count{result="scheduled"} 0' in exposition([durations])
+    series.observe(0.5)
     assert 'seconds_count{result="scheduled"} 1' in exposition([durations])
+
+
+def test_bounds_and_numbers_are_written_as_go_writes_them() -> None:
+    assert [written(each) for each in (0, 1.0, 0.00001, 16.384, 262144, 16777216.0, 1000000, -1234567.5, 1e21)] == [
+        *("0", "1", "1e-05", "16.384", "262144", "1.6777216e+07", "1e+06", "-1.2345675e+06", "1e+21"),
+    ]
+    assert exponential(0.00001, 1.5, 3) == (0.00001, 0.000015000000000000002, 0.000022500000000000005)
+
+
+def test_what_has_no_numbers_yet_and_what_is_not_wanted_is_not_shown() -> None:
+    assert exposition([Counter("by_label", "Counts.", "label"), Counter("other", "Counts.")], ["other"]) == ""
 
 
 def test_the_text_format_of_each_kind() -> None:
@@ -37,9 +40,9 @@ def test_the_text_format_of_each_kind() -> None:
         "# HELP h Spreads.",
         "# TYPE h histogram",
         'h_bucket{le="0.1"} 2',
-        'h_bucket{le="1.0"} 3',
+        'h_bucket{le="1"} 3',
         'h_bucket{le="+Inf"} 4',
-        "h_sum 7.6500000000000004",
+        "h_sum 7.65",
         "h_count 4",
         "# HELP g Shows.",
         "# TYPE g gauge",

@@ -186,4 +186,4 @@ async def test_attempts_and_victims_are_counted() -> None:
         world.preemptions.chosen(3)
     text = world.metrics.text()
     assert "scheduler_preemption_attempts_total 1" in text
-    assert 'scheduler_preemption_victims_bucket{le="4.0"} 1' in text
+    assert 'scheduler_preemption_victims_bucket{le="4"} 1' in text

@@ -20,6 +20,7 @@ from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import Files, Found, ObjectName
 from scheduler_runtime.listening import Listening
+from scheduler_runtime.pending import FLUSH_SECONDS
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         feature_gates=asked.feature_gates,
         listening=listening(asked, kubeconfig),
         user_agent=user_agent(),
+        longest_parked=longest.seconds if (longest := asked.pod_max_in_unschedulable_pods_duration) else FLUSH_SECONDS,
+        without_metrics=asked.disabled_metrics,
         overrides=overrides,
         files=Files(asked.config, asked.extras) if asked.config else None,
         config_map=asked.config_map,

@@ -23,7 +23,8 @@ from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import BindError, Framework, Placed, Unschedulable
-from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.logs import DECISION
+from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.wire import Pod
 
@@ -75,10 +76,12 @@ class Binder:
         """Return when there are few enough bindings under way to start another."""
         await self._room.wait()
 
-    def start(self, placed: Placed) -> None:
-        """Take a placed pod on its way."""
+    def start(self, placed: Placed, attempt: Attempt) -> None:
+        """Take a placed pod on its way; ``attempt`` is what is measured of it."""
         uid, framework = placed.pod.uid, self._frameworks[placed.pod.spec.scheduler_name]
-        task = self._tasks[uid] = asyncio.create_task(self._carry(placed, framework), name=f"bind {placed.pod.key}")
+        task = self._tasks[uid] = asyncio.create_task(
+            self._carry(placed, framework, attempt), name=f"bind {placed.pod.key}"
+        )
         task.add_done_callback(partial(self._ended, uid))
         self._measure()
 
@@ -119,6 +122,7 @@ class Binder:
     def report(self, outcome: Unschedulable) -> None:
         """Tell the pod's author why it has no node, and do what a plugin has begun to make room."""
         self.recorder.failed(outcome.pod, outcome.message)
+        logger.log(DECISION, "unschedulable", extra={"pod": outcome.pod.key, "because": outcome.message})
         nomination = outcome.nomination
         self._conditions.unscheduled(outcome.pod, UNSCHEDULABLE, outcome.message)
         if nomination and nomination.work and not nomination.at_once:
@@ -138,7 +142,7 @@ class Binder:
         self.recorder.failed(pod, message)
         self._conditions.unscheduled(pod, SCHEDULER_ERROR, message)
 
-    async def _carry(self, placed: Placed, framework: Framework) -> None:
+    async def _carry(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         """Bring one pod to its node. Whatever goes wrong, its room is given back.
 
         The plugins that placed it see it through, also when the profile has others meanwhile.
@@ -148,37 +152,47 @@ class Binder:
             rejected = await self._permit(placed, framework)
             if rejected:
                 self._undo(placed, framework, partial(self._pending.park, pod.uid, rejected.plugins))
-                self.report(rejected)
+                self._ended_without(rejected, attempt)
                 return
             self._pending.settle(pod.uid)
             rejected = await self._prepare(placed, framework)
             if rejected:  # what happened since it was settled was not kept for it: it must not wait for an event
                 self._undo(placed, framework, partial(self._pending.retry, pod.uid))
-                self.report(rejected)
+                self._ended_without(rejected, attempt)
                 return
             async with self._slots:
                 self._conditions.withdraw(pod.uid)
                 await framework.bind(placed)
-            self._bound(placed, framework)
+            self._bound(placed, framework, attempt)
         except BindError as error:
             self._undo(placed, framework, partial(self._pending.retry, pod.uid))
-            self._report_failure(pod, error)
+            self._report_failure(pod, error, attempt)
         except asyncio.CancelledError:
             self._undo(placed, framework)
             raise
         except Exception as error:  # an error of ours in one pod's way must not end the others'
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
             self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+            self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
             self.report_error(pod, f"internal error: {error}")
+
+    def _ended_without(self, rejected: Unschedulable, attempt: Attempt) -> None:
+        seconds = self._clock() - attempt.began
+        self._metrics.ended("unschedulable", rejected.pod.spec.scheduler_name, seconds)
+        self.report(rejected)
 
     async def _permit(self, placed: Placed, framework: Framework) -> Unschedulable | None:
         if not placed.waits:
             return None
         self._waiting.add(placed.pod.uid)
         self._measure()
+        began, result = self._clock(), "Error"
         try:
-            return await framework.wait_on_permit(placed)
+            rejected = await framework.wait_on_permit(placed)
+            result = "Unschedulable" if rejected else "Success"
+            return rejected
         finally:
+            self._metrics.permitted(result, self._clock() - began)
             self._waiting.discard(placed.pod.uid)
             self._measure()
 
@@ -201,11 +215,11 @@ class Binder:
             raise BindError(plugin, f"preempted by {plugin}")
         return rejected
 
-    def _bound(self, placed: Placed, framework: Framework) -> None:
+    def _bound(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         framework.post_bind(placed)
         self.recorder.scheduled(placed.pod, placed.node)
-        self._metrics.bound(placed.pod.spec.scheduler_name)
-        logger.debug("bound", extra={"pod": placed.pod.key, "node": placed.node})
+        self._metrics.scheduled(placed.pod.spec.scheduler_name, attempt, self._clock())
+        logger.log(DECISION, "bound", extra={"pod": placed.pod.key, "node": placed.node, "attempt": attempt.number})
 
     def _undo(self, placed: Placed, framework: Framework, wait: Callable[[float], None] = lambda _: None) -> None:
         """Give the room back, let the pod ``wait`` again, and wake the others whom its room may help.
@@ -219,13 +233,13 @@ class Binder:
         freed = Held(placed.pod, placed.node, assumed=True).there
         self._pending.happened(Event("Pod", Action.DELETE, freed, None), now, by=placed.pod.uid)
 
-    def _report_failure(self, pod: Pod, error: BindError) -> None:
+    def _report_failure(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
         cause = error.__cause__
         if isinstance(cause, FencedError | GoneError | TakenError | NoAnswerError):
             logger.debug("not bound", extra={"pod": pod.key, "because": str(error)})
             return  # it is said once for all, or nobody reads it, or another says how the pod fares
         logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
-        self._metrics.failed(pod.spec.scheduler_name)
+        self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
         self.report_error(pod, error.message)
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:

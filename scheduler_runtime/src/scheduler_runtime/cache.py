@@ -48,6 +48,10 @@ class Cache:
         """Return what is known of the pod with this uid, if it has a node."""
         return self._held.get(uid)
 
+    def all(self) -> list[Held]:
+        """Return everything that is held. May be asked from another thread."""
+        return list(self._held.values())
+
     def is_assumed(self, uid: str) -> bool:
         held = self._held.get(uid)
         return held is not None and held.assumed

@@ -12,13 +12,28 @@ from typing import Any
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
+DECISION = 15
+"""The level of the one line that each decision about a pod is worth; shown as INFO, from a verbosity of 2 on."""
+
+
 def set_up(*, as_json: bool, verbosity: int) -> None:
-    """Write the log to stderr; from a verbosity of 4 on with what only a developer wants."""
+    """Write the log to stderr: from 2 on a line for each decision, from 4 on what only a developer wants."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
-    logging.basicConfig(level=logging.DEBUG if verbosity >= 4 else logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=_least(verbosity), handlers=[handler], force=True)
     for chatty in ("asyncio", "aiohttp"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _least(verbosity: int) -> int:
+    if verbosity >= 4:
+        return logging.DEBUG
+    return DECISION if verbosity >= 2 else logging.INFO
+
+
+def level_of(record: logging.LogRecord) -> str:
+    """The name of its level."""
+    return "INFO" if record.levelno == DECISION else record.levelname
 
 
 def values_of(record: logging.LogRecord) -> Mapping[str, Any]:
@@ -31,7 +46,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         values = "".join(f" {name}={_shown(value)}" for name, value in values_of(record).items())
-        text = f"{_instant(record)} {record.levelname} {record.getMessage()}{values}"
+        text = f"{_instant(record)} {level_of(record)} {record.getMessage()}{values}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
@@ -41,7 +56,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "ts": _instant(record),
-            "level": record.levelname.lower(),
+            "level": level_of(record).lower(),
             "logger": record.name,
             "msg": record.getMessage(),
             **values_of(record),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Entry, Pending
 
 logger = logging.getLogger(__name__)
@@ -74,10 +74,10 @@ class Loop:
             return
         match outcome:
             case Placed():
-                self._metrics.decided("scheduled", entry.profile, self._clock() - began)
-                self._binder.start(outcome)
+                self._metrics.decided(self._clock() - began)
+                self._binder.start(outcome, Attempt(began, entry.attempts, entry.waits_since, entry.was_flushed))
             case Unschedulable():
-                self._metrics.decided("unschedulable", entry.profile, self._clock() - began)
+                self._end(entry, "unschedulable", began)
                 nomination = outcome.nomination
                 if nomination and nomination.work and nomination.at_once:
                     await self._binder.make_room(entry.pod, nomination.work)
@@ -85,10 +85,16 @@ class Loop:
                 self._binder.report(outcome)
 
     def _fail(self, entry: Entry, message: str, began: float) -> None:
-        self._metrics.decided("error", entry.profile, self._clock() - began)
+        self._end(entry, "error", began)
         self._cache.forget(entry.pod)
         self.pending.retry(entry.uid, self._clock())
         self._binder.report_error(entry.pod, message)
+
+    def _end(self, entry: Entry, result: str, began: float) -> None:
+        """Measure an attempt that ended without a node."""
+        seconds = self._clock() - began
+        self._metrics.decided(seconds)
+        self._metrics.ended(result, entry.profile, seconds)
 
     def _skip(self, entry: Entry) -> None:
         """Leave alone a pod that is being deleted."""

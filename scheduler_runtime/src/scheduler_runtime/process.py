@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime import credentials, flags
+from scheduler_runtime import credentials, dumps, flags, gauges
 from scheduler_runtime.api import Event, Plugin
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
@@ -30,7 +29,8 @@ from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import JSON, PROMETHEUS, CertificateError, Endpoints, NotServedError, Page, SuiteError
+from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
+from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Never, ObjectName
@@ -44,7 +44,8 @@ from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.pages import Pages
+from scheduler_runtime.pending import FLUSH_SECONDS, Pending
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.profiles import Profiles
@@ -77,6 +78,10 @@ class Settings:
     listening: Listening
     user_agent: str
     seed: int | None = None
+    longest_parked: float = FLUSH_SECONDS
+    """After how many seconds a parked pod is tried again whatever happens."""
+    without_metrics: Collection[str] = ()
+    """Metrics that are not shown."""
     overrides: Overrides = field(default_factory=Overrides)
     """What the command line says instead of the document, of this one and of those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
@@ -129,7 +134,9 @@ class Process:
             profiles,
             first_backoff=plan.document.pod_initial_backoff_seconds,
             longest_backoff=plan.document.pod_max_backoff_seconds,
+            longest_parked=settings.longest_parked,
             on_ready=lambda: self.loop.wake(),
+            on_queued=lambda queue, why: metrics.came(queue, why if isinstance(why, str) else event_name(why)),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
         self.binder = Binder(profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
@@ -144,7 +151,7 @@ class Process:
         )
         self.nodes = Reflector(NODES, client, self.intake.node)
         self.pods = Reflector(pods(Resizing.of(target)), client, self.intake.pod)
-        self._show(metrics)
+        gauges.show(metrics, self, target)
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -267,22 +274,6 @@ class Process:
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.pending.activate([pod.uid for pod in pods], time.monotonic())
 
-    def _show(self, metrics: Metrics) -> None:
-        queues = (Place.ACTIVE, Place.BACKOFF, Place.PARKED, Place.GATED)
-
-        def pending() -> dict[tuple[tuple[str, str], ...], float]:
-            counts = self.pending.counts()
-            return {(("queue", place.value),): counts.get(place, 0) for place in queues}
-
-        metrics.show("scheduler_pending_pods", "Pods that wait for a node, by where they wait.", pending)
-        if self.election.name:
-            labels = (("name", self.election.name),)
-            metrics.show(
-                "leader_election_master_status",
-                "Whether this process leads.",
-                lambda: {labels: float(self.election.is_leader)},
-            )
-
 
 async def run(settings: Settings) -> int:
     """Run a scheduler until it is told to stop or loses its lease; return the exit code.
@@ -293,10 +284,17 @@ async def run(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, settings.files.look if settings.files else _ignore)
-    metrics, processes, changes = Metrics(), list[Process](), list[Changing]()
+    metrics, changes = Metrics(settings.without_metrics), list[Changing]()
+
+    def loaded() -> dict[str, Any]:
+        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
+
+    pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
     async with contextlib.AsyncExitStack() as stack:
         try:
-            stack.enter_context(listening(settings.listening, _endpoints(settings, metrics, processes, changes)))
+            stack.enter_context(
+                listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent))
+            )
         except (NotServedError, CertificateError, SuiteError) as error:
             raise NotReadyError(str(error)) from error
         clients = await stack.enter_async_context(connected(settings))
@@ -310,7 +308,8 @@ async def run(settings: Settings) -> int:
         planner = planner_of(settings, version, clients[0])
         plan = await first_plan(settings, planner)
         process = assemble(settings, plan, version, clients, metrics)
-        processes.append(process)
+        pages.process = process
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumps.log, process.cache, process.pending)
         own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
         changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
         changes.append(changing)
@@ -377,33 +376,6 @@ def assemble(
         raise NotReadyError(f"{settings.source}: {error}") from error
     logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
     return process
-
-
-def _endpoints(settings: Settings, metrics: Metrics, processes: list[Process], changes: list[Changing]) -> Endpoints:
-    """Answers for a process that may not be there yet."""
-
-    def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
-
-    def leads() -> str | None:
-        return processes[0].election.check() if processes else None
-
-    def synced() -> str | None:
-        if not processes:
-            return "the API server's version is not known yet"
-        missing = [each.kind.path for each in processes[0].reflectors if not each.synced.is_set()]
-        return f"not listed yet: {', '.join(missing)}" if missing else None
-
-    def stopping() -> str | None:
-        return "the process was told to end" if processes and processes[0].is_stopping else None
-
-    live = {"leaderElection": leads} if settings.document.leader_election.leader_elect else {}
-    ready = {**live, "shutdown": stopping, "sched-handler-sync": synced}
-    pages = {
-        "/metrics": Page(PROMETHEUS, lambda _: metrics.text()),
-        "/configz": Page(JSON, lambda _: json.dumps(loaded())),
-    }
-    return Endpoints(live, ready, pages)
 
 
 async def first_of(*waits: Any) -> None:

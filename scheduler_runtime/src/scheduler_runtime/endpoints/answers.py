@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from .health import Checks, health
+from .health import Checks, Observe, health
 
 TEXT = "text/plain; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +39,7 @@ class Endpoints:
     live: Checks = field(default_factory=dict)
     ready: Checks = field(default_factory=dict)
     pages: Mapping[str, Page] = field(default_factory=dict)
+    observe: Observe = lambda _check, _path, _passed: None
 
     def answer(self, target: str) -> Answer:
         """The answer to a GET of ``target``, a path that may have a query."""
@@ -55,7 +56,7 @@ class Endpoints:
             if one not in checks and not (one == "ping" and not checks):
                 return self._unknown()
             checks = {one: checks[one]} if checks else {}
-        passed, text = health(kind, checks, query.get("exclude", ()), verbose="verbose" in query)
+        passed, text = health(kind, checks, query.get("exclude", ()), self.observe, verbose="verbose" in query)
         return Answer(200 if passed else 500, TEXT, text)
 
     def _checks(self) -> Mapping[str, Checks]:

@@ -14,18 +14,24 @@ Checks = Mapping[str, Check]
 """By the names that ``?verbose`` shows."""
 
 
-def health(name: str, checks: Checks, excluded: Collection[str], *, verbose: bool) -> tuple[bool, str]:
+Observe = Callable[[str, str, bool], None]
+"""Is told of each check: its name, the path it was asked for, and whether it passed."""
+
+
+def health(
+    name: str, checks: Checks, excluded: Collection[str], observe: Observe, *, verbose: bool
+) -> tuple[bool, str]:
     """Whether all of ``checks`` pass, and the text that says so."""
     lines: list[str] = []
     passed = True
     for check, problem_of in (checks or {"ping": lambda: None}).items():
         if check in excluded:
             lines.append(f"[+]{check} excluded: ok\n")
-        elif problem := problem_of():
-            passed = False
-            lines.append(f"[-]{check} failed: {problem}\n")
-        else:
-            lines.append(f"[+]{check} ok\n")
+            continue
+        problem = problem_of()
+        observe(check, name, problem is None)
+        passed = passed and problem is None
+        lines.append(f"[-]{check} failed: {problem}\n" if problem else f"[+]{check} ok\n")
     if unknown := sorted(set(excluded) - set(checks)):
         names = ", ".join(f'"{each}"' for each in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")

@@ -1,6 +1,6 @@
 """Where pods wait until they have a node."""
 
 from scheduler_runtime.pending.entry import Entry, Place
-from scheduler_runtime.pending.machine import Pending, Profile
+from scheduler_runtime.pending.machine import FLUSH_SECONDS, Pending, Profile
 
-__all__ = ["Entry", "Pending", "Place", "Profile"]
+__all__ = ["FLUSH_SECONDS", "Entry", "Pending", "Place", "Profile"]

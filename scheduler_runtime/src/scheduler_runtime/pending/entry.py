@@ -39,6 +39,8 @@ class Entry:
     added_at: float
     """When it last came to wait; pods of equal priority are taken in this order."""
     place: Place = Place.ACTIVE
+    waits_since: float = 0.0
+    """When it first became active."""
     attempts: int = 0
     rejections: int = 0
     """How often it was found unschedulable since it was first seen."""
@@ -48,6 +50,8 @@ class Entry:
     """Who rejected it the last time: only what they registered can wake it."""
     gate: str = ""
     """The plugin that keeps it from becoming active, while it is gated."""
+    was_flushed: bool = False
+    """Whether nothing but the time woke it last."""
     is_wanted: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
 

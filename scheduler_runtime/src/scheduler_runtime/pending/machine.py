@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework import PluginError
+from scheduler_runtime.pending import causes
 from scheduler_runtime.pending.entry import Entry, Heap, Place
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,10 @@ class Event(Protocol):
 
     @property
     def action(self) -> Any: ...
+
+
+Cause = str | Any
+"""The event that woke a pod, or one of ``causes``."""
 
 
 class Gate(Protocol):
@@ -81,17 +86,23 @@ class Pending:
         *,
         first_backoff: float = 1.0,
         longest_backoff: float = 10.0,
+        longest_parked: float = FLUSH_SECONDS,
         on_ready: Callable[[], None] = lambda: None,
+        on_queued: Callable[[str, Cause], None] = lambda _queue, _cause: None,
         on_error: Callable[[Any, PluginError], None] = lambda _pod, _error: None,
     ) -> None:
-        """``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said.
+        """``on_queued`` is told each time a pod comes to wait: in which of upstream's queues, and because of what.
+
+        ``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said.
 
         ``on_error`` is told of a pod that a plugin keeps from becoming active by failing.
         """
         self._profiles = profiles
         self._first_backoff = first_backoff
         self._longest_backoff = longest_backoff
+        self._longest_parked = longest_parked
         self._on_ready = on_ready
+        self._on_queued = on_queued
         self._on_error = on_error
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
@@ -117,12 +128,16 @@ class Pending:
         """Return how many pods are in each place. May be asked from another thread."""
         return Counter(entry.place for entry in self.entries())
 
+    def kept_events(self) -> list[Any]:
+        """Return the events that are kept for the pods in flight. May be asked from another thread."""
+        return [event for _, _, event in self._kept.copy()]
+
     # Pods come, change and go
 
     def add(self, pod: Any, profile: str, now: float) -> None:
         """Take in a pod that has no node yet."""
         entry = self._entries[pod.uid] = Entry(pod, profile, now)
-        self._activate(entry, now)
+        self._activate(entry, now, causes.SEEN)
 
     def update(self, pod: Any, events: Collection[Event], now: float) -> None:
         """Take over a new version of a pod that is here; ``events`` say what is new about it."""
@@ -131,11 +146,13 @@ class Pending:
         match entry.place:
             case Place.ACTIVE:
                 self._leave(entry)
-                self._activate(entry, now)
+                self._activate(entry, now, causes.UNCHANGED)
             case Place.IN_FLIGHT:
                 self._keep(pod.uid, events)
-            case Place.PARKED | Place.GATED if any(self._is_woken(entry, event) for event in events):
-                self._requeue(entry, now)
+            case Place.PARKED | Place.GATED:
+                woken_by = next((event for event in events if self._is_woken(entry, event)), None)
+                if woken_by is not None:
+                    self._requeue(entry, now, woken_by)
 
     def remove(self, uid: str) -> None:
         """Forget a pod that is bound or gone; one that is not here is no error."""
@@ -150,7 +167,7 @@ class Pending:
         self._tick(now)
         entry = self._active.pop()
         while entry is None and (early := self._backoff.pop()):
-            self._activate(early, now)  # its gate may say no
+            self._activate(early, now, causes.TAKEN_EARLY)  # its gate may say no
             entry = self._active.pop()
         if entry:
             entry.place = Place.IN_FLIGHT
@@ -187,12 +204,13 @@ class Pending:
         entry.plugins, entry.added_at = frozenset(plugins), now
         entry.rejections += 1
         entry.errors = 0
+        entry.was_flushed = False
         if entry.is_wanted:
-            self._activate(entry, now)
+            self._activate(entry, now, causes.ACTIVATED)
         elif any(self._is_woken(entry, event) for event in missed):
-            self._requeue(entry, now)
+            self._requeue(entry, now, causes.ATTEMPT_FAILED)
         else:
-            self._put_away(entry, Place.PARKED)
+            self._put_away(entry, Place.PARKED, causes.ATTEMPT_FAILED)
 
     def retry(self, uid: str, now: float) -> None:
         """Let a pod whose attempt ended in an error back off and come again."""
@@ -232,9 +250,9 @@ class Pending:
         match entry.place:
             case Place.ACTIVE | Place.GATED:
                 entry.plugins = frozenset()
-                self._activate(entry, now)
+                self._activate(entry, now, causes.UNCHANGED)
             case Place.PARKED:
-                self._requeue(entry, now)
+                self._requeue(entry, now, causes.ACTIVATED)
             case Place.IN_FLIGHT:
                 entry.is_wanted = True
 
@@ -253,7 +271,7 @@ class Pending:
                 if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
                 if self._hears(entry, event) and self._profiles[profile].hint(plugin, event, entry.pod):
-                    self._requeue(entry, now)
+                    self._requeue(entry, now, event)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make waiting pods active at once, because a plugin knows that they have a chance.
@@ -266,11 +284,11 @@ class Pending:
                 entry.is_wanted = True
             elif entry and entry.place in (Place.PARKED, Place.BACKOFF, Place.GATED):
                 self._leave(entry)
-                self._activate(entry, now)
+                self._activate(entry, now, causes.ACTIVATED)
 
     # Moves
 
-    def _activate(self, entry: Entry, now: float) -> None:
+    def _activate(self, entry: Entry, now: float, cause: Cause) -> None:
         profile = self._profiles[entry.profile]
         try:
             gate = profile.pre_enqueue(entry.pod)
@@ -283,28 +301,34 @@ class Pending:
         entry.gate = gate.plugin if gate else ""
         if gate:
             entry.plugins |= {gate.plugin}
-            self._put_away(entry, Place.GATED)
+            self._put_away(entry, Place.GATED, cause)
         else:
+            entry.waits_since = entry.waits_since or now
             self._active.push(entry, key)
+            self._on_queued("active", cause)
             self._on_ready()
 
     def _back_off_from_error(self, entry: Entry, now: float) -> None:
         entry.plugins, entry.added_at = frozenset(), now
         entry.errors += 1
+        entry.was_flushed = False
         self._error_backoff.push(entry, self._backs_off_until(entry))
+        self._on_queued("backoff", causes.ATTEMPT_FAILED)
         self._on_ready()
 
-    def _requeue(self, entry: Entry, now: float) -> None:
+    def _requeue(self, entry: Entry, now: float, cause: Cause) -> None:
         self._leave(entry)
         until = self._backs_off_until(entry)
         if entry.place is not Place.GATED and until > now:
             self._backoff.push(entry, until)
+            self._on_queued("backoff", cause)
             self._on_ready()
         else:
-            self._activate(entry, now)
+            self._activate(entry, now, cause)
 
-    def _put_away(self, entry: Entry, place: Place) -> None:
+    def _put_away(self, entry: Entry, place: Place, cause: Cause) -> None:
         entry.place = place
+        self._on_queued("unschedulable", cause)
         for plugin in entry.plugins:
             self._parked.setdefault((entry.profile, plugin), {})[entry.uid] = entry
 
@@ -327,14 +351,15 @@ class Pending:
     def _tick(self, now: float) -> None:
         for heap in (self._backoff, self._error_backoff):
             for entry in heap.pop_until(lambda until: bool(until <= now)):
-                self._activate(entry, now)
+                self._activate(entry, now, causes.BACKED_OFF)
         if now - self._flushed_at < FLUSH_INTERVAL:
             return
         self._flushed_at = now
         waiting = {uid: entry for index in self._parked.values() for uid, entry in index.items()}
         for entry in waiting.values():
-            if now - entry.added_at > FLUSH_SECONDS:
-                self._requeue(entry, now)
+            if now - entry.added_at > self._longest_parked:
+                entry.was_flushed = True
+                self._requeue(entry, now, causes.WAITED_TOO_LONG)
 
     # Events
 

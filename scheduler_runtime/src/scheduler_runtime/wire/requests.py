@@ -12,7 +12,7 @@ from .quantity import QuantityError, thousandths, whole_units, within_int64
 from .resizing import BY_CONTAINER, Resizing, follows_from_spec, is_infeasible
 
 if TYPE_CHECKING:
-    from .objects import Container, ContainerStatus, Pod, ResourceList
+    from .objects import Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
 
 Amounts = dict[str, int]
 """Resource to amount. While adding up, everything is in thousandths."""
@@ -56,6 +56,22 @@ def requests_of(pod: Pod, resizing: Resizing = BY_CONTAINER) -> Requests:
     )
 
 
+def limits_of(pod: Pod) -> Amounts:
+    """Add up what ``pod`` may use at most, in thousandths. Raises ``QuantityError`` as :func:`requests_of`."""
+    spec = pod.spec
+    limits: list[tuple[Amounts, Role]] = [
+        *((_limits(each.resources), _role(each)) for each in spec.init_containers),
+        *((_limits(each.resources), "main") for each in spec.containers),
+    ]
+    total = _total(limits, {}) | _of_pods(_limits(spec.resources))
+    overhead = thousandths_of(spec.overhead, "spec.overhead")
+    return {name: amount + overhead.get(name, 0) for name, amount in total.items() if amount}
+
+
+def _limits(resources: ResourceRequirements | None) -> Amounts:
+    return thousandths_of(resources.limits, "resources.limits") if resources else {}
+
+
 def counted(amounts: Amounts) -> Amounts:
     """The resources a scheduler counts: cpu in thousandths, everything else in whole units."""
     return {
@@ -96,9 +112,13 @@ def _containers(pod: Pod) -> list[_Container]:
         for index, container in enumerate(spec.containers)
     ]
     for index, container in enumerate(spec.init_containers):
-        role: Role = "sidecar" if container.restart_policy == "Always" else "init"
-        found.append(_container(role, container, statuses, f"spec.initContainers[{index}]"))
+        found.append(_container(_role(container), container, statuses, f"spec.initContainers[{index}]"))
     return found
+
+
+def _role(container: Container) -> Role:
+    """Of one that comes before the main ones."""
+    return "sidecar" if container.restart_policy == "Always" else "init"
 
 
 def _container(role: Role, container: Container, statuses: dict[str, ContainerStatus], field: str) -> _Container:

@@ -1,0 +1,81 @@
+"""What of a process is looked up when somebody asks for its metrics, instead of being counted."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Callable
+from typing import Protocol
+
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog.gates import gates
+from scheduler_runtime.election import Election
+from scheduler_runtime.event_names import event_name
+from scheduler_runtime.metrics import Labels, Metrics, Samples
+from scheduler_runtime.pending import Pending, Place
+
+QUEUES = (Place.ACTIVE, Place.BACKOFF, Place.PARKED, Place.GATED)
+
+
+class Parts(Protocol):
+    """The parts of a process that are asked."""
+
+    cache: Cache
+    pending: Pending
+    binder: Binder
+    election: Election
+
+
+def show(metrics: Metrics, parts: Parts, target: Target) -> None:
+    """Let ``metrics`` ask ``parts`` from now on."""
+    pending, election = parts.pending, parts.election
+    for name, text, read in (
+        ("pending_pods", "Pods that wait for a node, by where they wait.", lambda: _waiting(pending)),
+        ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: _rejected(pending)),
+        ("inflight_events", "Events kept for pods in flight.", lambda: _kept(pending)),
+        ("cache_size", "Nodes, pods on them, and pods that only we know to be there.", lambda: _sizes(parts.cache)),
+        ("goroutines", "Work under way in the background, by its kind.", lambda: _work(parts.binder)),
+    ):
+        metrics.show(f"scheduler_{name}", text, read)
+    if election.name:
+        leader: Labels = (("name", election.name),)
+        text = "Whether this process leads."
+        metrics.show("leader_election_master_status", text, lambda: {leader: float(election.is_leader)})
+    metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", _features(target))
+
+
+def _waiting(pending: Pending) -> Samples:
+    counts = pending.counts()
+    return {(("queue", place.value),): counts.get(place, 0) for place in QUEUES}
+
+
+def _rejected(pending: Pending) -> Samples:
+    waiting = (entry for entry in pending.entries() if entry.place in QUEUES)
+    counts = Counts((plugin, entry.profile) for entry in waiting for plugin in entry.plugins)
+    return {(("plugin", plugin), ("profile", profile)): number for (plugin, profile), number in counts.items()}
+
+
+def _kept(pending: Pending) -> Samples:
+    counts = Counts(event_name(event) for event in pending.kept_events())
+    return {(("event", event),): number for event, number in counts.items()}
+
+
+def _sizes(cache: Cache) -> Samples:
+    held = cache.all()
+    assumed = sum(each.assumed for each in held)
+    sizes = {"nodes": len(cache.table), "pods": len(held), "assumed_pods": assumed}
+    return {(("type", kind),): number for kind, number in sizes.items()}
+
+
+def _work(binder: Binder) -> Samples:
+    return {(("operation", "binding"),): len(binder)}
+
+
+def _features(target: Target) -> Callable[[], Samples]:
+    stages = {"alpha": "ALPHA", "beta": "BETA", "ga": "", "deprecated": "DEPRECATED"}
+    found: Samples = {
+        (("name", name), ("stage", stages[gate.stage])): float(target.enabled(name))
+        for name, gate in gates(target.minor).items()
+    }
+    return lambda: found

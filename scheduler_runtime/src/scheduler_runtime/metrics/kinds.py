@@ -1,0 +1,174 @@
+"""Counters, gauges and histograms, and the text format of Prometheus."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Protocol
+
+Labels = tuple[tuple[str, str], ...]
+Sample = tuple[str, Labels, float]
+Samples = Mapping[Labels, float]
+
+
+class Metric(Protocol):
+    """Something that is shown."""
+
+    name: str
+    text: str
+    kind: str
+
+    def samples(self) -> Iterator[Sample]:
+        """Every number there is now. Asked by another thread than the one that counts."""
+        ...
+
+
+class Tally:
+    """One number that only grows."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0.0
+
+    def add(self, amount: float = 1) -> None:
+        """Count."""
+        self.number += amount
+
+
+class Counter:
+    """Numbers that only grow, one per combination of labels."""
+
+    kind = "counter"
+
+    def __init__(self, name: str, text: str, *labels: str) -> None:
+        self.name = name
+        self.text = text
+        self._labels = labels
+        self._tallies: dict[tuple[str, ...], Tally] = {}
+        if not labels:
+            self.of()
+
+    def of(self, *values: str) -> Tally:
+        """The number for these values of the labels, for those who count often."""
+        tally = self._tallies.get(values)
+        if tally is None:
+            tally = self._tallies[values] = Tally()
+        return tally
+
+    def add(self, *values: str, amount: float = 1) -> None:
+        """Count once."""
+        self.of(*values).number += amount
+
+    def samples(self) -> Iterator[Sample]:
+        for values, tally in list(self._tallies.items()):
+            yield self.name, tuple(zip(self._labels, values, strict=True)), tally.number
+
+
+class Gauge:
+    """Numbers that are looked up when somebody asks."""
+
+    def __init__(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
+        self.name = name
+        self.text = text
+        self.kind = kind
+        self._read = read
+
+    def samples(self) -> Iterator[Sample]:
+        for labels, number in self._read().items():
+            yield self.name, labels, number
+
+
+class Series:
+    """How often a number fell between which bounds, for one combination of labels."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, number: float) -> None:
+        """Count ``number``."""
+        self.total += number
+        self.counts[bisect_left(self.bounds, number)] += 1
+
+
+class Histogram:
+    """Series of one name."""
+
+    kind = "histogram"
+
+    def __init__(self, name: str, text: str, bounds: tuple[float, ...], *labels: str) -> None:
+        self.name = name
+        self.text = text
+        self._bounds = bounds
+        self._labels = labels
+        self._series: dict[tuple[str, ...], Series] = {}
+        if not labels:
+            self.of()
+
+    def of(self, *values: str) -> Series:
+        """The series for these values of the labels, for those who observe often."""
+        series = self._series.get(values)
+        if series is None:
+            series = self._series[values] = Series(self._bounds)
+        return series
+
+    def observe(self, number: float, *values: str) -> None:
+        """Count ``number`` once."""
+        self.of(*values).observe(number)
+
+    def samples(self) -> Iterator[Sample]:
+        bounds = [*map(written, self._bounds), "+Inf"]
+        for values, series in list(self._series.items()):
+            labels = tuple(zip(self._labels, values, strict=True))
+            upto = list(accumulate(series.counts))
+            for bound, number in zip(bounds, upto, strict=True):
+                yield f"{self.name}_bucket", (*labels, ("le", bound)), number
+            yield f"{self.name}_sum", labels, series.total
+            yield f"{self.name}_count", labels, upto[-1]
+
+
+def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
+    """Bounds that grow by ``factor``, to the last bit those that Go's client computes."""
+    bounds, bound = [], first
+    for _ in range(count):
+        bounds.append(bound)
+        bound *= factor
+    return tuple(bounds)
+
+
+def exposition(metrics: Iterable[Metric], without: Collection[str] = ()) -> str:
+    """Write ``metrics`` in Prometheus's text format; those that have no numbers yet, and those in ``without``, not."""
+    lines: list[str] = []
+    for metric in metrics:
+        samples = [] if metric.name in without else list(metric.samples())
+        if samples:
+            lines += [f"# HELP {metric.name} {_escaped(metric.text)}", f"# TYPE {metric.name} {metric.kind}"]
+            lines += [f"{name}{_braces(labels)} {written(number)}" for name, labels, number in samples]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def written(number: float) -> str:
+    """A number as Go writes it: the fewest digits that say it, with an exponent from a million on."""
+    text = repr(float(number)).removesuffix(".0")
+    if not 1e6 <= abs(number) < 1e16:
+        return text
+    digits = text.lstrip("-").partition(".")
+    mantissa = (digits[0] + digits[2]).rstrip("0")
+    sign, point = "-" if number < 0 else "", "." if len(mantissa) > 1 else ""
+    return f"{sign}{mantissa[0]}{point}{mantissa[1:]}e+{len(digits[0]) - 1:02}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _braces(labels: Labels) -> str:
+    if not labels:
+        return ""
+    escaped = ((name, _escaped(value).replace('"', '\\"')) for name, value in labels)
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"

@@ -1,0 +1,106 @@
+"""What can be asked of a scheduler over HTTPS, from its start on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from scheduler_runtime import credentials, dumps
+from scheduler_runtime.blocking import RefusedError
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.credentials import CredentialsError
+from scheduler_runtime.election import Election
+from scheduler_runtime.endpoints import JSON, PROMETHEUS, Check, Endpoints, Page
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.metrics.resources import resource_metrics
+from scheduler_runtime.metrics.slis import HealthMetrics
+from scheduler_runtime.pending import Pending
+from scheduler_runtime.watches import Reflector
+from scheduler_runtime.wire import Pod
+
+
+class Asked(Protocol):
+    """The parts of a process that are looked at."""
+
+    cache: Cache
+    pending: Pending
+    election: Election
+    pods: Reflector[Pod]
+    is_stopping: bool
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        """What has to be listed before a decision."""
+        ...
+
+
+class Pages:
+    """Answers for a process that may not be there yet. Everything here runs in the asker's thread."""
+
+    def __init__(self, metrics: Metrics, configz: Callable[[], Any], *, elects: bool) -> None:
+        """``elects`` tells whether there is a leader to be."""
+        self.process: Asked | None = None
+        self._metrics = metrics
+        self._configz = configz
+        self._elects = elects
+        self._health = HealthMetrics()
+
+    def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
+        """All of them. What the cache is compared with is read as ``kubeconfig`` says."""
+        live: dict[str, Check] = {"leaderElection": self._leads} if self._elects else {}
+        ready: Mapping[str, Check] = {**live, "shutdown": self._stopping, "sched-handler-sync": self._synced}
+
+        def cache(query: Mapping[str, list[str]]) -> str:
+            return _json(self._compared(kubeconfig, user_agent) if "compare" in query else self._dumped())
+
+        pages = {
+            "/configz": Page(JSON, lambda _: _json(self._configz())),
+            "/debug/cache": Page(JSON, cache),
+            "/debug/pending": Page(JSON, lambda _: _json(self._pending())),
+            "/metrics": Page(PROMETHEUS, lambda _: self._metrics.text()),
+            "/metrics/resources": Page(PROMETHEUS, lambda _: self._resources()),
+            "/metrics/slis": Page(PROMETHEUS, lambda _: self._health.text()),
+        }
+        return Endpoints(live, ready, pages, self._health.observe)
+
+    # Checks.
+
+    def _leads(self) -> str | None:
+        return self.process.election.check() if self.process else None
+
+    def _synced(self) -> str | None:
+        if self.process is None:
+            return "the API server's version is not known yet"
+        missing = [each.kind.path for each in self.process.reflectors if not each.synced.is_set()]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
+    def _stopping(self) -> str | None:
+        return "the process was told to end" if self.process and self.process.is_stopping else None
+
+    # Pages.
+
+    def _resources(self) -> str:
+        """Only the leader's, so that nothing is counted twice."""
+        if self.process is None or not self.process.election.is_leader:
+            return ""
+        return resource_metrics(list(self.process.pods.objects.values()))
+
+    def _dumped(self) -> dict[str, Any]:
+        return dumps.dump_of_cache(self.process.cache) if self.process else {}
+
+    def _compared(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
+        if self.process is None:
+            return {}
+        try:
+            return dumps.differences(self.process.cache, credentials.load(kubeconfig), user_agent)
+        except (RefusedError, CredentialsError) as error:
+            return {"error": str(error)}
+
+    def _pending(self) -> dict[str, Any]:
+        return dumps.dump_of_pending(self.process.pending, time.monotonic()) if self.process else {}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"
