@@ -21,6 +21,7 @@ from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 from scheduler_runtime.testing import Objects
 from scheduler_runtime.wire import Node, Pod, Resizing, decode_node, decode_pod
 from tests.oracle.deciding.decision import Decision, shortened
+from tests.oracle.deciding.lent import NoBinds, NoPreemptions, Watched
 from tests.support.administrator import PLURALS, Administrator
 
 Object = dict[str, Any]
@@ -36,62 +37,10 @@ WATCHED = (
 )
 
 
-class Watched:
-    """The objects of one cluster after another."""
-
-    def __init__(self) -> None:
-        self._objects = Objects()
-        self._clusters = 0
-
-    def become(self, objects: Objects) -> None:
-        """Be the objects of another cluster from now on."""
-        self._objects = objects
-        self._clusters += 1
-
-    def get(self, watch: Watch) -> Any:
-        return self._objects.get(watch)
-
-    def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
-        return self._objects.find(watch, name, namespace)
-
-    def list(self, watch: Watch) -> Iterable[Any]:
-        return self._objects.list(watch)
-
-    def revision(self, watch: Watch) -> int:
-        return self._clusters
-
-
-class NoBinds:
-    """Nothing is bound here: the real scheduler does that."""
-
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        raise AssertionError("decisions bind nothing")
-
-
-class NoPreemptions:
-    """Nothing is evicted here either."""
-
-    def attempted(self) -> None:
-        """Do not count."""
-
-    def chosen(self, victims: int) -> None:
-        """Do not count."""
-
-    async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
-        raise AssertionError("decisions evict nobody")
-
-    async def clear_nomination(self, pod: Pod) -> None:
-        raise AssertionError("decisions change no pod")
-
-
 class Ours:
     """The profiles of one document, and the cluster they decide about."""
 
     def __init__(self, document: Object, target: Target) -> None:
-        loaded = config.load(yaml.safe_dump(document))
-        assert not isinstance(loaded, config.Problems), loaded
-        profiles = config.effective_profiles(loaded, target)
-        assert not isinstance(profiles, config.Problems), profiles
         self._resizing = Resizing.of(target)
         self._objects = Watched()
         self._cache = Cache()
@@ -112,7 +61,7 @@ class Ours:
             profile.scheduler_name: Framework(
                 profile, services, target.version, seed=0, feature_gates=target.feature_gates
             )
-            for profile in profiles
+            for profile in _profiles(document, target)
         }
         for framework in self._frameworks.values():
             preemption = framework._plugins["DefaultPreemption"].plugin
@@ -204,6 +153,14 @@ class Ours:
         pod = self._read(json.dumps(written).encode())
         gate = self._frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         return gate.reason if gate else ""
+
+
+def _profiles(document: Object, target: Target) -> tuple[config.EffectiveProfile, ...]:
+    loaded = config.load(yaml.safe_dump(document))
+    assert not isinstance(loaded, config.Problems), loaded
+    profiles = config.effective_profiles(loaded, target)
+    assert not isinstance(profiles, config.Problems), profiles
+    return profiles
 
 
 def _watched(administrator: Administrator, kinds: Collection[str]) -> Iterator[Object]:

@@ -52,6 +52,7 @@ OUT_OF_REACH = {
     "node(s) didn't match the requested node name": "a pod that names its node never waits for one",
     "node(s) had unknown conditions": "no code gives it",
     "preemption: no candidate node for preemption": "only an extender with a preempt verb can leave no candidate",
+    "node(s) didn't satisfy plugin NodeAffinity": "it says itself that the pod's terms conflict",
     "simultaneously": "only NodeAffinity names nodes, as long as there are no volumes",
 }
-"""Reasons that no pod gets here, and why."""
+"""Reasons that no pod gets here, and why. When one is met after all, it belongs above."""

@@ -35,6 +35,10 @@ class Tally:
                 self.decided[plugin] += _best_without(scores, theirs) != best(theirs.totals, theirs.feasible)
         self.texts += filter(None, (theirs.message, theirs.gate))
 
+    def has_met(self, words: str) -> bool:
+        """Whether kube-scheduler ever said ``words``."""
+        return any(words in text for text in self.texts)
+
     def unseen(self, reasons: Iterable[Reason]) -> list[Reason]:
         """Those of ``reasons`` that kube-scheduler never gave."""
         return [reason for reason in reasons if not any(reason.is_in(text) for text in self.texts)]
