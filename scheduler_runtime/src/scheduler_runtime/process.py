@@ -177,6 +177,7 @@ class Process:
             objects=self.objects,
             nominations=self.nominations,
             preemptions=preemptions,
+            measures=metrics,
             latest=self._latest,
         )
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..api import MAX_SCORE, Ints, Mask, NodeTable, Pod, Reject, Scores
 from .outcomes import PluginError
+
+
+class Count(Protocol):
+    """Something that is counted."""
+
+    number: float
+
+
+class Uncounted:
+    """A count that nobody looks at."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +34,12 @@ class Hook:
     plugin: str
     name: str
     run: Callable[..., Any]
+    asked: Count = field(default_factory=Uncounted, compare=False)
+    """How often it is run."""
 
     def __call__(self, *args: Any) -> Any:
         """Run it. Raises PluginError for whatever it raises."""
+        self.asked.number += 1
         try:
             return self.run(*args)
         except Exception as error:
@@ -34,6 +52,7 @@ class Hook:
 
 def rejections(hook: Hook, *args: Any) -> list[Reject]:
     """What a filter yields, all of it. Raises PluginError."""
+    hook.asked.number += 1
     try:
         found = list(hook.run(*args))
     except Exception as error:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from random import Random
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..table import Table
 from .calls import Hook, checked_rows, rejections
 from .classes import Classes, PodClass
 from .filtering import Diagnosis, pre_filter, run_filters
+from .measuring import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Measures, timed
 from .nominated import Nominated, judge, refuse
 from .scoring import Scorer, best_row, pre_score, relative_scores, total_scores
 from .trial import Trials
@@ -42,6 +44,15 @@ class Hooks:
             [hook for hook in self.filter if hook.plugin not in plugins],
             [hook for hook in self.pre_score if hook.plugin not in plugins],
             [scorer for scorer in self.score if scorer.score.plugin not in plugins],
+        )
+
+    def timed(self, measures: Measures) -> Hooks:
+        """The same hooks, each with a clock beside it."""
+        return Hooks(
+            [timed(hook, measures) for hook in self.pre_filter],
+            [timed(hook, measures) for hook in self.filter],
+            [timed(hook, measures) for hook in self.pre_score],
+            [each.timed(measures) for each in self.score],
         )
 
     def of(self, plugin: str) -> HooksOfOne:
@@ -79,6 +90,8 @@ class Attempt:
     """What the filters, and the hooks after the choice, are given."""
     skipped: AbstractSet[str] = frozenset()
     """The plugins whose filter is left out."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each extension point took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +110,25 @@ class Decider:
     ) -> None:
         """``kept`` names the plugins that ``classes`` speaks for."""
         self._hooks = hooks
+        self._kept = kept
         self._others = hooks.without(kept)
         self._classes = classes
         self._nominated = nominated
         self._random = random
+
+    def timed(self, measures: Measures) -> Decider:
+        """One that decides alike, with a clock beside each hook."""
+        hooks = self._hooks.timed(measures)
+        return Decider(hooks, self._classes, self._kept, self._nominated, self._random)
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
         own = self._nominated.own_row(attempt.pod, attempt.table)
         if own is not None:
             return self._thoroughly(attempt, own)
+        began = perf_counter()
         known = self._classes.of(attempt.pod, attempt.table)
-        row = self._by_class(attempt, known) if known is not None else None
+        row = self._by_class(attempt, known, began) if known is not None else None
         return self._thoroughly(attempt) if row is None else row
 
     def trials(self, attempt: Attempt) -> Trials:
@@ -117,8 +137,12 @@ class Decider:
 
     # The quick way.
 
-    def _by_class(self, attempt: Attempt, known: PodClass) -> int | None:
-        """The best row, by what is kept and by the other plugins; None when only the thorough way can tell."""
+    def _by_class(self, attempt: Attempt, known: PodClass, began: float) -> int | None:
+        """The best row, by what is kept and by the other plugins; None when only the thorough way can tell.
+
+        Bringing up to date what is kept, which was ``began`` before, counts as filtering.
+        """
+        asking = perf_counter()
         attempt.answers = {**known.node.said.answers, **known.said.answers}
         if not known.is_sound:
             return None
@@ -126,11 +150,14 @@ class Decider:
         skipped = self._ask_others(attempt, nodes, known)
         if skipped is None:
             return None
+        filtering = perf_counter()
         feasible = self._filtered_by_others(attempt, nodes, skipped)
         apart = self._nominated.rows(attempt.pod, attempt.table)
         if apart:
             attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
             feasible = nodes.feasible = refuse(feasible, apart, self.trials(attempt))
+        filtered = asking - began + perf_counter() - filtering
+        attempt.seconds = {PRE_FILTER: filtering - asking, FILTER: filtered}
         count = np.count_nonzero(feasible)
         if not count:
             return None
@@ -168,18 +195,22 @@ class Decider:
         return nodes.feasible
 
     def _best(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> int:
-        pod = attempt.pod
+        pod, began = attempt.pod, perf_counter()
         scoring, skipped = pre_score(self._others.pre_score, pod, nodes, attempt.cycle, attempt.states)
         scorers = [each for each in self._others.score if each.score.plugin not in skipped]
-        relative = known.node.relative
-        if not (scorers or relative or nodes.feasible is not known.mask):
-            return best_row(known.ranked, self._random)
+        scored = perf_counter()
         total = known.ranked
-        for each in relative:
-            total = total + relative_scores(each.scorer, pod, nodes, each.scores, each.state)
-        if scorers:
-            total = total + total_scores(scorers, pod, nodes, scoring)
-        return best_row(np.where(nodes.feasible, total, total.dtype.type(-1)), self._random)
+        relative = known.node.relative
+        if scorers or relative or nodes.feasible is not known.mask:
+            for each in relative:
+                total = total + relative_scores(each.scorer, pod, nodes, each.scores, each.state)
+            if scorers:
+                total = total + total_scores(scorers, pod, nodes, scoring)
+            total = np.where(nodes.feasible, total, total.dtype.type(-1))
+        row = best_row(total, self._random)
+        attempt.seconds[PRE_SCORE] = scored - began
+        attempt.seconds[SCORE] = perf_counter() - scored
+        return row
 
     # The thorough way.
 
@@ -188,8 +219,11 @@ class Decider:
         pod = attempt.pod
         diagnosis = Diagnosis(len(attempt.table))
         nodes = NodeTable(attempt.table, diagnosis.feasible)
+        began = perf_counter()
         states, skipped = pre_filter(self._hooks.pre_filter, pod, nodes, attempt.cycle, diagnosis, attempt.answers)
         attempt.states, attempt.skipped = states, skipped
+        filtering = perf_counter()
+        attempt.seconds = {PRE_FILTER: filtering - began}
         if own is not None and not diagnosis.rejection and self._takes(attempt, own, diagnosis):
             return own
         if not diagnosis.rejection:
@@ -198,15 +232,24 @@ class Decider:
             remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
             run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)
             judge(apart, self.trials(attempt), diagnosis)
+            attempt.seconds[FILTER] = perf_counter() - filtering
         count = np.count_nonzero(diagnosis.feasible)
         if not count:
             return Nowhere(nodes, diagnosis)
         if count == 1:
             return int(diagnosis.feasible.argmax())
-        scoring, unscored = pre_score(self._hooks.pre_score, pod, nodes, attempt.cycle, states)
+        return self._best_of_all(attempt, nodes)
+
+    def _best_of_all(self, attempt: Attempt, nodes: NodeTable) -> int:
+        began = perf_counter()
+        scoring, unscored = pre_score(self._hooks.pre_score, attempt.pod, nodes, attempt.cycle, attempt.states)
         scorers = [each for each in self._hooks.score if each.score.plugin not in unscored]
-        total = total_scores(scorers, pod, nodes, scoring)
-        return best_row(np.where(diagnosis.feasible, total, -1), self._random)
+        scored = perf_counter()
+        total = total_scores(scorers, attempt.pod, nodes, scoring)
+        row = best_row(np.where(nodes.feasible, total, -1), self._random)
+        attempt.seconds[PRE_SCORE] = scored - began
+        attempt.seconds[SCORE] = perf_counter() - scored
+        return row
 
     def _takes(self, attempt: Attempt, own: int, diagnosis: Diagnosis) -> bool:
         """Whether the pod can go to the node in its ``own`` row, which is asked even if ``pre_filter`` left it out."""

@@ -11,6 +11,7 @@ from ..nominations import Nominations
 from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Decider, Hooks
+from .measuring import POINTS, Measures, Unmeasured
 from .missing import said_after_filters
 from .nominated import Nominated
 from .outcomes import RegistrationError
@@ -18,20 +19,30 @@ from .registration import Registered
 from .scoring import Scorer
 from .trial import row_filter
 
+_COUNTED = ("pre_filter", "filter", "pre_score", "score")
+
 
 class Enabled:
     """The hooks of one profile, each point in the profile's order."""
 
-    def __init__(self, profile: EffectiveProfile, plugins: Mapping[str, Registered]) -> None:
+    def __init__(
+        self, profile: EffectiveProfile, plugins: Mapping[str, Registered], measures: Measures | None = None
+    ) -> None:
         self._profile = profile
         self._plugins = plugins
+        self._measures = measures or Unmeasured()
 
     def hooks(self, point: str, name: str) -> tuple[Hook, ...]:
         """The hooks called ``name`` of the plugins enabled at ``point``."""
         enabled = (self._plugins.get(plugin.name) for plugin in self._profile.points.get(point, ()))
-        return tuple(
-            Hook(each.name, name, getattr(each.plugin, name)) for each in enabled if each and name in each.hooks
-        )
+        return tuple(self._hook(each, name) for each in enabled if each and name in each.hooks)
+
+    def _hook(self, registered: Registered, name: str) -> Hook:
+        run = getattr(registered.plugin, name)
+        if name not in _COUNTED:
+            return Hook(registered.name, name, run)
+        asked = self._measures.evaluations(registered.name, POINTS[name], self._profile.scheduler_name)
+        return Hook(registered.name, name, run, asked)
 
     def choosing(self) -> Hooks:
         """The hooks that choose a node."""

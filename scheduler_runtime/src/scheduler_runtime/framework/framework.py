@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from random import Random
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
@@ -34,6 +35,7 @@ from .deciding import Attempt, Nowhere
 from .enabled import Enabled
 from .helping import ask_for_help
 from .keys import Keys
+from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
 from .missing import JUDGED_BY, explain, needed_but_missing
 from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import register
@@ -71,13 +73,16 @@ class Framework:
         self._around = Surroundings(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
         self._plugins = register(profile, classes, self._around)
         self._missing = _missing(profile, self._plugins)
-        enabled = Enabled(profile, self._plugins)
+        self._times = Times(services.measures, profile.scheduler_name)
+        self._decisions = 0
+        enabled = Enabled(profile, self._plugins, services.measures)
         self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
         self._sort_key = Keys(enabled.queue_sort())
         self.hooks = enabled.choosing()
         self.nominations = services.nominations
         self.classes = self._around.classes = enabled.classes(self.hooks)
         self._decider = enabled.decider(self.hooks, self.classes, self.nominations, self._around.random)
+        self._timed = self._decider.timed(services.measures)
         self._watched = enabled.watched_by_kept()
         self._post_filter = enabled.post_filters(version)
         self._reserve = enabled.hooks("reserve", "reserve")
@@ -106,9 +111,12 @@ class Framework:
     def pre_enqueue(self, pod: Pod) -> Gate | None:
         """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
         for hook in self._pre_enqueue:
+            began = perf_counter()
             reject = hook(pod)
             if reject is not None:
+                self._times.since("PreEnqueue", began, rejection_status(resolvable=False))
                 return Gate(hook.plugin, _rejection(hook, reject).reason)
+            self._times.since("PreEnqueue", began)
         return None
 
     def sort_key(self, entry: QueueEntry) -> Any:
@@ -161,7 +169,11 @@ class Framework:
         if unfit is not None:
             return unfit
         attempt = Attempt(pod, table)
-        row = self._decider.choose(attempt)
+        self._decisions += 1
+        decider = self._decider if self._decisions % SAMPLED_EVERY else self._timed
+        row = decider.choose(attempt)
+        for point, seconds in attempt.seconds.items():
+            self._times.note(point, seconds, _outcome(point, row))
         if isinstance(row, Nowhere):
             return self._help(attempt, row)
         return self._place(pod, table.names[row], attempt.states, cluster)
@@ -183,10 +195,14 @@ class Framework:
         """Ask the plugins what would help a pod that no node takes."""
         verdicts = nowhere.diagnosis.verdicts
         self._around.trials = self._decider.trials(attempt)
+        began = perf_counter()
         try:
             helped = ask_for_help(self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
         finally:
             self._around.trials = None
+        if self._post_filter:
+            has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
+            self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
         message = nowhere.diagnosis.message(helped.reasons)
         return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination)
 
@@ -207,10 +223,21 @@ class Framework:
         return rejected
 
     def _reserve_and_permit(self, placed: Placed) -> Placed | Unschedulable:
+        return self._reserved(placed) or self._permitted(placed)
+
+    def _reserved(self, placed: Placed) -> Unschedulable | None:
+        began = perf_counter()
         for hook in self._reserve:
             reject = hook(placed.pod, placed.node, placed.states.get(hook.plugin))
             if reject is not None:
+                self._times.since("Reserve", began, rejection_status(resolvable=True))
                 return _rejected_by(hook.plugin, _rejection(hook, reject).reason, placed.pod)
+        if self._reserve:
+            self._times.since("Reserve", began)
+        return None
+
+    def _permitted(self, placed: Placed) -> Placed | Unschedulable:
+        began = perf_counter()
         waits: dict[str, float] = {}
         for hook in self._permit:
             match hook(placed.pod, placed.node, placed.states.get(hook.plugin)):
@@ -219,7 +246,10 @@ class Framework:
                 case Wait(seconds):
                     waits[hook.plugin] = _at_most(MAX_WAIT_SECONDS, hook, seconds)
                 case answer:
+                    self._times.since("Permit", began, rejection_status(resolvable=True))
                     return _rejected_by(hook.plugin, _rejection(hook, answer).reason, placed.pod)
+        if self._permit:
+            self._times.since("Permit", began, "Wait" if waits else "Success")
         if not waits:
             return placed
         self._around.waiting[placed.pod.uid] = Waiting(placed.pod, waits)
@@ -260,6 +290,15 @@ class Framework:
 
         The answer is why one of them rejected the pod. Raises BindError.
         """
+        began, status = perf_counter(), "Error"
+        try:
+            rejected = await self._pre_bind_in_order(placed)
+            status = rejection_status(resolvable=True) if rejected else "Success"
+            return rejected
+        finally:
+            self._times.since("PreBind", began, status)
+
+    async def _pre_bind_in_order(self, placed: Placed) -> Unschedulable | None:
         together: list[Hook] = []
         for hook in self._pre_bind:
             flight = self._flight_of(hook, placed)
@@ -302,12 +341,15 @@ class Framework:
 
     async def bind(self, placed: Placed) -> None:
         """Let the first plugin that does not pass bind the pod. Raises BindError."""
+        began = perf_counter()
         for hook in self._bind:
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             except Exception as error:
+                self._times.since("Bind", began, "Error")
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {error}') from error
             if answer is None:
+                self._times.since("Bind", began)
                 return
             if answer is not SKIP:
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {_unknown(hook, answer)}')
@@ -315,20 +357,30 @@ class Framework:
 
     def post_bind(self, placed: Placed) -> None:
         """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
-        self._tell(self._post_bind, placed)
+        self._tell("PostBind", self._post_bind, placed)
 
     def unreserve(self, placed: Placed) -> None:
         """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
         self._around.waiting.pop(placed.pod.uid, None)
         self.nominations.nominate(placed.pod, "")
-        self._tell(self._unreserve, placed)
+        self._tell("Unreserve", self._unreserve, placed)
 
-    def _tell(self, hooks: Iterable[Hook], placed: Placed) -> None:
+    def _tell(self, point: str, hooks: Collection[Hook], placed: Placed) -> None:
+        began = perf_counter()
         for hook in hooks:
             try:
                 hook(placed.pod, placed.node, placed.states.get(hook.plugin))
             except PluginError:
                 logger.exception("plugin failed", extra={"plugin": hook.plugin, "pod": placed.pod.key})
+        if hooks:
+            self._times.since(point, began)
+
+
+def _outcome(point: str, row: int | Nowhere) -> str:
+    """The status of a point before the choice: only what rejects the pod as a whole fails, as upstream has it."""
+    if point == PRE_FILTER and isinstance(row, Nowhere) and row.diagnosis.rejection:
+        return rejection_status(resolvable=not row.diagnosis.outright)
+    return "Success"
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

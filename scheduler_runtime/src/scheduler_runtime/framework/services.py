@@ -17,6 +17,7 @@ from ..nominations import Nominations
 from ..table import Table
 from .classes import Classes
 from .many_trials import ManyTrials
+from .measuring import Measures, Unmeasured
 from .trial import RowTrial, Trials
 from .waiting import Waiting
 
@@ -72,6 +73,8 @@ class Services:
     nominations: Nominations = field(default_factory=Nominations)
     """Which pods are nominated where: of all profiles, as they share the nodes."""
     preemptions: Preemptions = field(default_factory=NoPreemptions)
+    measures: Measures = field(default_factory=Unmeasured)
+    """Where it is noted how long plugins take."""
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
 
