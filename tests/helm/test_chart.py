@@ -129,6 +129,12 @@ def test_values_reach_the_operators_pods() -> None:
     assert pod["containers"][0]["args"][-2:] == ["-v", "4"]
 
 
+def test_code_in_config_maps_is_run_only_where_that_is_asked_for() -> None:
+    flag = "--allow-plugin-sources"
+    assert flag not in operator(template())["containers"][0]["args"]
+    assert flag in operator(template("pluginSources.enabled=true"))["containers"][0]["args"]
+
+
 def test_one_replica_has_no_budget_for_disruptions() -> None:
     assert ("PodDisruptionBudget", "berth-operator") not in template("replicas=1")
 

@@ -10,7 +10,9 @@ import yaml
 from scheduler_operator.desired import Object, desired_objects
 from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
 from scheduler_operator.names import with_uids
-from tests.scheduler_operator.builders import RELEASE, declaring, profile, rendered
+from scheduler_runtime import extras
+from scheduler_runtime.extras import Extras
+from tests.scheduler_operator.builders import NAMESPACE, RELEASE, declaring, profile, rendered
 
 CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 KINDS_WITHOUT_NAMESPACE = {"ClusterRole", "ClusterRoleBinding"}
@@ -99,6 +101,8 @@ def test_the_scheduler_starts_with_its_document_version_and_address() -> None:
     assert found["command"] == ["berth-scheduler"]
     assert found["args"] == [
         *("--config", "/etc/berth/config.yaml"),
+        *("--config-map", f"{NAMESPACE}/berth-bin-packing"),
+        *("--extras", "/etc/berth/berth.yaml"),
         *("--kubernetes-version", "v1.35.0"),
         *("--secure-port", "10259"),
         *("--bind-address", "$(POD_IP)"),
@@ -162,14 +166,44 @@ def test_the_labels_that_find_the_pods_cannot_be_taken_away() -> None:
 
 def test_nobody_can_set_what_berth_writes_into_its_pods() -> None:
     metadata = pod()["metadata"]
-    assert set(metadata["annotations"]) == set(OWN_ANNOTATIONS)
+    upstreams = pod(engine="KubeScheduler")["metadata"]
+    assert {*metadata["annotations"], *upstreams["annotations"]} == set(OWN_ANNOTATIONS)
     assert set(metadata["labels"]) < set(OWN_LABELS)
 
 
-def test_another_document_is_another_pod_template() -> None:
-    before = pod()["metadata"]["annotations"]["berth.dev/config-hash"]
-    after = pod(percentageOfNodesToScore=5)["metadata"]["annotations"]["berth.dev/config-hash"]
-    assert before != after
+FOLLOWED = [
+    {"percentageOfNodesToScore": 5},
+    {"scheduler": {"events": "None"}},
+    {"scheduler": {"podMaxBackoffSeconds": 30}},
+]
+
+
+@pytest.mark.parametrize("change", FOLLOWED)
+def test_what_a_running_scheduler_follows_is_no_other_pod_template(change: dict[str, Any]) -> None:
+    assert pod(**change) == pod()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"leaderElection": {"leaseDuration": "20s"}},
+        {"clientConnection": {"qps": 100}},
+        {"featureGates": {"GenericWorkload": True}},
+        {"kubernetesVersion": "1.35"},
+    ],
+)
+def test_what_it_cannot_follow_is_another_pod_template(change: dict[str, Any]) -> None:
+    assert pod(scheduler=change) != pod()
+
+
+@pytest.mark.parametrize("change", FOLLOWED[:1])
+def test_a_kube_scheduler_follows_nothing(change: dict[str, Any]) -> None:
+    assert pod(engine="KubeScheduler", **change) != pod(engine="KubeScheduler")
+
+
+def test_a_document_is_there_after_what_it_needs_and_before_who_reads_it() -> None:
+    kinds = list(objects())
+    assert kinds.index("RoleBinding") < kinds.index("ConfigMap") < kinds.index("Deployment")
 
 
 def test_pods_satisfy_pod_securitys_level_restricted() -> None:
@@ -270,13 +304,23 @@ def test_upstreams_scheduler_has_beyond_these_what_its_plugins_declare() -> None
 
 
 def test_what_the_document_has_no_field_for_stands_beside_it() -> None:
-    assert set(objects()["ConfigMap"]["data"]) == {"config.yaml"}
+    assert set(objects(engine="KubeScheduler")["ConfigMap"]["data"]) == {"config.yaml"}
     data = objects(scheduler={"events": "Failures"})["ConfigMap"]["data"]
     assert yaml.safe_load(data["berth.yaml"]) == {"events": "Failures"}
-    args = container(scheduler={"events": "Failures", "featureGates": {"GenericWorkload": True}})["args"]
-    assert args[4:8] == ["--extras", "/etc/berth/berth.yaml", "--feature-gates", "GenericWorkload=true"]
 
 
-def test_another_way_to_post_events_is_another_pod_template() -> None:
-    before = pod()["metadata"]["annotations"]["berth.dev/config-hash"]
-    assert pod(scheduler={"events": "None"})["metadata"]["annotations"]["berth.dev/config-hash"] != before
+SOURCE = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0" * 64}}
+
+
+def test_a_scheduler_is_told_where_code_is_and_what_it_has_to_be_and_may_read_it() -> None:
+    declares = {"hooks": ["filter"], "rules": [CONFIG_MAPS]}
+    written = profile(plugins=PRICED)
+    configs = declaring("prices", "PriceCap", declares, source=SOURCE)
+    made = applied(desired_objects(written, rendered(written, configs), RELEASE))
+    told = yaml.safe_load(made["ConfigMap"]["data"]["berth.yaml"])
+    assert told == {"events": "All", "plugins": {"PriceCap": {**SOURCE, "declares": declares}}}
+    read = extras.load(made["ConfigMap"]["data"]["berth.yaml"], "berth.yaml")
+    assert isinstance(read, Extras), str(read)
+    assert read.plugins.keys() == {"PriceCap"}
+    code = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["price-cap"], "verbs": ["get"]}
+    assert code in made["Role"]["rules"]

@@ -13,6 +13,7 @@ from scheduler_operator.exchanges import Exchanges
 from scheduler_operator.handlers import Seam
 from scheduler_operator.interruptions import Interruptions
 from scheduler_operator.reconcile import Key
+from scheduler_runtime.config import Loaded
 from tests.scheduler_operator.builders import kubeconfig
 
 OWNED = {"ownerReferences": [{"kind": "SchedulerProfile", "name": "calm"}], "labels": {"berth.dev/profile": "wrong"}}
@@ -55,6 +56,34 @@ def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: Exchange
     assert [looks(type_, holder) for type_, holder in story] == [0, 1, 0, 1, 1, 0]
 
 
+HASH = "4f" * 32
+
+
+def saying(error: str = "") -> dict[str, Any]:
+    """The status of a scheduler's pod."""
+    return {"conditions": [{"type": "Ready"}, Loaded(HASH, "2026-01-01T00:00:00Z", error).condition()]}
+
+
+def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(exchanges: Exchanges) -> None:
+    seen: list[Key] = []
+    seam = Seam(seen.append, exchanges)
+
+    def looks(type_: str | None, status: dict[str, Any]) -> int:
+        seen.clear()
+        meta = {"name": "berth-calm-x", **LABELLED}
+        asyncio.run(handlers.pod_seen(type=type_, meta=meta, status=status, memo=seam))
+        return len(seen)
+
+    new, ready = {"phase": "Pending"}, {**saying(), "phase": "Running"}
+    story = [(None, new), ("MODIFIED", saying()), ("MODIFIED", ready), ("MODIFIED", saying("no")), ("DELETED", ready)]
+    assert [looks(type_, status) for type_, status in story] == [0, 1, 0, 1, 1]
+
+
+def test_of_pods_only_those_of_schedulers_are_watched() -> None:
+    chosen = handlers.settings().watching.label_selectors
+    assert chosen["", "v1", "pods"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile"
+
+
 def test_only_what_berth_made_is_watched() -> None:
     chosen = handlers.settings().watching.label_selectors
     for kind in kinds.GENERATED:
@@ -77,7 +106,7 @@ def test_a_request_is_repeated_for_ever_and_soon() -> None:
     assert rests[-1] <= 10
 
 
-PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.GENERATED)}
+PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
 
 
 async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: Exchanges) -> None:

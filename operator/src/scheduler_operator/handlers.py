@@ -14,8 +14,9 @@ import kopf
 
 from scheduler_operator import kinds
 from scheduler_operator.exchanges import Exchanges
-from scheduler_operator.labels import GENERATED, PROFILE_LABEL
+from scheduler_operator.labels import GENERATED, PROCESSES, PROFILE_LABEL
 from scheduler_operator.reconcile import Key
+from scheduler_runtime.config import Loaded, loaded
 
 REGISTRY = kopf.OperatorRegistry()
 
@@ -35,6 +36,8 @@ class Seam:
     exchanges: Exchanges
     holders: dict[str, str] = field(default_factory=dict)
     """Who held each Lease when it was last seen: a renewal is nothing to look at, another leader is."""
+    said: dict[str, Loaded] = field(default_factory=dict)
+    """What each scheduler said when its pod was last seen: what else there is to say the Deployment says."""
 
 
 @kopf.on.login(registry=REGISTRY)
@@ -77,8 +80,24 @@ async def lease_seen(
         await generated_seen(meta, memo)
 
 
-for _kind in kinds.GENERATED:
-    _seen = lease_seen if _kind is kinds.LEASE else generated_seen
+async def pod_seen(
+    type: str | None,  # noqa: A002
+    meta: Mapping[str, Any],
+    status: Mapping[str, Any],
+    memo: Seam,
+    **_: Any,
+) -> None:
+    name = meta.get("name", "")
+    now = None if type == "DELETED" else loaded(status.get("conditions") or [])
+    if memo.said.pop(name, None) != now:
+        await generated_seen(meta, memo)
+    if now is not None:
+        memo.said[name] = now
+
+
+_SEEN: Mapping[kinds.Kind, Any] = {kinds.LEASE: lease_seen, kinds.POD: pod_seen}
+for _kind in kinds.WATCHED:
+    _seen = _SEEN.get(_kind, generated_seen)
     kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_seen)
 
 
@@ -123,7 +142,7 @@ async def check_discovery(exchanges: Exchanges, namespace: str, after: float = D
     """Raise if kopf does not watch everything: it asks once which kinds there are, and is content with any answer."""
     await exchanges.watched.wait()
     await asyncio.sleep(after)
-    wanted = {kind.collection(namespace) for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.GENERATED)}
+    wanted = {kind.collection(namespace) for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
     if unknown := wanted - exchanges.asked:
         raise RuntimeError(f"the API server did not tell of {', '.join(sorted(unknown))} among what it has")
 
@@ -147,4 +166,5 @@ def settings() -> kopf.OperatorSettings:
     chosen.process.ultimate_exiting_timeout = ENDING_SECONDS
     for kind in kinds.GENERATED:
         chosen.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED
+    chosen.watching.label_selectors[kinds.POD.group, kinds.POD.version, kinds.POD.plural] = PROCESSES
     return chosen

@@ -70,6 +70,9 @@ GENERATED = (
 )
 """Every kind that is generated for a profile and watched: all but what is in another namespace."""
 
+WATCHED = (*GENERATED, POD)
+"""Every kind in which something may happen that concerns a profile."""
+
 ALL_GENERATED = (*GENERATED, READER_BINDING)
 
 _BY_NAME = {(kind.api_version, kind.name, kind.home): kind for kind in ALL_GENERATED}

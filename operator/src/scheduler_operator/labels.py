@@ -6,13 +6,18 @@ MANAGED_BY = "berth"
 APP_LABEL = "app.kubernetes.io/name"
 APP = "berth-scheduler"
 HASH_ANNOTATION = "berth.dev/config-hash"
+PROCESS_ANNOTATION = "berth.dev/process-hash"
 ACCOUNT_ANNOTATION = "berth.dev/service-account-uid"
 
 OWN_LABELS = (MANAGED_BY_LABEL, APP_LABEL, PROFILE_LABEL)
-OWN_ANNOTATIONS = (HASH_ANNOTATION, ACCOUNT_ANNOTATION)
+OWN_ANNOTATIONS = (HASH_ANNOTATION, PROCESS_ANNOTATION, ACCOUNT_ANNOTATION)
 
 GENERATED = f"{MANAGED_BY_LABEL}={MANAGED_BY},{PROFILE_LABEL}"
 """The label selector of everything that is generated."""
+
+
+PROCESSES = f"{APP_LABEL}={APP},{PROFILE_LABEL}"
+"""The label selector of the pods of every scheduler."""
 
 
 def generated_for(profile: str) -> str:

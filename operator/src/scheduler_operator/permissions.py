@@ -59,10 +59,14 @@ def lease_rules(namespace: str, name: str) -> list[Rule]:
     return [Rule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,), namespace)]
 
 
-def own_rules(namespace: str, name: str) -> list[Rule]:
-    """What berth's scheduler needs of the objects that are made for it: its Lease and its ConfigMap, both ``name``."""
+def own_rules(namespace: str, name: str, sources: Sequence[str] = ()) -> list[Rule]:
+    """What berth's scheduler needs of its own objects: its Lease and its ConfigMap, both ``name``, and ``sources``.
+
+    These are the ConfigMaps that hold the code of its plugins.
+    """
     documents = Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace)
-    return [*lease_rules(namespace, name), documents]
+    code = [Rule(("",), ("configmaps",), ("get",), tuple(sources), namespace)] if sources else []
+    return [*lease_rules(namespace, name), documents, *code]
 
 
 def uncovered(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:

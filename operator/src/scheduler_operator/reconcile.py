@@ -18,6 +18,7 @@ from scheduler_operator.authored import Authored
 from scheduler_operator.cluster import Cluster, Identity, NameTakenError, Object
 from scheduler_operator.desired import desired_objects
 from scheduler_operator.events import Recorder
+from scheduler_operator.members import members
 from scheduler_operator.names import generated_name
 from scheduler_operator.release import Release
 from scheduler_operator.render import PluginConfigs, Problems, Rendered
@@ -195,7 +196,7 @@ def _unaware(name: str, profile: Authored | None, plugin_configs: PluginConfigs)
 
 async def _apply(profile: Authored, joiners: Sequence[Authored], rendered: Rendered, operator: Operator) -> bool:
     try:
-        problems = await _not_granted(rendered, operator) or _not_loadable(rendered)
+        problems = await _not_granted(rendered, operator) or _not_allowed(rendered, operator.release)
         if problems is None:
             await _take_in(joiners, generated_name(profile.name), operator)
             applied = await operator.cluster.apply(
@@ -233,16 +234,13 @@ async def _not_granted(rendered: Rendered, operator: Operator) -> Problems | Non
     return refusals.ungranted(missing) if missing else None
 
 
-def _not_loadable(rendered: Rendered) -> Problems | None:
-    """The plugins that berth's own scheduler would end over, because it has no way to load them yet."""
-    if rendered.engine != "Python":
-        return None
-    foreign = {name for member in rendered.members.values() for name in member.foreign}
-    if not foreign:
+def _not_allowed(rendered: Rendered, release: Release) -> Problems | None:
+    """Code in ConfigMaps, which is run only where whoever installed the operator allows it."""
+    if release.allows_sources or rendered.engine != "Python" or not rendered.sources:
         return None
     message = (
-        f"the Python engine cannot load {', '.join(sorted(foreign))} yet; "
-        "use engine: KubeScheduler with an image that has it, or disable it"
+        f"the code in ConfigMap {', '.join(rendered.sources)} is not run; have the chart installed with "
+        "pluginSources.enabled=true, or put the plugin into the scheduler's image"
     )
     return Problems("NotLoaded", (Problem("spec.plugins", message),))
 
@@ -251,10 +249,14 @@ async def _running(profile: Authored, applied: Mapping[Identity, Object], operat
     deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
     lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
     holder = str(lease.get("spec", {}).get("holderIdentity") or "")
-    running = Running(Processes.from_deployment(deployment) if deployment else None, holder.partition("_")[0])
+    leader = holder.partition("_")[0]
+    if deployment is None:
+        return Running(None, leader)
+    pods = await operator.cluster.pods(profile.name)
+    running = Running(Processes.from_deployment(deployment), leader, members=members(pods, leader))
     if running.is_settled or not (running.processes and running.processes.current):
         return running  # the pods that there may be are not of the newest configuration
-    return replace(running, hindrance=hindrance(await operator.cluster.pods(profile.name)))
+    return replace(running, hindrance=hindrance(pods))
 
 
 async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Operator) -> None:

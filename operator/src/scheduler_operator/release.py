@@ -10,3 +10,5 @@ class Release:
     namespace: str
     scheduler_image: str
     image_pull_policy: str = "IfNotPresent"
+    allows_sources: bool = False
+    """Whether schedulers may run code that is in ConfigMaps."""

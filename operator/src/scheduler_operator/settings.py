@@ -47,7 +47,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
         parser.error(str(error))
     return Settings(
         release=Release(
-            namespace=given.namespace, scheduler_image=given.scheduler_image, image_pull_policy=given.image_pull_policy
+            namespace=given.namespace,
+            scheduler_image=given.scheduler_image,
+            image_pull_policy=given.image_pull_policy,
+            allows_sources=given.allow_plugin_sources,
         ),
         lease=lease,
         kubeconfig=given.kubeconfig,
@@ -65,6 +68,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--namespace", default=environment.get("POD_NAMESPACE", "berth-system"), help="where generated objects go")
     add("--scheduler-image", required=True, help="image of the schedulers whose profile names none")
     add("--image-pull-policy", default="IfNotPresent", choices=("Always", "IfNotPresent", "Never"))
+    add("--allow-plugin-sources", action="store_true", help="let schedulers run plugins whose code is in a ConfigMap")
     add("--kubeconfig", default="", help="default: $KUBECONFIG, or the ServiceAccount of the pod")
     add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="where to serve probes and metrics")  # noqa: S104
     add("--port", type=int, default=8080)

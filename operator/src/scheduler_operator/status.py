@@ -12,6 +12,7 @@ from scheduler_operator import kubernetes_versions
 from scheduler_operator.authored import Authored
 from scheduler_operator.labels import pod_labels
 from scheduler_operator.lengths import cut
+from scheduler_operator.members import Member as RunningMember
 from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
 from scheduler_operator.render import Member, Problems, Rendered, judging
@@ -75,6 +76,8 @@ class Running:
     """The pod that holds the Lease."""
     hindrance: Hindrance | None = None
     """What keeps their pods from running."""
+    members: tuple[RunningMember, ...] = ()
+    """Those that run, and what each goes by."""
 
     @property
     def is_settled(self) -> bool:
@@ -134,10 +137,12 @@ def accepted(profile: Authored, rendered: Rendered, running: Running) -> Status:
         return {**status, **_remarked(_conditions(profile, "True", "Rendered", message), remark)}
     if running.leader:
         status["leader"] = running.leader
+    if running.members:
+        status["members"] = [each.shown() for each in running.members]
     if owner == profile.name:
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
         status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
-    return {**status, **_remarked(_running(profile, processes, running.hindrance, owner), remark)}
+    return {**status, **_remarked(_running(profile, processes, running, rendered.hash, owner), remark)}
 
 
 def _warnings(findings: Sequence[Finding]) -> Status:
@@ -166,14 +171,15 @@ def _in_force(profile: Authored) -> Status:
     return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
 
 
-def _running(profile: Authored, processes: Processes, hindrance: Hindrance | None, owner: str) -> Status:
+def _running(profile: Authored, processes: Processes, running: Running, document: str, owner: str) -> Status:
+    hindrance = running.hindrance
     whose = "" if owner == profile.name else f" of {owner}"
     ready = f"{processes.ready} of {processes.wanted} scheduler processes{whose} are ready"
     if processes.wanted == 0:
         message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
     if processes.is_settled:
-        return _conditions(profile, "True", "Scheduling", ready)
+        return _following(profile, running.members, document) or _conditions(profile, "True", "Scheduling", ready)
     is_lasting = bool(processes.stuck) or (hindrance is not None and hindrance.is_lasting)
     causes = [str(hindrance) if hindrance else "", processes.failure, processes.stuck]
     rollout = f"{processes.current} of {processes.wanted} have the newest configuration"
@@ -186,6 +192,20 @@ def _running(profile: Authored, processes: Processes, hindrance: Hindrance | Non
         also="Stalled" if is_lasting else "Reconciling",
         whole="; ".join(filter(None, causes)) or rollout,
     )
+
+
+def _following(profile: Authored, members: Sequence[RunningMember], document: str) -> Status | None:
+    """What there is to say while not every process goes by the newest document; None when all do."""
+    behind = [each for each in members if not each.goes_by(document)]
+    if not behind:
+        return None
+    refusals = [f"pod {each.name}: {why}" for each in behind if (why := each.refusal(document))]
+    short = f"{len(members) - len(behind)} of {len(members)} scheduler processes go by the newest configuration"
+    if not refusals:
+        whole = "the others are about to follow it"
+        return _conditions(profile, "False", "RollingOut", short, also="Reconciling", whole=whole)
+    short += "; the last good one stays in force"
+    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", whole="\n".join(refusals))
 
 
 def effective_plugins(member: Member) -> Status:

@@ -90,7 +90,7 @@ class Changing:
     async def _try(self, newest: Newest) -> None:
         match newest:
             case Missing(why):
-                self._refuse(why)
+                self._refuse(newest, why)
             case Found() if newest == self._running.found:
                 self._accept(self._running, self.loaded.at)  # it was changed, and changed back
             case Found():
@@ -99,12 +99,12 @@ class Changing:
     async def _change(self, found: Found) -> None:
         made = await self._planner.plan(found)
         if isinstance(made, Problems):
-            self._refuse(str(made))
+            self._refuse(found, str(made))
             return
         try:
             await self._process.change(made)
         except (RegistrationError, NotListedError) as error:
-            self._refuse(str(error))
+            self._refuse(found, str(error))
         else:
             self._accept(made, now())
             logger.info("follows a new document", extra={"hash": made.found.hash, "profiles": _names(made)})
@@ -115,9 +115,10 @@ class Changing:
         if waiting := self._unfollowed():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, newest: Newest, why: str) -> None:
         logger.error("the new document is refused, the last one stays in force: %s", "; ".join(why.splitlines()))
-        self._report(Loaded(self.loaded.hash, self.loaded.at, why))
+        refused = newest.hash if isinstance(newest, Found) else ""
+        self._report(Loaded(self.loaded.hash, self.loaded.at, why, refused))
 
     def _report(self, loaded: Loaded) -> None:
         self.loaded = loaded

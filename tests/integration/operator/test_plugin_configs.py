@@ -74,10 +74,12 @@ def test_a_right_that_a_plugin_config_declares_is_granted_when_an_administrator_
     installed.cluster.kubectl("delete", "clusterrole", "prices")
 
 
-def test_a_declared_plugin_that_the_engine_cannot_load_stalls_the_profile(installed: Installed) -> None:
-    without = {**DECLARING["spec"], "declares": {"hooks": ["filter"]}}
-    installed.apply({**DECLARING, "spec": without}, profile("loading", plugins=ENABLED))
+def test_code_in_a_config_map_is_not_run_unless_the_chart_allows_it(installed: Installed) -> None:
+    source = {"configMap": {"name": "price-cap", "key": "price_cap.py", "sha256": "0" * 64}}
+    spec = {**DECLARING["spec"], "declares": {"hooks": ["filter"]}, "source": source}
+    installed.apply({**DECLARING, "spec": spec}, profile("loading", plugins=ENABLED))
     stalled = eventually(lambda: installed.is_stalled_for("loading", "NotLoaded"), 10)
-    assert "the Python engine cannot load PriceCap yet" in stalled["message"]
+    assert "the code in ConfigMap price-cap is not run" in stalled["message"]
+    assert "pluginSources.enabled=true" in stalled["message"]
     installed.delete("schedulerprofile", "loading")
     installed.delete("pluginconfig", "declaring")

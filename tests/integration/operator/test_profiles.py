@@ -142,15 +142,28 @@ def test_a_mistake_leaves_what_runs_as_it_is(installed: Installed, lasting: str)
     eventually(lambda: installed.is_ready(lasting), 10)
 
 
-def test_a_changed_profile_rolls_its_processes(installed: Installed, lasting: str) -> None:
-    before = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"]["annotations"]
+def test_a_changed_profile_changes_its_document_and_no_process(installed: Installed, lasting: str) -> None:
+    before = installed.generated(lasting)["Deployment"]["metadata"]["generation"]
     installed.patch("schedulerprofile", lasting, {"spec": {"percentageOfNodesToScore": 30}})
     eventually(lambda: installed.is_ready(lasting), 30)
-    after = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"]["annotations"]
-    assert after["berth.dev/config-hash"] != before["berth.dev/config-hash"]
     assert installed.document(lasting)["profiles"][0]["percentageOfNodesToScore"] == 30
+    assert installed.generated(lasting)["Deployment"]["metadata"]["generation"] == before
     installed.patch("schedulerprofile", lasting, {"spec": {"percentageOfNodesToScore": None}})
     eventually(lambda: installed.is_ready(lasting), 30)
+
+
+def test_what_a_running_process_cannot_follow_rolls_the_processes(installed: Installed, lasting: str) -> None:
+    def annotations() -> dict[str, str]:
+        found: dict[str, str] = installed.generated(lasting)["Deployment"]["spec"]["template"]["metadata"][
+            "annotations"
+        ]
+        return found
+
+    before = annotations()
+    installed.patch("schedulerprofile", lasting, {"spec": {"scheduler": {"clientConnection": {"qps": 7}}}})
+    eventually(lambda: annotations()["berth.dev/process-hash"] != before["berth.dev/process-hash"], 10)
+    installed.patch("schedulerprofile", lasting, {"spec": {"scheduler": None}})
+    eventually(lambda: annotations() == before and installed.is_ready(lasting), 30)
 
 
 def test_what_is_no_longer_wanted_goes(installed: Installed) -> None:

@@ -9,7 +9,8 @@ from scheduler_runtime.config import CONDITION, Document, Loaded
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")
-REFUSED = Loaded(LOADED.hash, LOADED.at, "profiles[0].plugin: is not a field\nprofiles: second line")
+REFUSED = Loaded(LOADED.hash, LOADED.at, "profiles[0].plugin: is not a field\nprofiles: second line", "5a" * 32)
+GONE = Loaded(LOADED.hash, LOADED.at, "ConfigMap n/a is not there")
 
 
 def document(**fields: object) -> Document:
@@ -18,7 +19,7 @@ def document(**fields: object) -> Document:
     return read
 
 
-@pytest.mark.parametrize("said", [LOADED, REFUSED], ids=["loaded", "refused"])
+@pytest.mark.parametrize("said", [LOADED, REFUSED, GONE], ids=["loaded", "refused", "gone"])
 def test_what_is_said_is_what_is_read(said: Loaded) -> None:
     others = [{"type": "Ready", "status": "True"}]
     assert config.loaded([*others, said.condition()]) == said

@@ -21,7 +21,8 @@ def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> 
         case "ConfigMap":
             return [document]
         case "Python":
-            return [document, *_python_account(profile, rendered, release), *_process(profile, rendered, release)]
+            # A running scheduler follows the document at once: what it needs for that is granted before.
+            return [*_python_account(profile, rendered, release), document, *_process(profile, rendered, release)]
         case "KubeScheduler":
             return [document, *_upstream_account(profile, rendered, release), *_process(profile, rendered, release)]
 
@@ -29,7 +30,7 @@ def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> 
 def _python_account(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
     """What its plugins declare, and no more."""
     namespace = release.namespace
-    own = own_rules(namespace, generated_name(profile.name))
+    own = own_rules(namespace, generated_name(profile.name), rendered.sources)
     return [
         rbac.service_account(profile, namespace),
         rbac.cluster_role(profile, rendered.rules),

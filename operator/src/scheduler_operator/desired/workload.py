@@ -3,11 +3,12 @@
 from typing import Any
 
 from scheduler_operator.authored import Authored
-from scheduler_operator.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, pod_labels
+from scheduler_operator.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, PROCESS_ANNOTATION, pod_labels
 from scheduler_operator.models import Scheduler
 from scheduler_operator.names import Object, UidOf, generated_name, metadata
 from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
+from scheduler_runtime.config import fixed_hash
 
 PORT = 10259
 PORT_NAME = "https-metrics"
@@ -93,9 +94,14 @@ def deployment(profile: Authored, rendered: Rendered, release: Release) -> Objec
 
 
 def _reasons_for_new_pods(profile: Authored, rendered: Rendered) -> Object:
-    """What a running pod cannot follow. Its credentials end with its ServiceAccount, also when that is made again."""
+    """What a running pod cannot follow. Its credentials end with its ServiceAccount, also when that is made again.
+
+    A kube-scheduler reads its document when it starts; berth's own follows all but some settings of the process.
+    """
+    is_followed = rendered.engine == "Python"
+    document = {PROCESS_ANNOTATION: fixed_hash(rendered.document)} if is_followed else {HASH_ANNOTATION: rendered.hash}
     return {
-        HASH_ANNOTATION: rendered.hash,
+        **document,
         ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name)),
     }
 
@@ -112,7 +118,7 @@ def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
         "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
         "serviceAccountName": generated_name(name),
         "securityContext": RESTRICTED_POD,
-        "containers": [container(rendered, release)],
+        "containers": [container(name, rendered, release)],
         "volumes": [{"name": "config", "configMap": {"name": generated_name(name)}}],
     }
 
@@ -124,17 +130,14 @@ def default_image(rendered: Rendered, release: Release) -> str:
     return f"{UPSTREAM_IMAGE}:{rendered.version}"
 
 
-def arguments(rendered: Rendered) -> list[str]:
-    """The command line of the scheduler, after its name."""
+def arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
+    """The command line of the scheduler of the profile called ``name``, after that of the program."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted((scheduler.feature_gates or {}).items()))
-    own = ["--kubernetes-version", str(rendered.version)] if rendered.engine == "Python" else []
-    if rendered.extras:
-        own += ["--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"]
     return [
         *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
-        *own,
+        *(_own_arguments(name, rendered, namespace) if rendered.engine == "Python" else ()),
         *(["--feature-gates", gates] if gates else []),
         *("--secure-port", str(PORT)),
         *("--bind-address", "$(POD_IP)"),
@@ -142,14 +145,22 @@ def arguments(rendered: Rendered) -> list[str]:
     ]
 
 
-def container(rendered: Rendered, release: Release) -> Object:
+def _own_arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
+    return [
+        *("--config-map", f"{namespace}/{generated_name(name)}"),
+        *("--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"),
+        *("--kubernetes-version", str(rendered.version)),
+    ]
+
+
+def container(name: str, rendered: Rendered, release: Release) -> Object:
     scheduler = rendered.scheduler
     return {
         "name": "scheduler",
         "image": scheduler.image or default_image(rendered, release),
         "imagePullPolicy": release.image_pull_policy,
         "command": [PROGRAMS[rendered.engine]],
-        "args": arguments(rendered),
+        "args": arguments(name, rendered, release.namespace),
         "env": [
             _from_field("POD_IP", "status.podIP"),
             _from_field("POD_NAME", "metadata.name"),

@@ -34,6 +34,18 @@ class Declared:
     sources: Mapping[str, ConfigMapSource] = field(default_factory=dict)
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """Why a plugin, although declared, cannot be used."""
+    said: Mapping[str, Declares] = field(default_factory=dict)
+    """The declarations as they are written."""
+
+    def own_plugins(self) -> dict[str, Any]:
+        """What a scheduler is told of the plugins: where their code is, and what it has to be."""
+        return {
+            plugin: {
+                **({"configMap": self.sources[plugin].model_dump()} if plugin in self.sources else {}),
+                "declares": said.model_dump(by_alias=True, exclude_none=True),
+            }
+            for plugin, said in sorted(self.said.items())
+        }
 
     def with_stand_ins(self, enabled: Mapping[str, Iterable[str]]) -> dict[str, Declaration]:
         """The plugins, and in the place of those that cannot be used some that would do wherever they are enabled.
@@ -86,6 +98,7 @@ def declared(plugin_configs: PluginConfigs, plugins: Iterable[str], namespace: s
         {plugin: declaration(spec) for plugin, (_, spec) in found.items() if plugin not in problems},
         {plugin: spec.source.config_map for plugin, (_, spec) in found.items() if spec.source},
         problems,
+        {plugin: spec.declares for plugin, (_, spec) in found.items() if spec.declares and plugin not in problems},
     )
 
 

@@ -40,7 +40,7 @@ class Rendered:
     document: Document
     text: str
     extras: str
-    """What upstream's document has no field for, as YAML; empty when there is nothing of the kind."""
+    """What upstream's document has no field for, as YAML; empty where nobody reads it."""
     hash: str
     """SHA-256 of all that the process reads."""
     members: Mapping[str, Member]
@@ -49,6 +49,8 @@ class Rendered:
     """The permissions that the enabled plugins need."""
     declared: tuple[Rule, ...]
     """Those of them that a PluginConfig declares, which nobody has granted yet."""
+    sources: tuple[str, ...] = ()
+    """The ConfigMaps that hold the code of plugins."""
 
     @property
     def version(self) -> Version:

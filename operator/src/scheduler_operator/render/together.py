@@ -5,7 +5,6 @@
 Whatever is wrong is told to the author of the profile it belongs to, all of it at once.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -221,10 +220,11 @@ class _Attempt:
             document=document,
             text=text,
             extras=extras,
-            hash=hashlib.sha256((text + extras).encode()).hexdigest(),
+            hash=config.hash_of(text, extras),
             members={name: self.member(effective, findings[name]) for name, effective in expanded.items()},
             rules=(*catalog.BASE_RULES, *needed),
             declared=tuple(rule for name in others if name in named for rule in others[name].rules_for()),
+            sources=tuple(sorted({source.name for source in self.declared.sources.values()})),
         )
 
     def member(self, effective: EffectiveProfile, findings: tuple[Finding, ...]) -> Member:
@@ -246,12 +246,9 @@ class _Attempt:
         """``berth.yaml``: what the Python engine is told beside the document."""
         if self.engine != "Python":
             return ""
-        events = self.owner.scheduler.events
-        sources = {
-            plugin: {"configMap": source.model_dump()} for plugin, source in sorted(self.declared.sources.items())
-        }
-        said = {**({"events": events} if events else {}), **({"plugins": sources} if sources else {})}
-        return plain(said, self.heading()) if said else ""
+        plugins = self.declared.own_plugins()
+        said = {"events": self.owner.scheduler.events or "All", **({"plugins": plugins} if plugins else {})}
+        return plain(said, self.heading())
 
 
 def _engine_mistakes(each: Draft, engine: Engine) -> Iterator[Problem]:

@@ -18,7 +18,9 @@ CONDITION = "berth.dev/ConfigLoaded"
 LONGEST_ERROR = 4096
 
 _FIXED = frozenset({"leader_election", "client_connection"})
-_LOADED = re.compile(r"(?P<hash>[0-9a-f]{64}) since (?P<at>\S+)(?:\n(?P<error>.*))?", re.DOTALL)
+_LOADED = re.compile(
+    r"(?P<hash>[0-9a-f]{64}) since (?P<at>\S+)(?:\n(?P<refused>[0-9a-f]{64}|nothing): (?P<error>.*))?", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +33,26 @@ class Loaded:
     """When it was loaded, as Kubernetes writes times."""
     error: str = ""
     """Why the newest document is another, and was refused; empty when this one is the newest."""
+    refused: str = ""
+    """What was refused, as of :func:`hash_of`; empty also when there is an error because there is no document."""
 
     def condition(self) -> dict[str, str]:
         """The condition of the scheduler's pod, without the time at which it changed."""
         said = f"{self.hash} since {self.at}"
         if not self.error:
             return {"type": CONDITION, "status": "True", "reason": "Loaded", "message": said}
-        return {"type": CONDITION, "status": "False", "reason": "Refused", "message": f"{said}\n{_cut(self.error)}"}
+        refused = f"{self.refused or 'nothing'}: {_cut(self.error)}"
+        return {"type": CONDITION, "status": "False", "reason": "Refused", "message": f"{said}\n{refused}"}
 
 
 def loaded(conditions: list[Mapping[str, Any]]) -> Loaded | None:
     """What a scheduler says in the conditions of its pod; None when it says nothing, or nothing that is understood."""
     message = next((each.get("message") for each in conditions if each.get("type") == CONDITION), None)
     said = _LOADED.fullmatch(str(message))
-    return Loaded(said["hash"], said["at"], said["error"] or "") if said else None
+    if said is None:
+        return None
+    refused = "" if said["refused"] in (None, "nothing") else said["refused"]
+    return Loaded(said["hash"], said["at"], said["error"] or "", refused)
 
 
 def hash_of(text: str, extras: str) -> str:

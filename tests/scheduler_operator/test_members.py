@@ -1,0 +1,80 @@
+"""What the processes of a profile say of the document that they go by."""
+
+from typing import Any
+
+from scheduler_operator.members import members
+from scheduler_operator.models.status import ProfileStatus
+from scheduler_operator.status import Processes, Running, Status, accepted
+from scheduler_runtime.config import Loaded
+from tests.scheduler_operator.builders import profile, rendered
+
+PROFILE = profile()
+RENDERED = rendered(PROFILE)
+NEWEST, BEFORE = RENDERED.hash, "0" * 64
+AT = "2026-01-01T00:00:00Z"
+NONSENSE = "profiles[0].plugin: is not a field"
+
+
+def pod(name: str, says: Loaded | None = None, **metadata: str) -> dict[str, Any]:
+    conditions = [says.condition()] if says else []
+    return {"metadata": {"name": name, **metadata}, "status": {"phase": "Running", "conditions": conditions}}
+
+
+def status(*pods: dict[str, Any]) -> Status:
+    processes = Processes(wanted=2, existing=2, current=2, ready=2)
+    found = accepted(PROFILE, RENDERED, Running(processes, "a", members=members(pods, "a")))
+    times = [{**each, "lastTransitionTime": AT} for each in found["conditions"]]
+    ProfileStatus.model_validate({**found, "conditions": times})
+    return found
+
+
+def conditions(found: Status) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in found["conditions"]}
+
+
+def test_every_process_is_shown_with_what_it_goes_by() -> None:
+    refused = Loaded(BEFORE, AT, NONSENSE, NEWEST)
+    found = status(pod("b", refused), pod("a", Loaded(NEWEST, AT)), pod("c"))
+    assert found["members"] == [
+        {"name": "a", "leader": True, "configHash": NEWEST, "loadedAt": AT},
+        {"name": "b", "leader": False, "configHash": BEFORE, "loadedAt": AT, "error": NONSENSE},
+        {"name": "c", "leader": False},
+    ]
+
+
+def test_pods_that_end_or_have_not_begun_are_no_processes() -> None:
+    pending = {**pod("p"), "status": {"phase": "Pending"}}
+    assert "members" not in status(pod("gone", Loaded(NEWEST, AT), deletionTimestamp=AT), pending)
+
+
+def test_a_profile_that_all_processes_follow_is_ready() -> None:
+    found = status(pod("a", Loaded(NEWEST, AT)), pod("b", Loaded(NEWEST, AT)))
+    assert conditions(found) == {"Ready": ("True", "Scheduling")}
+
+
+def test_processes_that_say_nothing_do_not_hold_a_profile_up() -> None:
+    assert conditions(status(pod("a"), pod("b"))) == {"Ready": ("True", "Scheduling")}
+
+
+def test_a_process_that_has_yet_to_follow_is_waited_for() -> None:
+    found = status(pod("a", Loaded(NEWEST, AT)), pod("b", Loaded(BEFORE, AT)))
+    assert conditions(found) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
+    assert found["conditions"][0]["message"] == "1 of 2 scheduler processes go by the newest configuration"
+
+
+def test_a_refused_document_is_the_authors_to_mend_and_told_in_full() -> None:
+    refused = Loaded(BEFORE, AT, NONSENSE, NEWEST)
+    found = status(pod("a", refused), pod("b", Loaded(NEWEST, AT)))
+    assert conditions(found) == {"Ready": ("False", "NotLoaded"), "Stalled": ("True", "NotLoaded")}
+    assert found["conditions"][1]["message"] == f"pod a: {NONSENSE}"
+    assert "the last good one stays in force" in found["conditions"][0]["message"]
+
+
+def test_what_was_refused_before_the_newest_is_past() -> None:
+    found = status(pod("a", Loaded(BEFORE, AT, NONSENSE, "1" * 64)), pod("b", Loaded(NEWEST, AT)))
+    assert conditions(found)["Reconciling"] == ("True", "RollingOut")
+
+
+def test_a_document_that_is_gone_for_a_moment_is_no_mistake_of_the_author() -> None:
+    gone = Loaded(NEWEST, AT, "ConfigMap n/a is not there")
+    assert conditions(status(pod("a", gone), pod("b", gone))) == {"Ready": ("True", "Scheduling")}

@@ -1,0 +1,62 @@
+"""What a scheduler says on its own pod, however long it takes to be heard."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import config
+from scheduler_runtime.config import Loaded
+from scheduler_runtime.reports import OwnPod
+from tests.support.scripted import Script, refuses, serving
+
+LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")
+
+
+@contextlib.asynccontextmanager
+async def pod(script: Script) -> AsyncIterator[OwnPod]:
+    async with serving(script) as client:
+        made = OwnPod(client, "n", "berth-a-x")
+        task = asyncio.create_task(made.run())
+        try:
+            yield made
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def asked(script: Script, times: int) -> list[dict[str, Any]]:
+    async with asyncio.timeout(10):
+        while len(script.asked) < times:  # noqa: ASYNC110  what is waited for is a list
+            await asyncio.sleep(0.01)
+    return [each.body["status"]["conditions"][0] for each in script.asked]
+
+
+async def test_it_is_a_condition_of_the_pods_status() -> None:
+    script = Script()
+    async with pod(script) as own:
+        own.say(LOADED)
+        (condition,) = await asked(script, 1)
+    assert (script.asked[0].method, script.asked[0].path) == ("PATCH", "/api/v1/namespaces/n/pods/berth-a-x/status")
+    assert script.asked[0].content_type == "application/strategic-merge-patch+json"
+    assert config.loaded([condition]) == LOADED
+    assert condition["lastTransitionTime"]
+
+
+async def test_what_is_not_heard_is_said_again_and_only_the_newest(caplog: pytest.LogCaptureFixture) -> None:
+    refused = Loaded(LOADED.hash, LOADED.at, "no", "5a" * 32)
+    script = Script([refuses(500)])
+    async with pod(script) as own:
+        own.say(LOADED)
+        await asked(script, 1)
+        own.say(refused)
+        conditions = await asked(script, 2)
+        await asyncio.sleep(0.1)
+    assert [config.loaded([each]) for each in conditions] == [LOADED, refused]
+    assert next(record.getMessage().partition(" cannot")[0] for record in caplog.records) == (
+        "berth.dev/ConfigLoaded of pod n/berth-a-x"
+    )

@@ -1,0 +1,174 @@
+"""Plugins whose code is in a ConfigMap: pinned by its hash, and what was declared, or not run."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import extras
+from scheduler_runtime.api import Plugin
+from scheduler_runtime.config import Problems
+from scheduler_runtime.extras import Extras
+from scheduler_runtime.sources import Sources, undeclared
+from tests.support.scripted import Answer, Script, refuses, says, serving
+
+CODE = """
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from scheduler_runtime.api import Action, ClusterEvent, NodePlugin, PluginArgs, Watch
+
+
+class Budget(PluginArgs):
+    most: float = 1.0
+
+
+class Odd(NodePlugin):
+    "Is for another test."
+
+    def score_node(self, pod, node):
+        return 1.0
+
+
+class PriceCap(NodePlugin):
+    Args = Budget
+    watches = (Watch("v1", "ConfigMap", "berth-system", "node-prices"),)
+    events = (ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),)
+
+    def filter_node(self, pod, node):
+        return None
+"""
+DECLARES = {
+    "hooks": ["filter", "filterRow"],
+    "argsSchema": {
+        "type": "object",
+        "description": "whatever people like to read",
+        "properties": {"most": {"type": "number", "description": "In dollars.", "default": 1.0}},
+    },
+    "rules": [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["node-prices"],
+            "verbs": ["watch", "list", "get"],
+            "namespace": "berth-system",
+        }
+    ],
+    "events": [{"resource": "Node", "actions": ["UpdateNodeLabel", "Add"]}],
+}
+
+
+def told(code: str = CODE, sha256: str = "", declares: Any = None, name: str = "PriceCap") -> Extras:
+    digest = sha256 or hashlib.sha256(code.encode()).hexdigest()
+    source = {"name": "price-cap", "key": "price_cap.py", "sha256": digest}
+    read = Extras.model_validate({"plugins": {name: {"configMap": source, "declares": declares}}})
+    assert isinstance(read, Extras)
+    return read
+
+
+def holds(code: str) -> Answer:
+    return says({"metadata": {"name": "price-cap"}, "data": {"price_cap.py": code}})
+
+
+async def loaded(asked: Extras, *answers: Answer, namespace: str = "n") -> Any:
+    async with serving(Script(list(answers))) as client:
+        return await Sources(client, namespace).load(asked)
+
+
+async def price_cap() -> type[Plugin]:
+    found = await loaded(told(), holds(CODE))
+    assert not isinstance(found, Problems), str(found)
+    plugin: type[Plugin] = found["PriceCap"]
+    return plugin
+
+
+async def test_code_with_the_hash_that_was_written_down_is_run_once() -> None:
+    script = Script([holds(CODE)])
+    async with serving(script) as client:
+        sources = Sources(client, "n")
+        first, second = await sources.load(told()), await sources.load(told())
+    assert not isinstance(first, Problems)
+    assert not isinstance(second, Problems)
+    assert first["PriceCap"].__name__ == "PriceCap"
+    assert first["PriceCap"] is second["PriceCap"]
+    assert [each.path for each in script.asked] == ["/api/v1/namespaces/n/configmaps/price-cap"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "words"),
+    [
+        pytest.param(told(sha256="0" * 64), holds(CODE), f"and not {'0' * 64}; look at what changed", id="hash"),
+        pytest.param(
+            told(), refuses(403, "Forbidden", "no right"), "cannot be read: 403 Forbidden: no right", id="403"
+        ),
+        pytest.param(told(), says({"metadata": {}, "data": {}}), "has no price_cap.py", id="no-key"),
+        pytest.param(told("x = ("), holds("x = ("), "price_cap.py cannot be loaded: SyntaxError", id="syntax"),
+        pytest.param(told("1 / 0"), holds("1 / 0"), "ZeroDivisionError: division by zero", id="raises"),
+        pytest.param(
+            told("import sys; sys.exit(3)"), holds("import sys; sys.exit(3)"), "SystemExit: 3", id="ends-the-process"
+        ),
+        pytest.param(
+            told(name="Prices"), holds(CODE), "has no plugin of this name; those that it has: Odd, PriceCap", id="name"
+        ),
+    ],
+)
+async def test_code_that_cannot_be_used_is_a_sentence(asked: Extras, answer: Answer, words: str) -> None:
+    found = await loaded(asked, answer)
+    assert isinstance(found, Problems)
+    (problem,) = found
+    assert str(problem).startswith(f"plugin {next(iter(asked.plugins))}: ")
+    assert words in problem.message
+
+
+async def test_without_a_namespace_it_says_what_to_set() -> None:
+    found = await loaded(told(), namespace="")
+    assert "set POD_NAMESPACE, or give --config-map" in str(found)
+
+
+async def test_code_that_is_what_was_declared_is_used() -> None:
+    assert undeclared({"PriceCap": await price_cap()}, told(declares=DECLARES)) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"hooks": ["filter"]}, "hooks: its code has filterRow, which is not declared", id="more-hooks"),
+        pytest.param(
+            {"hooks": ["filter", "filterRow", "score"]},
+            "hooks: score is declared, but its code has it not",
+            id="less-hooks",
+        ),
+        pytest.param({"rules": []}, "rules: its code has get configmaps node-prices in berth-system", id="rules"),
+        pytest.param({"events": []}, "events: its code has Node add, Node updateNodeLabel", id="events"),
+        pytest.param({"argsSchema": None}, "argsSchema: its code takes other arguments", id="no-arguments"),
+        pytest.param(
+            {"argsSchema": {"type": "object", "properties": {"most": {"type": "integer"}}}},
+            "argsSchema: its code takes other arguments",
+            id="other-arguments",
+        ),
+    ],
+)
+async def test_code_that_is_not_what_was_declared_is_refused(change: dict[str, Any], words: str) -> None:
+    found = undeclared({"PriceCap": await price_cap()}, told(declares={**DECLARES, **change}))
+    assert found is not None
+    (problem,) = found
+    assert (problem.path, problem.message.startswith(words)) == ("plugin PriceCap", True)
+    assert problem.message.endswith("; berth plugins --declare FILE prints what to declare")
+
+
+async def test_arguments_may_be_called_like_what_people_read() -> None:
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}}
+    code = CODE.replace("most: float = 1.0", "title: str = ''")
+    found = await loaded(told(code), holds(code))
+    assert undeclared(found, told(declares={**DECLARES, "argsSchema": schema})) is None
+    other = {**schema, "properties": {"default": {"type": "string"}}}
+    assert undeclared(found, told(declares={**DECLARES, "argsSchema": other})) is not None
+
+
+def test_what_is_told_of_a_plugin_is_read_strictly() -> None:
+    read = extras.load("plugins: {PriceCap: {configMap: {name: a, key: b.py}}}", "berth.yaml")
+    assert isinstance(read, Problems)
+    assert "plugins.PriceCap.configMap.sha256" in str(read)
