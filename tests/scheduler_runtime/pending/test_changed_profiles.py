@@ -101,7 +101,8 @@ def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
     profiles["a"] = Profile(plugin="Other")
     pending.profiles_changed({"a"}, 0)
     pending.park("p", {"Fit"}, 0)
-    assert place(pending, "p") is Place.ACTIVE
+    assert place(pending, "p") is Place.BACKOFF
+    assert taken(pending, 0) == ["p"]
 
 
 def test_new_gates_close_and_old_ones_open(pending: Pending, profiles: dict[str, Profile]) -> None:
@@ -159,4 +160,24 @@ def test_pods_back_off_as_long_as_they_are_told_now(pending: Pending) -> None:
     park(pending, "p", 0)
     pending.happened(Happened(), 3)
     assert place(pending, "p") is Place.BACKOFF
-    assert pending.wake_at() == 4
+    assert pending.wake_at() == 5
+
+
+def test_pods_that_back_off_stand_in_the_new_order(pending: Pending, profiles: dict[str, Profile]) -> None:
+    for rank in (1, 3, 2):
+        pending.add(Pod(f"rank-{rank}", rank), "a", 0)
+    for uid in taken(pending, 0):
+        pending.park(uid, {"Fit"}, 0)
+    pending.happened(Happened(), 0)
+    profiles["a"] = Profile(falling=True)
+    pending.profiles_changed({"a"}, 0)
+    assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {Place.BACKOFF}
+    assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
+
+
+def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(pending: Pending, profiles: dict[str, Profile]) -> None:
+    park(pending, "p", 0)
+    pending.happened(Happened(), 0)
+    profiles["a"] = Profile(gates=True)
+    pending.profiles_changed({"a"}, 0)
+    assert place(pending, "p") is Place.GATED

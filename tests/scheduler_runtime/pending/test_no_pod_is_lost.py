@@ -156,7 +156,7 @@ class PendingMachine(RuleBasedStateMachine):
         assert {uid for uid, place in places.items() if place is Place.IN_FLIGHT} == self.in_flight.keys()
         away = {uid for uid, place in places.items() if place in (Place.PARKED, Place.GATED)}
         assert {uid for index in self.pending._parked.values() for uid in index} == away
-        assert len(self.pending._kept) == 0 or self.in_flight
+        assert not self.pending.kept_events() or self.in_flight
 
     @invariant()
     def nothing_is_parked_that_a_door_has_opened_for(self) -> None:
@@ -171,7 +171,7 @@ class PendingMachine(RuleBasedStateMachine):
         for uid in list(self.in_flight):
             self.pending.retry(uid, self.now)
         waiting = {uid for uid, pod in self.alive.items() if not self.world.closed_to(pod)}
-        self.now += 10.001
+        self.now += 11.001
         while entry := self.pending.take(self.now):
             waiting.discard(entry.uid)
             self.pending.settle(entry.uid)

@@ -150,18 +150,18 @@ def test_backoff_doubles_up_to_its_limit(pending: Pending, rejections: int, seco
         assert taken(pending, 0) == ["p"]
         pending.park("p", ["Fit"], 0)
     pending.happened(NODE_ADDED, 0)
-    assert pending.wake_at() == seconds
+    assert pending.wake_at() == seconds + 1  # the second in which it ends has to be over
 
 
 def test_an_error_backs_off_without_being_taken_early(pending: Pending) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.retry("p", 0)
-    assert taken(pending, 0.9) == []
-    assert pending.wake_at() == 1.0
-    assert taken(pending, 1.0) == ["p"]
-    pending.retry("p", 1.0)
-    assert pending.wake_at() == 3.0
+    assert taken(pending, 1.9) == []
+    assert pending.wake_at() == 2.0
+    assert taken(pending, 2.0) == ["p"]
+    pending.retry("p", 2.5)
+    assert pending.wake_at() == 5.0
 
 
 def test_a_rejection_ends_the_row_of_errors(pending: Pending) -> None:
@@ -172,12 +172,13 @@ def test_a_rejection_ends_the_row_of_errors(pending: Pending) -> None:
     assert taken(pending, 30) == ["p"]
     pending.park("p", ["Fit"], 30)
     pending.happened(NODE_ADDED, 30)
-    assert pending.wake_at() == 31
+    assert pending.wake_at() == 32
 
 
 def test_a_rejection_by_no_plugin_is_an_error(pending: Pending) -> None:
     parked(pending, now=0)
-    assert taken(pending, 1) == ["p"]
+    assert taken(pending, 1) == []
+    assert taken(pending, 2) == ["p"]
 
 
 def test_an_event_while_in_flight_is_not_missed(pending: Pending) -> None:
@@ -197,13 +198,13 @@ def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: 
     pending.happened(NODE_ADDED, 0)
     pending.take(0)
     pending.happened(NODE_LABELLED, 0)
-    assert len(pending._kept) == 2
+    assert len(pending.kept_events()) == 2
     pending.settle("p")
-    assert len(pending._kept) == 1
+    assert len(pending.kept_events()) == 1
     pending.remove("q")
-    assert len(pending._kept) == 0
+    assert len(pending.kept_events()) == 0
     pending.happened(NODE_ADDED, 0)
-    assert len(pending._kept) == 0
+    assert len(pending.kept_events()) == 0
 
 
 def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: Pending) -> None:
@@ -287,7 +288,7 @@ def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: Pending) 
     pending.update(Pod("p", 9), [], 0)
     assert place(pending, "p") is Place.BINDING
     pending.retry("p", 1)
-    entry = pending.take(2)
+    entry = pending.take(3)
     assert entry is not None
     assert (entry.pod.priority, entry.attempts) == (9, 2)
 
@@ -323,12 +324,10 @@ def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: Pending) -> 
     assert taken(pending, 0) == ["old"]
 
 
-def test_a_pod_that_backs_off_is_not_taken_early_past_its_gate(pending: Pending) -> None:
+def test_a_gate_is_asked_before_a_pod_backs_off(pending: Pending) -> None:
     uid = parked(pending, "Fit")
-    pending.happened(NODE_ADDED, 0.1)
-    assert place(pending, uid) is Place.BACKOFF
-    pending.update(Pod(uid, gated=True), [], 0.2)
-    assert taken(pending, 0.3) == []
+    pending.update(Pod(uid, gated=True), [], 0.1)
+    pending.happened(NODE_ADDED, 0.2)
     assert place(pending, uid) is Place.GATED
 
 
@@ -337,10 +336,25 @@ def test_activate_is_remembered_for_a_pod_in_flight(pending: Pending) -> None:
     assert taken(pending, 0) == ["p"]
     pending.activate(["p"], 0)
     pending.park("p", ["Mute"], 0)
-    assert place(pending, "p") is Place.ACTIVE
+    assert place(pending, "p") is Place.BACKOFF
     assert taken(pending, 0) == ["p"]
     pending.park("p", ["Mute"], 0)
     assert place(pending, "p") is Place.PARKED
+
+
+def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.settle("p")
+    pending.park("p", ["Fit"], 0)
+    assert place(pending, "p") is Place.BACKOFF
+
+
+def test_what_nobody_asked_for_is_not_kept(pending: Pending) -> None:
+    add(pending, Pod("p"))
+    assert taken(pending, 0) == ["p"]
+    pending.happened(Happened("Node", Action.DELETE), 0)
+    assert pending.kept_events() == []
 
 
 def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Pending) -> None:

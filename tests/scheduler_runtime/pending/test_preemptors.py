@@ -80,8 +80,6 @@ def test_what_its_gate_did_not_ask_for_does_not_wake_it(preemptor: Preemptor) ->
     preemptor.profile.holds = False
     preemptor.pending.happened(NODE_ADDED, 6)
     assert preemptor.place is Place.GATED
-    preemptor.pending.update(pod("p", HIGH), [NODE_ADDED], 7)
-    assert preemptor.place is Place.GATED
 
 
 def test_parked_again_it_hears_again_what_those_hear_that_rejected_it(preemptor: Preemptor) -> None:

@@ -1,6 +1,7 @@
 """Where pods wait until they have a node."""
 
 from scheduler_runtime.pending.entry import Entry, Place
-from scheduler_runtime.pending.machine import FLUSH_SECONDS, Pending, Profile
+from scheduler_runtime.pending.machine import FLUSH_SECONDS, Pending
+from scheduler_runtime.pending.profile import Profile
 
 __all__ = ["FLUSH_SECONDS", "Entry", "Pending", "Place", "Profile"]

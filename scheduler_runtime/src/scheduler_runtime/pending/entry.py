@@ -48,8 +48,14 @@ class Entry:
     """How often in a row an attempt ended in an error; a rejection ends the row."""
     plugins: frozenset[str] = frozenset()
     """Who rejected it the last time: only what they registered can wake it."""
+    waits_for: frozenset[str] = frozenset()
+    """Those of ``plugins`` that wait for something they started themselves: woken by them it does not back off."""
     gate: str = ""
     """The plugin that keeps it from becoming active, while it is gated."""
+    key: Any = None
+    """Where it stands among the active pods, as of when its gates were last passed; None when they were not."""
+    flushed_at: float = float("-inf")
+    """When time alone woke it since it last came to wait."""
     was_flushed: bool = False
     """Whether nothing but the time woke it last."""
     is_wanted: bool = False

@@ -9,12 +9,17 @@
                      └────┴─────── parked, gated
 
 * A parked pod is woken by an event that a plugin which rejected it registered, if the plugin's
-  hint says so; after five minutes in any case. If it still has time to back off, it does that first.
+  hint says so; after five minutes in any case. If it still has time to back off, it does that
+  first, unless it waited for something that this plugin itself had started.
 * Events that come while a pod is in flight are kept and shown to it when it is parked, because its
   plugins may have looked before the event.
-* A gate (a pre_enqueue plugin) keeps a pod from becoming active; it is asked at each move there.
+* A gate (a pre_enqueue plugin) keeps a pod from going where it could be taken: it is asked on the way
+  to active and to backoff, and not again on the way from backoff to active.
 * When nothing is active, a pod that only backs off from a rejection is taken early. One that backs
   off from an error is not.
+
+Two things are other than in kube-scheduler. A change of a pod in flight is shown to that pod and to no
+other. A pod whose gate fails, instead of saying no, backs off and asks again.
 
 A pure state machine: the time is an argument, nothing here waits. A pod that was added is in exactly
 one place until it is removed.
@@ -23,58 +28,22 @@ one place until it is removed.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework import PluginError
 from scheduler_runtime.pending import causes
+from scheduler_runtime.pending.backing_off import BackingOff
 from scheduler_runtime.pending.entry import Entry, Heap, Place
+from scheduler_runtime.pending.in_flight import InFlight
+from scheduler_runtime.pending.profile import Cause, Event, Profile
 
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 300.0
 FLUSH_INTERVAL = 30.0
-
-
-class Event(Protocol):
-    """Something that happened in the cluster."""
-
-    @property
-    def resource(self) -> str: ...
-
-    @property
-    def action(self) -> Any: ...
-
-
-Cause = str | Any
-"""The event that woke a pod, or one of ``causes``."""
-
-
-class Gate(Protocol):
-    """Why a pod may not become active yet."""
-
-    @property
-    def plugin(self) -> str: ...
-
-
-class Registered(Protocol):
-    """What a plugin wants to hear of."""
-
-    def covers(self, resource: str, action: Any) -> bool: ...
-
-
-class Profile(Protocol):
-    """The part of a profile's framework that the queue asks."""
-
-    def pre_enqueue(self, pod: Any) -> Gate | None: ...
-
-    def sort_key(self, entry: Any) -> Any: ...
-
-    def events(self) -> Mapping[str, Iterable[Registered]]: ...
-
-    def hint(self, plugin: str, event: Any, pod: Any) -> bool: ...
 
 
 class Pending:
@@ -98,20 +67,15 @@ class Pending:
         ``on_error`` is told of a pod that a plugin keeps from becoming active by failing.
         """
         self._profiles = profiles
-        self._first_backoff = first_backoff
-        self._longest_backoff = longest_backoff
         self._longest_parked = longest_parked
         self._on_ready = on_ready
         self._on_queued = on_queued
         self._on_error = on_error
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
-        self._backoff = Heap(Place.BACKOFF)
-        self._error_backoff = Heap(Place.BACKOFF)
+        self._backing_off = BackingOff(first_backoff, longest_backoff)
         self._parked: dict[tuple[str, str], dict[str, Entry]] = {}
-        self._in_flight: dict[str, int] = {}
-        self._kept: deque[tuple[int, str, Event]] = deque()
-        self._kept_from = 0
+        self._in_flight = InFlight()
         self._flushed_at = float("-inf")
         self._interested: dict[tuple[str, Any], list[tuple[str, str]]] = {}
 
@@ -130,7 +94,7 @@ class Pending:
 
     def kept_events(self) -> list[Any]:
         """Return the events that are kept for the pods in flight. May be asked from another thread."""
-        return [event for _, _, event in self._kept.copy()]
+        return self._in_flight.events()
 
     # Pods come, change and go
 
@@ -144,15 +108,14 @@ class Pending:
         entry = self._entries[pod.uid]
         entry.pod = pod
         match entry.place:
-            case Place.ACTIVE:
-                self._leave(entry)
-                self._activate(entry, now, causes.UNCHANGED)
+            case Place.ACTIVE | Place.BACKOFF:
+                self._stand_anew(entry, now)
             case Place.IN_FLIGHT:
-                self._keep(pod.uid, events)
+                self._in_flight.keep(events, uid=pod.uid)
             case Place.PARKED | Place.GATED:
-                woken_by = next((event for event in events if self._is_woken(entry, event)), None)
-                if woken_by is not None:
-                    self._requeue(entry, now, woken_by)
+                woken_by = [event for event in events if self._is_woken(entry, event)]
+                if woken_by:
+                    self._requeue(entry, now, woken_by[0], at_once=self._is_urgent(entry, woken_by))
 
     def remove(self, uid: str) -> None:
         """Forget a pod that is bound or gone; one that is not here is no error."""
@@ -166,22 +129,20 @@ class Pending:
         """Take the next pod to place, if there is one; it is in flight until settled, parked or retried."""
         self._tick(now)
         entry = self._active.pop()
-        while entry is None and (early := self._backoff.pop()):
-            self._activate(early, now, causes.TAKEN_EARLY)  # its gate may say no
-            entry = self._active.pop()
+        if entry is None and (entry := self._backing_off.pop_early()):
+            entry.waits_since = entry.waits_since or now
+            self._on_queued("active", causes.TAKEN_EARLY)
         if entry:
             entry.place = Place.IN_FLIGHT
             entry.attempts += 1
             entry.is_wanted = False
-            self._in_flight[entry.uid] = self._kept_from + len(self._kept)
+            self._in_flight.begin(entry.uid)
         return entry
 
     def wake_at(self) -> float | None:
         """Return when time alone makes a pod active; None when only an event can."""
-        keys = [key for heap in (self._backoff, self._error_backoff) if (key := heap.first_key()) is not None]
-        if self._parked:
-            keys.append(self._flushed_at + FLUSH_INTERVAL)
-        return min(keys, default=None)
+        flush_at = self._flushed_at + FLUSH_INTERVAL if self._parked else None
+        return min((at for at in (self._backing_off.over_at(), flush_at) if at is not None), default=None)
 
     def settle(self, uid: str) -> None:
         """Note that the pod has a node and is being bound; no event can change that any more."""
@@ -190,25 +151,24 @@ class Pending:
             self._leave(entry)
             entry.place = Place.BINDING
 
-    def park(self, uid: str, plugins: Collection[str], now: float) -> None:
-        """Put away a pod that ``plugins`` rejected, unless what happened meanwhile helps it already."""
+    def park(self, uid: str, plugins: Collection[str], now: float, waits_for: Collection[str] = ()) -> None:
+        """Put away a pod that ``plugins`` rejected, unless what happened meanwhile helps it already.
+
+        Those of them in ``waits_for`` wait for something that they started themselves.
+        """
         entry = self._entries.get(uid)
         if not entry:
             return
         if not plugins:
             self.retry(uid, now)
             return
-        missed = list(self._missed(uid))
-        self._leave(entry)
-        entry.gate = ""
-        entry.plugins, entry.added_at = frozenset(plugins), now
+        missed, was_watched = self._in_flight.missed(uid), entry.place is Place.IN_FLIGHT
+        self._comes_back(entry, now, frozenset(plugins), frozenset(waits_for))
         entry.rejections += 1
         entry.errors = 0
-        entry.was_flushed = False
-        if entry.is_wanted:
-            self._activate(entry, now, causes.ACTIVATED)
-        elif any(self._is_woken(entry, event) for event in missed):
-            self._requeue(entry, now, causes.ATTEMPT_FAILED)
+        woken_by = [event for event in missed if self._is_woken(entry, event)]
+        if woken_by or entry.is_wanted or not was_watched:
+            self._requeue(entry, now, causes.ATTEMPT_FAILED, at_once=self._is_urgent(entry, woken_by))
         else:
             self._put_away(entry, Place.PARKED, causes.ATTEMPT_FAILED)
 
@@ -217,8 +177,9 @@ class Pending:
         entry = self._entries.get(uid)
         if not entry:
             return
-        self._leave(entry)
-        self._back_off_from_error(entry, now)
+        self._comes_back(entry, now, frozenset(), frozenset())
+        entry.errors += 1
+        self._requeue(entry, now, causes.ATTEMPT_FAILED)
 
     # What changes about the profiles
 
@@ -233,10 +194,11 @@ class Pending:
         gone = [entry for entry in concerned if entry.profile not in self._profiles]
         for entry in gone:
             self.remove(entry.uid)
-        waiting = [entry for entry in concerned if entry.place in (Place.ACTIVE, Place.PARKED, Place.GATED)]
-        for entry in waiting:
-            self._leave(entry)
+        for entry in concerned:
+            if entry.place not in (Place.IN_FLIGHT, Place.BINDING):
+                self._leave(entry)
         self._active.sweep()  # the keys of two orders cannot be compared
+        self._backing_off.sweep()
         for entry in concerned:
             if entry.uid in self._entries:
                 self._ask_again(entry, now)
@@ -244,7 +206,7 @@ class Pending:
 
     def back_off(self, first: float, longest: float) -> None:
         """Let pods back off so long from now on."""
-        self._first_backoff, self._longest_backoff = first, longest
+        self._backing_off.first_seconds, self._backing_off.longest_seconds = first, longest
 
     def _ask_again(self, entry: Entry, now: float) -> None:
         match entry.place:
@@ -253,6 +215,8 @@ class Pending:
                 self._activate(entry, now, causes.UNCHANGED)
             case Place.PARKED:
                 self._requeue(entry, now, causes.ACTIVATED)
+            case Place.BACKOFF if self._is_let_in(entry, now, causes.UNCHANGED):
+                self._backing_off.push(entry)
             case Place.IN_FLIGHT:
                 entry.is_wanted = True
 
@@ -264,67 +228,110 @@ class Pending:
         The pod with the uid ``by`` brought it about by waiting again, and is not woken by it; nor are those above
         ``up_to_priority``.
         """
-        if self._in_flight:
-            self._keep("", [event])
-        for profile, plugin in self._who_wants(event):
+        wanted = self._who_wants(event)
+        if wanted and self._in_flight:
+            self._in_flight.keep([event])
+        for profile, plugin in wanted:
             for entry in list(self._parked.get((profile, plugin), {}).values()):
                 if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
                 if self._hears(entry, event) and self._profiles[profile].hint(plugin, event, entry.pod):
-                    self._requeue(entry, now, event)
+                    self._requeue(entry, now, event, at_once=self._is_urgent(entry, [event]))
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make waiting pods active at once, because a plugin knows that they have a chance.
 
-        One in flight becomes active again as soon as it is parked.
+        One in flight is tried again, as if woken, when it is parked.
         """
         for uid in uids:
             entry = self._entries.get(uid)
             if entry and entry.place is Place.IN_FLIGHT:
                 entry.is_wanted = True
-            elif entry and entry.place in (Place.PARKED, Place.BACKOFF, Place.GATED):
+            elif entry and entry.place is Place.BACKOFF:
+                self._leave(entry)
+                self._back_from_backoff(entry, now, causes.ACTIVATED)
+            elif entry and entry.place in (Place.PARKED, Place.GATED):
                 self._leave(entry)
                 self._activate(entry, now, causes.ACTIVATED)
 
     # Moves
 
     def _activate(self, entry: Entry, now: float, cause: Cause) -> None:
+        if self._is_let_in(entry, now, cause):
+            self._push_active(entry, now, cause)
+
+    def _requeue(self, entry: Entry, now: float, cause: Cause, *, at_once: bool = False) -> None:
+        """Make a pod active, ``at_once`` or as soon as it has backed off."""
+        self._leave(entry)
+        if not self._is_let_in(entry, now, cause):
+            return
+        if at_once or not self._backing_off.is_backing_off(entry, now):
+            self._push_active(entry, now, cause)
+        else:
+            self._push_backoff(entry, cause)
+
+    def _back_from_backoff(self, entry: Entry, now: float, cause: Cause) -> None:
+        """Make a pod active whose gates were asked when it began to back off, unless they failed then."""
+        if entry.key is None:
+            self._activate(entry, now, cause)
+        else:
+            self._push_active(entry, now, cause)
+
+    def _is_let_in(self, entry: Entry, now: float, cause: Cause) -> bool:
+        """Ask the gates. A pod that they keep out is put away; one that they fail for backs off."""
         profile = self._profiles[entry.profile]
         try:
             gate = profile.pre_enqueue(entry.pod)
-            key = None if gate else profile.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
+            entry.key = None if gate else profile.sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
         except PluginError as error:
-            logger.exception("plugin failed", extra={"pod": entry.uid, "profile": entry.profile})
-            self._back_off_from_error(entry, now)
-            self._on_error(entry.pod, error)
-            return
+            self._gate_failed(entry, now, error)
+            return False
         entry.gate = gate.plugin if gate else ""
         if gate:
             entry.plugins |= {gate.plugin}
+            entry.was_flushed = False
             self._put_away(entry, Place.GATED, cause)
-        else:
-            entry.waits_since = entry.waits_since or now
-            self._active.push(entry, key)
-            self._on_queued("active", cause)
-            self._on_ready()
+        return gate is None
 
-    def _back_off_from_error(self, entry: Entry, now: float) -> None:
-        entry.plugins, entry.added_at = frozenset(), now
+    def _gate_failed(self, entry: Entry, now: float, error: PluginError) -> None:
+        logger.error("plugin failed", exc_info=error, extra={"pod": entry.uid, "profile": entry.profile})
+        self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
-        entry.was_flushed = False
-        self._error_backoff.push(entry, self._backs_off_until(entry))
-        self._on_queued("backoff", causes.ATTEMPT_FAILED)
+        self._push_backoff(entry, causes.ATTEMPT_FAILED)
+        self._on_error(entry.pod, error)
+
+    def _stand_anew(self, entry: Entry, now: float) -> None:
+        """Let a changed pod stand where it belongs now. Its gates are not asked again: it has passed them."""
+        if entry.key is None:
+            return
+        self._leave(entry)
+        try:
+            entry.key = self._profiles[entry.profile].sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))
+        except PluginError as error:
+            self._gate_failed(entry, now, error)
+            return
+        if entry.place is Place.ACTIVE:
+            self._push_active(entry, now, causes.UNCHANGED)
+        else:
+            self._push_backoff(entry, causes.UNCHANGED)
+
+    def _comes_back(self, entry: Entry, now: float, plugins: frozenset[str], waits_for: frozenset[str]) -> None:
+        """Begin another wait, for the reason that ``plugins`` rejected the pod, or for an error if there are none."""
+        self._leave(entry)
+        entry.plugins, entry.waits_for, entry.added_at = plugins, waits_for, now
+        entry.gate, entry.key = "", None
+        entry.was_flushed, entry.flushed_at = False, float("-inf")
+
+    def _push_active(self, entry: Entry, now: float, cause: Cause) -> None:
+        entry.waits_since = entry.waits_since or now
+        self._active.push(entry, entry.key)
+        self._on_queued("active", cause)
         self._on_ready()
 
-    def _requeue(self, entry: Entry, now: float, cause: Cause) -> None:
-        self._leave(entry)
-        until = self._backs_off_until(entry)
-        if entry.place is not Place.GATED and until > now:
-            self._backoff.push(entry, until)
-            self._on_queued("backoff", cause)
-            self._on_ready()
-        else:
-            self._activate(entry, now, cause)
+    def _push_backoff(self, entry: Entry, cause: Cause) -> None:
+        self._backing_off.push(entry)
+        self._on_queued("backoff", cause)
+        self._on_ready()
 
     def _put_away(self, entry: Entry, place: Place, cause: Cause) -> None:
         entry.place = place
@@ -334,31 +341,24 @@ class Pending:
 
     def _leave(self, entry: Entry) -> None:
         """Take a pod out of every index and heap, whichever it is in."""
-        for heap in (self._active, self._backoff, self._error_backoff):
-            heap.discard(entry.uid)
+        self._active.discard(entry.uid)
+        self._backing_off.discard(entry.uid)
         for plugin in entry.plugins:
             index = self._parked.get((entry.profile, plugin))
             if index and index.pop(entry.uid, None) and not index:
                 del self._parked[entry.profile, plugin]
-        if self._in_flight.pop(entry.uid, None) is not None:
-            self._drop_kept()
-
-    def _backs_off_until(self, entry: Entry) -> float:
-        times = entry.errors or entry.rejections
-        seconds = self._first_backoff * 2.0 ** min(times - 1, 32) if times else 0.0
-        return entry.added_at + min(seconds, self._longest_backoff)
+        self._in_flight.end(entry.uid)
 
     def _tick(self, now: float) -> None:
-        for heap in (self._backoff, self._error_backoff):
-            for entry in heap.pop_until(lambda until: bool(until <= now)):
-                self._activate(entry, now, causes.BACKED_OFF)
+        for entry in self._backing_off.pop_ended(now):
+            self._back_from_backoff(entry, now, causes.BACKED_OFF)
         if now - self._flushed_at < FLUSH_INTERVAL:
             return
         self._flushed_at = now
         waiting = {uid: entry for index in self._parked.values() for uid, entry in index.items()}
         for entry in waiting.values():
-            if now - entry.added_at > self._longest_parked:
-                entry.was_flushed = True
+            if now - max(entry.added_at, entry.flushed_at) > self._longest_parked:
+                entry.was_flushed, entry.flushed_at = True, now
                 self._requeue(entry, now, causes.WAITED_TOO_LONG)
 
     # Events
@@ -380,26 +380,14 @@ class Pending:
         return not entry.gate or (entry.profile, entry.gate) in self._who_wants(event)
 
     def _is_woken(self, entry: Entry, event: Event) -> bool:
-        if not self._hears(entry, event):
-            return False
+        """Whether ``event`` may help a pod that its plugins rejected; its gates are asked on its way."""
+        return self._says_yes(entry, event, entry.plugins)
+
+    def _is_urgent(self, entry: Entry, events: Iterable[Event]) -> bool:
+        """Whether one of ``events`` is what a plugin waited for that had started it."""
+        return bool(entry.waits_for) and any(self._says_yes(entry, event, entry.waits_for) for event in events)
+
+    def _says_yes(self, entry: Entry, event: Event, plugins: frozenset[str]) -> bool:
         profile = self._profiles[entry.profile]
         wanted = (plugin for name, plugin in self._who_wants(event) if name == entry.profile)
-        return any(plugin in entry.plugins and profile.hint(plugin, event, entry.pod) for plugin in wanted)
-
-    def _keep(self, uid: str, events: Iterable[Event]) -> None:
-        """Keep events for the pods in flight; ``uid`` is empty for what concerns all of them."""
-        for event in events:
-            self._kept.append((self._kept_from + len(self._kept), uid, event))
-
-    def _missed(self, uid: str) -> Iterator[Event]:
-        """Give what happened since the pod was taken; nothing for one that is settled."""
-        since = self._in_flight.get(uid)
-        if since is not None:
-            yield from (event for number, whose, event in self._kept if number >= since and whose in ("", uid))
-
-    def _drop_kept(self) -> None:
-        """Drop the events that no pod in flight has still to see. The first in flight is the oldest."""
-        oldest = next(iter(self._in_flight.values()), self._kept_from + len(self._kept))
-        while self._kept and self._kept[0][0] < oldest:
-            self._kept.popleft()
-            self._kept_from += 1
+        return any(plugin in plugins and profile.hint(plugin, event, entry.pod) for plugin in wanted)

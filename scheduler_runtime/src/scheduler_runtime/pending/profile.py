@@ -1,0 +1,45 @@
+"""What the queue needs to know of a profile, and of what happens in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+
+class Event(Protocol):
+    """Something that happened in the cluster."""
+
+    @property
+    def resource(self) -> str: ...
+
+    @property
+    def action(self) -> Any: ...
+
+
+Cause = str | Any
+"""The event that woke a pod, or one of ``causes``."""
+
+
+class Gate(Protocol):
+    """Why a pod may not become active yet."""
+
+    @property
+    def plugin(self) -> str: ...
+
+
+class Registered(Protocol):
+    """What a plugin wants to hear of."""
+
+    def covers(self, resource: str, action: Any) -> bool: ...
+
+
+class Profile(Protocol):
+    """The part of a profile's framework that the queue asks."""
+
+    def pre_enqueue(self, pod: Any) -> Gate | None: ...
+
+    def sort_key(self, entry: Any) -> Any: ...
+
+    def events(self) -> Mapping[str, Iterable[Registered]]: ...
+
+    def hint(self, plugin: str, event: Any, pod: Any) -> bool: ...
