@@ -132,10 +132,14 @@ class Binder:
 
     async def make_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
         """Do what a plugin does to make room for ``pod``."""
+        began, result = self._clock(), "error"
         try:
             await work
+            result = "success"
         except Exception:  # a plugin's; it is told of at the pod, which is tried again in time
             logger.exception("making room failed", extra={"pod": pod.key})
+        finally:
+            self._metrics.preemption_carried_out(result, self._clock() - began)
 
     def report_error(self, pod: Pod, message: str) -> None:
         """Tell the pod's author that something other than a lack of nodes keeps the pod waiting."""

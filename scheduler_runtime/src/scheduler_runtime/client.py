@@ -13,6 +13,7 @@ import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
+from time import perf_counter
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +24,7 @@ from yarl import URL
 
 from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool
 from scheduler_runtime.credentials import Credentials, CredentialsError
+from scheduler_runtime.metrics import Requests
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.trouble import Trouble
 
@@ -71,12 +73,20 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 class Client:
     """Requests to one API server, as one user."""
 
-    def __init__(self, credentials: Credentials, user_agent: str, throttle: Throttle = UNLIMITED) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        user_agent: str,
+        throttle: Throttle = UNLIMITED,
+        requests: Requests | None = None,
+    ) -> None:
+        """``requests`` counts what is asked."""
         self.server = credentials.server
         self._credentials = credentials
         self._throttle = throttle
         self._trouble = Trouble(logger)
         self._base = URL(credentials.server)
+        self._requests = (requests or Requests()).to(self._base.authority)
         self._headers = (
             f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\n"
             "Accept: application/json\r\nAccept-Encoding: identity\r\n"
@@ -121,18 +131,23 @@ class Client:
         a repetition; what it raises is raised, and nothing is sent. ``seconds`` count from its first call
         and cover a repetition.
         """
+        asked = perf_counter()
         await self._throttle.wait()
         data = msgspec.json.encode(body) if body is not None else b""
         head = self._head(method, path, params, content_type if data else "", len(data))
         identity = await self._identity()
         connection = await self._connection()
+        sent = perf_counter()
         try:
             answer = await self._exchange(connection, (head, identity, data), seconds, before_send)
         except (LostError, TimeoutError, ssl.SSLError, OSError) as error:
             cause = _cause(error)
+            self._requests.ended(0, method)
             raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         finally:
             self._pool.give(connection)
+        numbers = (sent - asked, perf_counter() - sent, len(data), len(answer.body))
+        self._requests.ended(answer.status, method, numbers)
         if answer.status >= 400:
             raise self._refusal(answer)
         self._trouble.ends()
@@ -186,6 +201,7 @@ class Client:
                 answer.release()
                 self._credentials.refused()
                 answer = await self._send(path, await self._identity(), options)
+            self._requests.ended(answer.status, "GET")
             async with answer:
                 if answer.status >= 400:
                     retry_after = answer.headers.get("Retry-After", "")

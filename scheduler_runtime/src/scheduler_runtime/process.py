@@ -298,7 +298,7 @@ async def run(settings: Settings) -> int:
             )
         except (NotServedError, CertificateError, SuiteError) as error:
             raise NotReadyError(str(error)) from error
-        clients = await stack.enter_async_context(connected(settings))
+        clients = await stack.enter_async_context(connected(settings, metrics))
         version = settings.version or await server_version(clients[0], stop)
         if version is None:
             return 0
@@ -348,7 +348,7 @@ def _ignore(*_: object) -> None:
 
 
 @contextlib.asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
+async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
     """Two connection pools, so that what is only told never holds up what is done."""
     connection = settings.document.client_connection
     throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
@@ -357,8 +357,8 @@ async def connected(settings: Settings) -> AsyncIterator[tuple[Client, Client]]:
     except credentials.CredentialsError as error:
         raise NotReadyError(str(error)) from error
     async with (
-        Client(found[0], settings.user_agent, throttles[0]) as client,
-        Client(found[1], settings.user_agent, throttles[1]) as teller,
+        Client(found[0], settings.user_agent, throttles[0], metrics.requests) as client,
+        Client(found[1], settings.user_agent, throttles[1], metrics.requests) as teller,
     ):
         yield client, teller
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from .kinds import Counter, Histogram, Metric, Series, Tally
@@ -11,7 +12,7 @@ _SIZES = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 104857
 
 
 class Requests:
-    """Counts of one process. Safe for the event loop only."""
+    """Those of one process, from its event loop. The elector has a thread of its own, and is not counted."""
 
     def __init__(self) -> None:
         of_request = ("verb", "host")
@@ -29,26 +30,36 @@ class Requests:
         )
         self._sent = Histogram("rest_client_request_size_bytes", "How large requests were.", _SIZES, *of_request)
         self._received = Histogram("rest_client_response_size_bytes", "How large answers were.", _SIZES, *of_request)
-        self._by_verb: dict[tuple[str, str], list[Series]] = {}
-        self._by_code: dict[tuple[int, str, str], Tally] = {}
 
-    def answered(self, code: int, verb: str, host: str) -> None:
-        """Count an answer; a ``code`` of 0 says that there was none."""
-        key = (code, verb, host)
-        tally = self._by_code.get(key)
-        if tally is None:
-            tally = self._by_code[key] = self._results.of(str(code) if code else "<error>", verb, host)
-        tally.number += 1
-
-    def took(self, verb: str, host: str, waited: float, seconds: float, sent: int, received: int) -> None:
-        """Note how long one request waited for its turn and then for its answer, and how large both were."""
-        found = self._by_verb.get((verb, host))
-        if found is None:
-            kinds = (self._waits, self._durations, self._sent, self._received)
-            found = self._by_verb[verb, host] = [kind.of(verb, host) for kind in kinds]
-        for series, number in zip(found, (waited, seconds, sent, received), strict=True):
-            series.observe(number)
+    def to(self, host: str) -> RequestsTo:
+        """Where requests to ``host`` are noted."""
+        return RequestsTo(self._results, (self._waits, self._durations, self._sent, self._received), host)
 
     def metrics(self) -> Iterator[Metric]:
         """All of them."""
         yield from (self._results, self._durations, self._waits, self._sent, self._received)
+
+
+class RequestsTo:
+    """The requests to one host."""
+
+    def __init__(self, results: Counter, spreads: tuple[Histogram, ...], host: str) -> None:
+        self._results = results
+        self._spreads = spreads
+        self._host = host
+        self._known: dict[tuple[int, str], tuple[Tally, list[Series]]] = {}
+
+    def ended(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
+        """Note the end of a request; a ``code`` of 0 says that there was no answer.
+
+        ``numbers`` are the seconds it waited for its turn, those until its answer, and the sizes of both.
+        """
+        known = self._known.get((code, verb))
+        if known is None:
+            tally = self._results.of(str(code) if code else "<error>", verb, self._host)
+            known = self._known[code, verb] = tally, [each.of(verb, self._host) for each in self._spreads]
+        known[0].number += 1
+        if numbers is not None:
+            for series, number in zip(known[1], numbers, strict=True):
+                series.total += number
+                series.counts[bisect_left(series.bounds, number)] += 1

@@ -81,22 +81,10 @@ class Metrics:
             "How often a plugin was asked about all nodes at once; what is kept of earlier answers is not asked for.",
             *("plugin", "extension_point", "profile"),
         )
-        self._hint_seconds = Histogram(
-            "scheduler_queueing_hint_execution_duration_seconds",
-            "How long the hint of a plugin took, for one call in ten.",
-            _PLUGIN,
-            *("plugin", "event", "hint"),
-        )
         self._incoming = Counter(
             "scheduler_queue_incoming_pods_total",
             "Pods that came to wait, by where and because of what.",
             "queue",
-            "event",
-        )
-        self._event_seconds = Histogram(
-            "scheduler_event_handling_duration_seconds",
-            "How long taking in a change of the cluster took.",
-            _POINT,
             "event",
         )
         self._permit_seconds = Histogram(
@@ -149,10 +137,6 @@ class Metrics:
         """Where to count how often a plugin was asked."""
         return self._evaluations.of(plugin, point, profile)
 
-    def hinted(self, plugin: str, event: str, hint: str, seconds: float) -> None:
-        """Note how long a hint took."""
-        self._hint_seconds.of(plugin, event, hint).observe(seconds)
-
     def permitted(self, result: str, seconds: float) -> None:
         """Note how long a pod waited for its permit."""
         self._permit_seconds.of(result).observe(seconds)
@@ -163,10 +147,6 @@ class Metrics:
         """Count a pod that came to wait; one that only changed its place comes because of nothing."""
         if event:
             self._incoming.of(queue, event).number += 1
-
-    def happened(self, event: str, seconds: float) -> None:
-        """Note how long a change of the cluster took to be taken in."""
-        self._event_seconds.of(event).observe(seconds)
 
     # Preemption.
 
