@@ -1,0 +1,94 @@
+"""Side by side with kube-scheduler: ``python -m bench [CASE[/SIZE] …]``, or ``make bench``.
+
+Runs workloads through kube-scheduler, through ours, and through a loader that shows what the API server allows; each
+run on an etcd and an API server of its own. Prints a table, writes every run as JSON, and says what was wrong with
+the placements, if anything was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from bench import report, workloads
+from bench.contenders import CONTENDERS, Contender
+from bench.running import Run, run
+from bench.workloads import Workload, WorkloadError
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+RESULTS = Path("dist") / "bench.json"
+
+Turn = tuple[int, Workload, Contender]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and report; return 1 when a placement was wrong, 2 when the question was."""
+    asked = parsed(arguments)
+    label = "full" if asked.full else asked.label
+    try:
+        chosen = workloads.select(workloads.load(), label=label, cases=asked.cases, nodes=asked.nodes)
+    except WorkloadError as error:
+        print(error, file=sys.stderr)
+        return 2
+    turns = list(order(chosen, [CONTENDERS[name] for name in asked.contenders], asked.repetitions))
+    runs = measured(turns, asked.kubernetes, asked.json)
+    print(f"\n{report.tables(runs)}\nEvery run: {asked.json}")
+    if asked.document:
+        report.write_into(PAGE, runs, asked.kubernetes, datetime.datetime.now(datetime.UTC).date().isoformat())
+    if wrong := report.faults(runs):
+        print("\nPods are where they may not be:", *wrong, sep="\n", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was asked for."""
+    flags = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    flags.add_argument("cases", nargs="*", help="SchedulingBasic, or SchedulingBasic/5000Nodes; all if none is named")
+    flags.add_argument("--nodes", type=int, nargs="+", default=[], help="only workloads of so many nodes")
+    flags.add_argument("--label", default="default", help="only workloads with this label: default, full, smoke, ''")
+    flags.add_argument("--full", action="store_true", help="everything at 1,000 and 5,000 nodes, five times")
+    flags.add_argument("--repetitions", type=int, help="how often each (3; 5 with --full)")
+    flags.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS))
+    flags.add_argument("--kubernetes", default="1.36", help="of the API server and kube-scheduler")
+    flags.add_argument("--json", type=Path, default=RESULTS, help="where every run is written")
+    flags.add_argument("--document", action="store_true", help="write the tables into docs/performance.md")
+    asked = flags.parse_args(arguments)
+    asked.repetitions = asked.repetitions or (5 if asked.full else 3)
+    return asked
+
+
+def order(chosen: Sequence[Workload], contenders: Sequence[Contender], repetitions: int) -> Iterator[Turn]:
+    """Who runs what, when: each workload by all before the next, and each time another of them first."""
+    for repetition, (place, workload) in itertools.product(range(repetitions), enumerate(chosen)):
+        first = (repetition + place) % len(contenders)
+        for contender in (*contenders[first:], *contenders[:first]):
+            yield repetition + 1, workload, contender
+
+
+def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> list[Run]:
+    """Take every turn. What was measured is on disk after each, in case the next fails."""
+    runs: list[Run] = []
+    began = time.monotonic()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for repetition, workload, contender in turns:
+        runs.append(run(workload, contender, repetition, kubernetes))
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(runs)))
+        done, spent = len(runs), time.monotonic() - began
+        print(
+            f"{done}/{len(turns)} {workload.name} {contender.name}: {runs[-1].rate:.0f} pods/s "
+            f"({spent / 60:.0f} min, {spent / done * (len(turns) - done) / 60:.0f} more)",
+            flush=True,
+        )
+    return runs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

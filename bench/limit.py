@@ -1,0 +1,211 @@
+"""The fastest that pods can be bound here: ``python -m bench.limit KUBECONFIG PORT``.
+
+A loader that looks at nothing: it follows the pods without a node and binds each to the next node in turn, with the
+event that a scheduler writes. What it reaches is the limit that API server, etcd and a Python client set together.
+The only pods it leaves alone are those that ask for more CPU than any node has: nobody binds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from bench.client import Connection, RefusedError, Server
+from bench.placements import amount
+
+BINDERS = 32
+TELLERS = 8
+WITHOUT_NODE = "/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3D"
+NODES = "/api/v1/nodes?watch=true"
+
+
+class Metadata(msgspec.Struct):
+    name: str
+    uid: str
+    namespace: str = ""
+
+
+class Resources(msgspec.Struct):
+    requests: dict[str, str] = {}
+
+
+class Container(msgspec.Struct):
+    resources: Resources = msgspec.field(default_factory=Resources)
+
+
+class Spec(msgspec.Struct):
+    containers: list[Container] = []
+
+
+class Status(msgspec.Struct):
+    allocatable: dict[str, str] = {}
+
+
+class Seen(msgspec.Struct):
+    """A node or a pod, as far as it matters here."""
+
+    metadata: Metadata
+    spec: Spec = msgspec.field(default_factory=Spec)
+    status: Status = msgspec.field(default_factory=Status)
+
+
+class Happened(msgspec.Struct):
+    type: str
+    object: Seen
+
+
+Told = tuple[Metadata, str]
+"""A pod, and the node it was bound to."""
+
+
+class Loader:
+    """Binds whatever has no node."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._nodes: list[str] = []
+        self._known: set[str] = set()
+        self._largest = 0.0
+        self._waiting: asyncio.Queue[Metadata] = asyncio.Queue()
+        self._told: asyncio.Queue[Told] = asyncio.Queue()
+
+    async def run(self, port: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_nodes())
+            group.create_task(self._follow_pods())
+            turn = itertools.count()
+            for _ in range(BINDERS):
+                group.create_task(self._bind(turn))
+            for _ in range(TELLERS):
+                group.create_task(self._tell())
+            served = await asyncio.start_server(say_ready, "127.0.0.1", port)
+            await served.serve_forever()
+
+    async def _follow_nodes(self) -> None:
+        async for node in self._followed(NODES):
+            self._nodes.append(node.metadata.name)
+            self._largest = max(self._largest, amount(node.status.allocatable.get("cpu", "0")))
+
+    async def _follow_pods(self) -> None:
+        async for pod in self._followed(WITHOUT_NODE):
+            asked = sum(amount(each.resources.requests.get("cpu", "0")) for each in pod.spec.containers)
+            if asked <= self._largest:
+                self._waiting.put_nowait(pod.metadata)
+
+    async def _followed(self, path: str) -> AsyncIterator[Seen]:
+        """What is added, each once: a new watch begins with all that is there."""
+        while True:
+            connection = await Connection.open(self._server)
+            async for seen in added(connection, path):
+                if seen.metadata.uid not in self._known:
+                    self._known.add(seen.metadata.uid)
+                    yield seen
+            connection.close()
+
+    async def _bind(self, turn: Iterator[int]) -> None:
+        connection = await Connection.open(self._server)
+        while True:
+            pod = await self._waiting.get()
+            node = self._nodes[next(turn) % len(self._nodes)]
+            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
+            with contextlib.suppress(Gone):
+                await post(connection, path, binding(pod, node))
+                self._told.put_nowait((pod, node))
+
+    async def _tell(self) -> None:
+        connection = await Connection.open(self._server)
+        while True:
+            pod, node = await self._told.get()
+            await connection.post(f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events", event(pod, node))
+
+
+class Gone(Exception):  # noqa: N818 - not a failure
+    """The pod is there no more."""
+
+
+async def post(connection: Connection, path: str, body: bytes) -> None:
+    """Bind. Raises Gone when there is nothing left to bind."""
+    try:
+        await connection.post(path, body)
+    except RefusedError as error:
+        if error.status == 404:
+            raise Gone(path) from error
+        raise
+
+
+async def added(connection: Connection, path: str) -> AsyncIterator[Seen]:
+    """What is added to a watch until the server ends it."""
+    decoder = msgspec.json.Decoder(Happened)
+    rest = b""
+    async for chunk in connection.stream(path, "application/json"):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if (happened := decoder.decode(line)).type == "ADDED":
+                yield happened.object
+
+
+def binding(pod: Metadata, node: str) -> bytes:
+    """The body of a bind, as schedulers send it."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "target": {"kind": "Node", "name": node},
+        }
+    ).encode()
+
+
+def event(pod: Metadata, node: str) -> bytes:
+    """The body of the event of a bind, as schedulers send it."""
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06d}Z"
+    return json.dumps(
+        {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": f"{pod.name}.{time.time_ns():x}", "namespace": pod.namespace},
+            "eventTime": stamp,
+            "reportingController": "limit",
+            "reportingInstance": "limit-0",
+            "action": "Binding",
+            "reason": "Scheduled",
+            "regarding": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "uid": pod.uid,
+            },
+            "note": f"Successfully assigned {pod.namespace}/{pod.name} to {node}",
+            "type": "Normal",
+        }
+    ).encode()
+
+
+async def say_ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer whoever asks whether this is ready: it is, from its start."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+    await writer.drain()
+    writer.close()
+
+
+def main() -> int:
+    """Bind until ended."""
+    kubeconfig, port = sys.argv[1:]
+    uvloop.run(Loader(Server.of(Path(kubeconfig))).run(int(port)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Workloads as data, in the shape of scheduler_perf's files: what is read here is performed by ``operations``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+CASES = Path(__file__).parent / "workloads" / "cases.yaml"
+NODE_TEMPLATE = "templates/node-default.yaml"
+
+Object = dict[str, Any]
+
+
+class WorkloadError(Exception):
+    """A file of workloads says what cannot be done; the message says where."""
+
+
+class Read(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What is read from the file: a field nobody knows is refused, never passed over."""
+
+
+class Operation(Read, frozen=True, tag_field="opcode"):
+    """One step of a workload."""
+
+
+class LabelNodes(Read, frozen=True):
+    """Labels for nodes, in turn."""
+
+    label_key: str
+    label_values: list[str]
+
+
+class CreateNodes(Operation, frozen=True, tag="createNodes"):
+    """Nodes of one template."""
+
+    count: int = 0
+    count_param: str = ""
+    node_template_path: str = NODE_TEMPLATE
+    label_node_prepare_strategy: LabelNodes | None = None
+
+
+class CreateNamespaces(Operation, frozen=True, tag="createNamespaces"):
+    """Namespaces called prefix-0, prefix-1 and so on."""
+
+    prefix: str
+    count: int = 0
+    count_param: str = ""
+
+
+class CreatePods(Operation, frozen=True, tag="createPods"):
+    """Pods of one template, as fast as can be; measured if so asked."""
+
+    count: int = 0
+    count_param: str = ""
+    namespace: str = ""
+    pod_template_path: str = ""
+    collect_metrics: bool = False
+    skip_wait_to_completion: bool = False
+
+
+class CreateAny(Operation, frozen=True, tag="createAny"):
+    """One object."""
+
+    template_path: str
+    namespace: str = ""
+
+
+class Churn(Operation, frozen=True, tag="churn"):
+    """One object of each template every so often, until the workload ends."""
+
+    template_paths: list[str]
+    interval_milliseconds: int
+    mode: Literal["create"] = "create"
+    namespace: str = ""
+
+
+class Barrier(Operation, frozen=True, tag="barrier"):
+    """Wait until every pod created so far has a node."""
+
+
+Step = CreateNodes | CreateNamespaces | CreatePods | CreateAny | Churn | Barrier
+
+
+class Sized(Read, frozen=True):
+    """One size of a case."""
+
+    name: str
+    labels: list[str]
+    params: dict[str, int]
+
+
+class Case(Read, frozen=True):
+    """One case and the sizes it comes in."""
+
+    name: str
+    workload_template: list[Step]
+    workloads: list[Sized]
+    default_pod_template_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One case in one size, with its templates read."""
+
+    case: str
+    size: str
+    labels: frozenset[str]
+    steps: tuple[Step, ...]
+    params: Mapping[str, int]
+    templates: Mapping[str, Object]
+    default_pod_template: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.case}/{self.size}"
+
+    def count(self, step: CreateNodes | CreateNamespaces | CreatePods) -> int:
+        """How many objects the step creates."""
+        return self.params[step.count_param.removeprefix("$")] if step.count_param else step.count
+
+    def pod_template(self, step: CreatePods) -> Object:
+        return self.templates[step.pod_template_path or self.default_pod_template]
+
+    @property
+    def nodes(self) -> int:
+        return sum(self.count(step) for step in self.steps if isinstance(step, CreateNodes))
+
+    @property
+    def pods(self) -> int:
+        return sum(self.count(step) for step in self.steps if isinstance(step, CreatePods))
+
+
+def load(file: Path = CASES) -> list[Workload]:
+    """Every workload of ``file``, in its order. Raises WorkloadError."""
+    try:
+        cases = msgspec.convert(yaml.safe_load(file.read_text()), list[Case])
+    except msgspec.ValidationError as error:
+        raise WorkloadError(f"{file}: {error}") from error
+    return [_workload(file, case, size) for case in cases for size in case.workloads]
+
+
+def select(workloads: Sequence[Workload], *, label: str, cases: Sequence[str], nodes: Sequence[int]) -> list[Workload]:
+    """Those that have ``label`` (any has the empty one) and are of ``cases`` and ``nodes``, where these are given.
+
+    A case may be given with its size, ``SchedulingBasic/5000Nodes``; that size needs no label. Raises WorkloadError
+    when nothing is called so, or nothing is left.
+    """
+    known = {name for each in workloads for name in (each.case, each.name)}
+    if unknown := sorted(set(cases) - known):
+        raise WorkloadError(f"there is no workload {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    chosen = [each for each in workloads if each.name in cases or _is_asked_for(each, label, cases, nodes)]
+    if not chosen:
+        raise WorkloadError("no workload is left of this selection: ask for fewer things at once, or with --label ''")
+    return chosen
+
+
+def _is_asked_for(workload: Workload, label: str, cases: Sequence[str], nodes: Sequence[int]) -> bool:
+    return (
+        (not label or label in workload.labels)
+        and (not cases or workload.case in cases)
+        and (not nodes or workload.nodes in nodes)
+    )
+
+
+def _workload(file: Path, case: Case, size: Sized) -> Workload:
+    paths = {path for step in case.workload_template for path in _paths(step)}
+    if case.default_pod_template_path:
+        paths.add(case.default_pod_template_path)
+    workload = Workload(
+        case=case.name,
+        size=size.name,
+        labels=frozenset(size.labels),
+        steps=tuple(case.workload_template),
+        params=size.params,
+        templates={path: _template(file, path) for path in paths},
+        default_pod_template=case.default_pod_template_path,
+    )
+    _check(file, workload)
+    return workload
+
+
+def _paths(step: Step) -> list[str]:
+    match step:
+        case CreateNodes():
+            return [step.node_template_path]
+        case CreatePods():
+            return [step.pod_template_path] if step.pod_template_path else []
+        case CreateAny():
+            return [step.template_path]
+        case Churn():
+            return step.template_paths
+    return []
+
+
+def _template(file: Path, path: str) -> Object:
+    try:
+        template: Object = yaml.safe_load((file.parent / path).read_text())
+    except FileNotFoundError as error:
+        raise WorkloadError(f"{file}: there is no template {path}") from error
+    return template
+
+
+def _check(file: Path, workload: Workload) -> None:
+    """Raise WorkloadError for a workload that could not be run to its end."""
+    params = {
+        step.count_param.removeprefix("$")
+        for step in workload.steps
+        if isinstance(step, CreateNodes | CreateNamespaces | CreatePods) and step.count_param
+    }
+    if wrong := params.symmetric_difference(workload.params):
+        raise WorkloadError(f"{file}: {workload.name}: params and steps do not agree on {', '.join(sorted(wrong))}")
+    pods = [step for step in workload.steps if isinstance(step, CreatePods)]
+    if [step for step in pods if step.collect_metrics] != [workload.steps[-1]]:
+        raise WorkloadError(
+            f"{file}: {workload.name}: the last step, and no other, must be a createPods that has collectMetrics"
+        )
+    without = [step for step in pods if not step.pod_template_path and not workload.default_pod_template]
+    if without:
+        raise WorkloadError(f"{file}: {workload.name}: createPods needs podTemplatePath where the case has no default")
+    if any(one.skip_wait_to_completion and one.collect_metrics for one in pods):
+        raise WorkloadError(f"{file}: {workload.name}: what is measured is waited for: drop skipWaitToCompletion")
