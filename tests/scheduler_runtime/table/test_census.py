@@ -125,6 +125,16 @@ def test_a_census_is_what_counting_anew_would_give(populations: list[Population]
             assert census.by_domain("zone").tolist() == by_zone
 
 
+def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
+    world = World()
+    world.step("node", 0, "a")
+    census = world.table.census(Population((PodSelector(None, ()),), True))
+    assert census.by_domain("zone").tolist() == [0, 0]
+    world.step("node", 0, "b")
+    world.step("pod", 0, ({}, False, None, False))
+    assert census.by_domain("zone").sum() == census.counts.sum() == 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(POPULATIONS, STEPS)
 def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: Population, steps: list[Any]) -> None:

@@ -119,8 +119,15 @@ class Census:
         self._write(row, self._rows.get(row, 0) + change)
         self.total += change
         self._changes.add((row, change))
+        if self._sums:
+            self._keep_sums(row, change)
+
+    def _keep_sums(self, row: int, change: int) -> None:
+        """Bring the sums up to date. Those of labels that changed since are made anew when they are asked for."""
+        version = self._version()
         for sums in self._sums.values():
-            sums.counts[sums.label.ids.item(row)] += change
+            if sums.version == version:
+                sums.counts[sums.label.ids.item(row)] += change
 
     def move(self, source: int, target: int) -> None:
         """Forget what is in row ``target`` and put there what is in the row ``source``, which ends."""
