@@ -60,6 +60,6 @@ class RequestsTo:
             known = self._known[code, verb] = tally, [each.of(verb, self._host) for each in self._spreads]
         known[0].number += 1
         if numbers is not None:
-            for series, number in zip(known[1], numbers, strict=True):
+            for series, number in zip(known[1], numbers):  # noqa: B905 - as many as each other, and often
                 series.total += number
                 series.counts[bisect_left(series.bounds, number)] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .kinds import Counter, Gauge, Histogram, Metric, Samples, Series, Tally, exponential, exposition
 from .of_process import process_metrics
@@ -16,8 +16,7 @@ _SLI = exponential(0.01, 2, 20)
 MOST_ATTEMPTS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One attempt to place a pod, as far as it is measured."""
 
     began: float
@@ -103,25 +102,39 @@ class Metrics:
             "scheduler_preemption_goroutines_duration_seconds", "How long carrying them out took.", _SLI, "result"
         )
 
+        # What is counted for every pod is found without making its labels again.
+        self._deciding = self._algorithm_seconds.of()
+        self._needed = self._attempts_needed.of()
+        self._waits: dict[int, Series] = {}
+        self._ends: dict[tuple[str, str], tuple[Tally, Series]] = {}
+
     # Attempts.
 
     def decided(self, seconds: float) -> None:
         """Note how long a decision took, whatever it was."""
-        self._algorithm_seconds.of().observe(seconds)
+        self._deciding.observe(seconds)
 
     def scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
         """Note that a pod is bound."""
         self.ended("scheduled", profile, now - attempt.began)
-        self._attempts_needed.of().observe(attempt.number)
-        label = str(attempt.number) if attempt.number < MOST_ATTEMPTS else f"{MOST_ATTEMPTS}+"
-        self._sli_seconds.of(label).observe(now - attempt.waits_since)
+        self._needed.observe(attempt.number)
+        number = min(attempt.number, MOST_ATTEMPTS)
+        waits = self._waits.get(number)
+        if waits is None:
+            label = f"{MOST_ATTEMPTS}+" if number == MOST_ATTEMPTS else str(number)
+            waits = self._waits[number] = self._sli_seconds.of(label)
+        waits.observe(now - attempt.waits_since)
         if attempt.after_flush:
             self._after_flush.add()
 
     def ended(self, result: str, profile: str, seconds: float) -> None:
         """Note how an attempt ended: scheduled, unschedulable or error."""
-        self._attempts.of(result, profile).number += 1
-        self._attempt_seconds.of(result, profile).observe(seconds)
+        ends = self._ends.get((result, profile))
+        if ends is None:
+            of = (result, profile)
+            ends = self._ends[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
+        ends[0].number += 1
+        ends[1].observe(seconds)
 
     # The parts of an attempt. What is handed out is kept by who counts.
 
