@@ -16,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench bench-size bench-micro image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,13 @@ oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judge
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e
 
-bench: $(READY) ## Decisions per second without a cluster, then pods per second with one
+bench: $(READY) ## Side by side with kube-scheduler (FULL=1 for everything, DOC=1 writes docs/performance.md, BENCH="SchedulingBasic --nodes 5000")
+	@$(RUN)/python -m bench $(if $(FULL),--full) $(if $(DOC),--document) $(BENCH)
+
+bench-size: $(READY) ## Memory, time to the first bind, longest pause (SIZE="--nodes 15000 --pods 150000")
+	@$(RUN)/python -m bench.size $(SIZE)
+
+bench-micro: $(READY) ## Decisions per second without a cluster, then pods per second with one
 	@$(RUN)/python -m bench.micro $(MICRO)
 	@$(RUN)/pytest -q -s -m rate tests/integration
 

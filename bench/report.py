@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bench.contenders import BERTH, KUBE_SCHEDULER, LIMIT
+from bench.contenders import BERTH, CONTENDERS, KUBE_SCHEDULER, LIMIT
 from bench.running import BENCH, Run
 
 COLUMNS = (
@@ -62,8 +62,10 @@ def _processor() -> str:
 
 def _rows(runs: Sequence[Run]) -> Iterable[tuple[str, ...]]:
     for workload in _in_order(run.workload for run in runs):
-        for contender in _in_order(run.contender for run in runs if run.workload == workload):
+        for contender in CONTENDERS:
             mine = [run for run in runs if (run.workload, run.contender) == (workload, contender)]
+            if not mine:
+                continue
             yield (
                 workload,
                 contender,

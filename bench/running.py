@@ -12,9 +12,10 @@ import uvloop
 
 import devcluster
 from bench import contenders, throughput
+from bench.api import Api
 from bench.client import Server
 from bench.contenders import Contender
-from bench.operations import Operations
+from bench.operations import Operations, namespace
 from bench.placements import faults
 from bench.processes import Cpu, cpu_seconds, peak_megabytes
 from bench.workloads import CreatePods, Workload
@@ -76,6 +77,34 @@ def run(workload: Workload, contender: Contender, repetition: int, kubernetes: s
     return found
 
 
+async def quiet(pid: int) -> float:
+    """Wait until the process uses next to no CPU, twice in a row; return since when.
+
+    Events come after binds, by as much as a contender likes: what they cost must be counted all the same.
+    """
+    until = time.monotonic() + UNQUIET_SECONDS
+    since, used, is_quiet = time.monotonic(), cpu_seconds(pid), False
+    while (now := time.monotonic()) < until:
+        await asyncio.sleep(QUIET_SECONDS)
+        before, used, was_quiet = used, cpu_seconds(pid), is_quiet
+        is_quiet = used - before <= QUIET_SHARE * QUIET_SECONDS
+        if was_quiet and is_quiet:
+            break
+        if not is_quiet:
+            since = now + QUIET_SECONDS
+    return since
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The measured step's own figures."""
+
+    seconds: float
+    quiet_seconds: float
+    rates: list[float]
+    used: Cpu
+
+
 @dataclass(slots=True)
 class _Attempt:
     workload: Workload
@@ -85,60 +114,47 @@ class _Attempt:
     pids: Mapping[str, int]
 
     async def run(self) -> Run:
-        server = Server.of(self.cluster.kubeconfig)
-        async with asyncio.TaskGroup() as group, Operations(server, self.workload, group) as operations:
-            for number, step in enumerate(self.workload.steps):
-                if isinstance(step, CreatePods) and step.collect_metrics:
-                    return await self._measure(operations, step, operations.namespace(number, step), group)
+        async with asyncio.TaskGroup() as group, Api(Server.of(self.cluster.kubeconfig), group) as api:
+            operations = Operations(api, self.workload)
+            *before, measured = enumerate(self.workload.steps)
+            for number, step in before:
                 await operations.perform(number, step)
-        raise AssertionError("a workload has a measured step")
+            number, step = measured
+            if not isinstance(step, CreatePods):
+                raise TypeError(f"{self.workload.name}: the last step creates no pods, so nothing is measured")
+            where = namespace(number, step)
+            found = await self._measure(api, operations, step, where)
+            return await self._summary(api, where, self.workload.count(step), found)
 
-    async def _measure(self, operations: Operations, step: CreatePods, namespace: str, group: asyncio.TaskGroup) -> Run:
-        bound = await operations.follow(namespace)
-        await self._quiet()
+    async def _measure(self, api: Api, operations: Operations, step: CreatePods, where: str) -> _Measured:
+        bound = await api.follow(where)
+        await quiet(self.pids["scheduler"])
         already, samples = bound.count, list[throughput.Sample]()
-        sampler = group.create_task(throughput.sample(lambda: bound.count - already, samples))
+        api.begin(throughput.sample(lambda: bound.count - already, samples))
         before, began = Cpu.of(self.pids), time.monotonic()
-        await operations.create_pods(step, namespace)
-        await operations.wait(namespace)
+        await operations.create_pods(step, where)
+        await operations.wait(where)
         seconds = time.monotonic() - began
-        sampler.cancel()
-        operations.end()
-        quiet_seconds = await self._quiet() - began
-        count = self.workload.count(step)
-        used = Cpu.of(self.pids).since(before)
+        api.end()
+        quiet_seconds = await quiet(self.pids["scheduler"]) - began
+        return _Measured(seconds, quiet_seconds, throughput.rates(samples), Cpu.of(self.pids).since(before))
+
+    async def _summary(self, api: Api, where: str, count: int, measured: _Measured) -> Run:
         return Run(
             workload=self.workload.name,
             contender=self.contender.name,
             repetition=self.repetition,
             nodes=self.workload.nodes,
             pods=count,
-            seconds=seconds,
-            quiet_seconds=quiet_seconds,
-            rates=throughput.rates(samples),
-            cpu={name: spent / count * 1e6 for name, spent in used.seconds.items()},
+            seconds=measured.seconds,
+            quiet_seconds=measured.quiet_seconds,
+            rates=measured.rates,
+            cpu={name: spent / count * 1e6 for name, spent in measured.used.seconds.items()},
             peak_megabytes=peak_megabytes(self.pids["scheduler"]),
-            events=await operations.number(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"),
-            faults=await self._faults(operations) if self.contender.decides else [],
+            events=await api.number(f"/apis/events.k8s.io/v1/namespaces/{where}/events"),
+            faults=await self._faults(api) if self.contender.decides else [],
         )
 
-    async def _quiet(self) -> float:
-        """Wait until the contender uses next to no CPU, twice in a row; return since when.
-
-        Events come after binds, by as much as a contender likes: what they cost must be counted all the same.
-        """
-        pid, until = self.pids["scheduler"], time.monotonic() + UNQUIET_SECONDS
-        since, used, is_quiet = time.monotonic(), cpu_seconds(pid), False
-        while (now := time.monotonic()) < until:
-            await asyncio.sleep(QUIET_SECONDS)
-            before, used, was_quiet = used, cpu_seconds(pid), is_quiet
-            is_quiet = used - before <= QUIET_SHARE * QUIET_SECONDS
-            if was_quiet and is_quiet:
-                break
-            if not is_quiet:
-                since = now + QUIET_SECONDS
-        return since
-
-    async def _faults(self, operations: Operations) -> list[str]:
-        nodes = await operations.items("/api/v1/nodes?resourceVersion=0")
-        return faults(nodes, await operations.items("/api/v1/pods"))
+    async def _faults(self, api: Api) -> list[str]:
+        nodes = await api.items("/api/v1/nodes?resourceVersion=0")
+        return faults(nodes, await api.items("/api/v1/pods"))

@@ -1,0 +1,172 @@
+"""How much memory a large cluster takes, and how long until the first bind: ``python -m bench.size``.
+
+The pods are real ones in a real API server, created with their node already set; they are made once, and each
+contender starts on them in turn. (A made-up server would have to speak protobuf to be fair to kube-scheduler, and its
+pages and its pace would still be its own.) Memory is the most that was ever resident, start-up included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import copy
+import json
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import uvloop
+import yaml
+
+import devcluster
+from bench import contenders
+from bench.api import Api, Request, nodes, pods
+from bench.client import Server
+from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
+from bench.pauses import Pauses
+from bench.processes import peak_megabytes
+from bench.running import ADMISSION, quiet
+from bench.workloads import CASES, NODE_TEMPLATE, Object
+from devcluster import Cluster, Spec
+from devcluster.processes import Process
+
+POD_TEMPLATE = "templates/pod-default.yaml"
+APPS = 100
+NAMESPACE = "bound"
+COLD_SECONDS = 600.0
+END_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What one start showed."""
+
+    contender: str
+    first_bind_seconds: float
+    """From the start of the process until a pod that was waiting had a node."""
+    peak_megabytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """The longest pauses of our loop, in milliseconds, and of them the collector's."""
+
+    starting: tuple[float, float]
+    scheduling: tuple[float, float]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    asked = parsed(arguments)
+    spec = Spec(
+        kubernetes=asked.kubernetes, node="none", scheduler=False, controller_manager=False, apiserver_args=(ADMISSION,)
+    )
+    with devcluster.running(spec) as cluster:
+        sizes, longest = uvloop.run(_Measuring(cluster, asked).run())
+    print(f"{asked.nodes} nodes, {asked.pods} pods, Kubernetes {asked.kubernetes}")
+    for name in dict.fromkeys(size.contender for size in sizes):
+        mine = [size for size in sizes if size.contender == name]
+        memory = max(size.peak_megabytes for size in mine)
+        first = statistics.median(size.first_bind_seconds for size in mine)
+        print(f"  {name:15} peak {memory:6.0f} MB   first bind after {first:5.1f} s")
+    for what, (loop, collector) in (("starting", longest.starting), ("scheduling", longest.scheduling)):
+        print(f"  longest pause of our loop while {what}: {loop:.0f} ms (of the collector: {collector:.0f} ms)")
+    asked.json.parent.mkdir(parents=True, exist_ok=True)
+    asked.json.write_bytes(msgspec.json.encode({"sizes": sizes, "longest": longest}))
+    return 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was asked for."""
+    flags = argparse.ArgumentParser(prog="python -m bench.size", description=__doc__)
+    flags.add_argument("--nodes", type=int, default=5000)
+    flags.add_argument("--pods", type=int, default=30000)
+    flags.add_argument("--burst", type=int, default=2000, help="pods to schedule while pauses are measured")
+    flags.add_argument("--repetitions", type=int, default=3)
+    flags.add_argument("--kubernetes", default="1.36")
+    flags.add_argument("--json", type=Path, default=Path("dist") / "bench-size.json")
+    return flags.parse_args(arguments)
+
+
+@dataclass(slots=True)
+class _Measuring:
+    cluster: Cluster
+    asked: argparse.Namespace
+
+    async def run(self) -> tuple[list[Size], Longest]:
+        server = Server.of(self.cluster.kubeconfig)
+        async with asyncio.TaskGroup() as group, Api(server, group) as api:
+            await self._fill(api)
+            both = (KUBE_SCHEDULER, BERTH)
+            turns = [each for number in range(self.asked.repetitions) for each in both[:: -1 if number % 2 else 1]]
+            sizes = [await self._size(api, contender) for contender in turns]
+            return sizes, await self._longest(api)
+
+    async def _fill(self, api: Api) -> None:
+        """Make nodes, and pods that are on them already."""
+        await api.create(nodes(template(NODE_TEMPLATE), self.asked.nodes, None))
+        await api.need_namespace(NAMESPACE)
+        await api.create(bound_pods(template(POD_TEMPLATE), self.asked.pods, self.asked.nodes))
+
+    async def _size(self, api: Api, contender: Contender) -> Size:
+        process, seconds = await self._first_bind(api, contender)
+        await quiet(process.pid)
+        size = Size(contender.name, seconds, peak_megabytes(process.pid))
+        contenders.stop(contender, self.cluster)
+        return size
+
+    async def _longest(self, api: Api) -> Longest:
+        """Pauses of ours: until its first bind, and while it then schedules a burst."""
+        process, _ = await self._first_bind(api, WATCHED)
+        bound_first = time.time()
+        bound = await api.follow("burst")
+        await api.create(pods(template(POD_TEMPLATE), self.asked.burst, "burst"))
+        await bound.reach(self.asked.burst, COLD_SECONDS)
+        process.send(signal.SIGTERM)
+        if not await asyncio.to_thread(process.ended, END_SECONDS):
+            raise TimeoutError(f"the scheduler did not end within {END_SECONDS:.0f} s of being told to")
+        found = msgspec.json.decode(contenders.pauses_file(self.cluster).read_bytes(), type=Pauses)
+        return Longest(
+            starting=milliseconds(found.longest(until=bound_first)),
+            scheduling=milliseconds(found.longest(since=bound_first)),
+        )
+
+    async def _first_bind(self, api: Api, contender: Contender) -> tuple[Process, float]:
+        """Start the contender while a pod waits; return how long until that has a node."""
+        namespace = f"first-{time.time_ns():x}"
+        bound = await api.follow(namespace)
+        await api.create(pods(template(POD_TEMPLATE), 1, namespace))
+        began = time.monotonic()
+        process = contenders.start(contender, self.cluster, self.asked.kubernetes, is_ready=False)
+        await bound.reach(1, COLD_SECONDS)
+        return process, time.monotonic() - began
+
+
+def template(path: str) -> Object:
+    """One of the workloads' templates."""
+    read: Object = yaml.safe_load((CASES.parent / path).read_text())
+    return read
+
+
+def bound_pods(of: Object, count: int, node_count: int) -> Iterator[Request]:
+    """Requests for pods of a hundred apps, spread evenly over the nodes."""
+    for number in range(count):
+        pod = copy.deepcopy(of)
+        app = f"app-{number % APPS}"
+        pod["metadata"] |= {"generateName": f"{app}-", "labels": {"app": app}}
+        pod["spec"]["nodeName"] = f"scheduler-perf-{number % node_count}"
+        yield f"/api/v1/namespaces/{NAMESPACE}/pods", json.dumps(pod).encode()
+
+
+def milliseconds(seconds: tuple[float, float]) -> tuple[float, float]:
+    loop, collector = seconds
+    return loop * 1000, collector * 1000
+
+
+if __name__ == "__main__":
+    sys.exit(main())

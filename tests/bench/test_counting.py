@@ -1,0 +1,62 @@
+"""What is counted, and how counts become pods per second."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from bench.bound import Frames
+from bench.processes import Cpu, cpu_seconds, peak_megabytes
+from bench.throughput import rates, sample
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([(1, 0), (2, 0)], [], id="no-pod-ever"),
+        pytest.param([(1, 5)], [], id="the-first-sample-only-begins"),
+        pytest.param([(1, 0), (2, 100), (3, 300), (4, 400)], [200, 100], id="from-the-first-pod-on"),
+        pytest.param([(1, 10), (2, 10), (3, 10), (4, 70)], [20, 20, 20], id="a-gap-stands-once-for-each-second"),
+        pytest.param([(1, 10), (3, 30)], [10], id="by-the-time-that-passed"),
+        pytest.param([(1, 10), (2, 30), (3, 30)], [20], id="nothing-after-the-last-pod"),
+    ],
+)
+def test_rates(samples: list[tuple[float, int]], expected: list[float]) -> None:
+    assert rates(samples) == expected
+
+
+def frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_frames_are_whole_however_they_arrive(size: int) -> None:
+    bodies = [b"one", b"", b"a longer one"]
+    stream = b"".join(map(frame, bodies))
+    frames = Frames()
+    chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert [each for chunk in chunks for each in frames.fed(chunk)] == bodies
+
+
+def test_work_shows_as_cpu_of_the_process_that_did_it() -> None:
+    pids = {"me": os.getpid()}
+    before, until = Cpu.of(pids), time.process_time() + 0.05
+    while time.process_time() < until:
+        pass
+    assert Cpu.of(pids).since(before).seconds["me"] >= 0.03  # ticks are 10 ms
+    assert cpu_seconds(os.getpid()) > 0
+    assert peak_megabytes(os.getpid()) > 1
+
+
+async def test_samples_are_taken_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.throughput.INTERVAL_SECONDS", 0.01)
+    taken: list[tuple[float, int]] = []
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await sample(lambda: 7, taken)
+    assert 2 <= len(taken) <= 20
+    assert {count for _, count in taken} == {7}

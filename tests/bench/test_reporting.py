@@ -1,0 +1,92 @@
+"""Turns, tables and the page they are written into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import PAGE, order
+from bench.contenders import CONTENDERS
+from bench.report import BEGIN, END, faults, tables, write_into
+from bench.running import Run
+from bench.workloads import load
+
+
+def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, ...] = ()) -> Run:
+    return Run(
+        workload="Some/100Nodes",
+        contender=contender,
+        repetition=repetition,
+        nodes=100,
+        pods=1000,
+        seconds=1000 / rate,
+        quiet_seconds=2000 / rate,
+        rates=[rate],
+        cpu=dict.fromkeys(("scheduler", "kube-apiserver", "etcd", "bench"), 100.0),
+        peak_megabytes=64,
+        events=1000,
+        faults=list(wrong),
+    )
+
+
+def cells(text: str, beginning: str) -> list[list[str]]:
+    """The cells of the rows that begin so."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    return [row for row in rows if row[: len(beginning.split())] == beginning.split()]
+
+
+def test_each_contender_goes_first_as_often_as_the_others() -> None:
+    chosen = [each for each in load() if "smoke" in each.labels]
+    turns = list(order(chosen, list(CONTENDERS.values()), 3))
+    count = len(CONTENDERS)
+    assert len(turns) == 3 * len(chosen) * count
+    assert all(
+        {turn[1].name for turn in turns[at : at + count]} == {turns[at][1].name} for at in range(0, len(turns), count)
+    )
+    first = Counter((turns[at][1].name, turns[at][2].name) for at in range(0, len(turns), count))
+    assert set(first.values()) == {1}
+
+
+def test_a_row_has_the_median_and_the_extremes() -> None:
+    runs = [run("berth", 300, 1), run("berth", 100, 2), run("berth", 200, 3)]
+    (row,) = cells(tables(runs), "Some/100Nodes berth")
+    assert row[2] == "200 (100–300)"
+
+
+def test_ratios_compare_runs_of_one_repetition() -> None:
+    runs = [run("kube-scheduler", 100, 1), run("berth", 200, 1), run("kube-scheduler", 50, 2), run("berth", 200, 2)]
+    ratios = cells(tables(runs), "Some/100Nodes")[-1]
+    assert ratios == ["Some/100Nodes", "3.00 (2.00–4.00)", "-"]
+
+
+def test_a_wrong_placement_is_reported_with_its_run() -> None:
+    assert faults([run("limit", 1), run("berth", 1, 2, wrong=("node a is full",))]) == [
+        "Some/100Nodes, berth, run 2: node a is full"
+    ]
+
+
+def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_into(page, [run("berth", 123)], "1.36", "2026-01-02")
+    text = page.read_text()
+    assert text.startswith("# Before\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "old" not in text
+    assert "123" in text
+    assert "2026-01-02: Kubernetes 1.36" in text
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing\n")
+    with pytest.raises(ValueError, match="put them where the tables belong"):
+        write_into(page, [run("berth", 1)], "1.36", "2026-01-02")
+    assert page.read_text() == "nothing\n"
+
+
+def test_our_page_has_the_marks() -> None:
+    text = PAGE.read_text()
+    assert text.index(BEGIN) < text.index(END)

@@ -1,0 +1,21 @@
+"""The bench itself runs to its end, through everyone, on a real control plane."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import running, workloads
+from bench.contenders import CONTENDERS
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+
+@pytest.mark.parametrize("contender", CONTENDERS)
+def test_every_measured_pod_is_bound_and_told_of(contender: str) -> None:
+    (workload,) = workloads.select(workloads.load(), label="smoke", cases=["SchedulingBasic"], nodes=[])
+    run = running.run(workload, CONTENDERS[contender], 1, "1.36")
+    assert run.faults == []
+    assert run.events == run.pods == 150
+    assert run.seconds <= run.quiet_seconds
+    assert all(run.cpu[name] > 0 for name in ("scheduler", "kube-apiserver", "etcd", "bench"))
+    assert run.peak_megabytes > 10
