@@ -147,6 +147,20 @@ def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Intak
     assert event.old.spec.node_name == "n"
 
 
+def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: Intaken) -> None:
+    there.see_node(None, node("n"))
+    there.see(None, ours())
+    there.cache.assume(ours(), "n")
+    there.profile.heard.clear()
+    there.park()
+    ending = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    there.see(ours(), ending)
+    assert (there.gone, there.entry("a"), len(there.cache)) == (["a"], None, 0)
+    assert there.happened == [("Pod", Action.DELETE)]
+    there.see(ending, None)
+    assert (there.entry("a"), there.happened) == (None, [("Pod", Action.DELETE)])
+
+
 def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Intaken) -> None:
     there.see(None, on("n", ours()))
     there.park()

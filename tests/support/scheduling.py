@@ -96,10 +96,13 @@ class Scene:
 
     async def conditions(self) -> list[tuple[str, str]]:
         await self.outbox.drain()
-        patches = [
-            each.body["status"]["conditions"][0] for each in self.script.requests("PATCH") if "status" in each.body
-        ]
+        patches = [patch["conditions"][0] for patch in await self.statuses() if "conditions" in patch]
         return [(patch["reason"], patch["message"]) for patch in patches]
+
+    async def statuses(self) -> list[dict[str, Any]]:
+        """What was written of the status of pods."""
+        await self.outbox.drain()
+        return [each.body["status"] for each in self.script.requests("PATCH") if "status" in each.body]
 
 
 @contextlib.asynccontextmanager

@@ -22,7 +22,7 @@ from scheduler_runtime.cache import Cache, Held
 from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
-from scheduler_runtime.framework import BindError, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import BindError, Flights, Framework, Placed, Unschedulable
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Pending
@@ -124,7 +124,7 @@ class Binder:
         self.recorder.failed(outcome.pod, outcome.message)
         logger.log(DECISION, "unschedulable", extra={"pod": outcome.pod.key, "because": outcome.message})
         nomination = outcome.nomination
-        self._conditions.unscheduled(outcome.pod, UNSCHEDULABLE, outcome.message)
+        self._say(outcome.pod, UNSCHEDULABLE, outcome.message)
         if nomination and nomination.work and not nomination.at_once:
             work = asyncio.create_task(self.make_room(outcome.pod, nomination.work))
             self._works.add(work)
@@ -144,7 +144,11 @@ class Binder:
     def report_error(self, pod: Pod, message: str) -> None:
         """Tell the pod's author that something other than a lack of nodes keeps the pod waiting."""
         self.recorder.failed(pod, message)
-        self._conditions.unscheduled(pod, SCHEDULER_ERROR, message)
+        self._say(pod, SCHEDULER_ERROR, message)
+
+    def _say(self, pod: Pod, reason: str, message: str) -> None:
+        """Write why a pod has no node, compared with what its status says by now."""
+        self._conditions.unscheduled(self._pending.latest(pod.uid) or pod, reason, message)
 
     async def _carry(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         """Bring one pod to its node. Whatever goes wrong, its room is given back.
@@ -153,19 +157,22 @@ class Binder:
         """
         pod = placed.pod
         try:
+            flights = framework.flights(placed)
+            if framework.announces and (placed.waits or flights):
+                self._conditions.expected(pod, placed.node)
             rejected = await self._permit(placed, framework)
             if rejected:
                 self._undo(placed, framework, partial(self._pending.park, pod.uid, rejected.plugins))
                 self._ended_without(rejected, attempt)
                 return
             self._pending.settle(pod.uid)
-            rejected = await self._prepare(placed, framework)
+            rejected = await self._prepare(placed, framework, flights)
             if rejected:  # what happened since it was settled was not kept for it: it must not wait for an event
                 self._undo(placed, framework, partial(self._pending.retry, pod.uid))
                 self._ended_without(rejected, attempt)
                 return
+            await self._conditions.silence(pod.uid)
             async with self._slots:
-                self._conditions.withdraw(pod.uid)
                 await framework.bind(placed)
             self._bound(placed, framework, attempt)
         except BindError as error:
@@ -200,12 +207,12 @@ class Binder:
             self._waiting.discard(placed.pod.uid)
             self._measure()
 
-    async def _prepare(self, placed: Placed, framework: Framework) -> Unschedulable | None:
+    async def _prepare(self, placed: Placed, framework: Framework, flights: Flights) -> Unschedulable | None:
         """Run what comes before the binding; until it ends the pod can be called back."""
-        if not framework.prepares:
+        if not flights:
             return None
         uid = placed.pod.uid
-        work = self._preparing[uid] = asyncio.ensure_future(framework.pre_bind(placed))
+        work = self._preparing[uid] = asyncio.ensure_future(framework.pre_bind(placed, flights))
         try:
             rejected = await work
         except asyncio.CancelledError:

@@ -20,6 +20,8 @@ from scheduler_runtime.wire import Pod, decode_pod
 logger = logging.getLogger(__name__)
 
 TRIES = 3
+SAID_AFTER_SECONDS = 5.0
+"""How long the API server may ask a binding to come later before that is said."""
 
 
 class FencedError(Exception):
@@ -50,6 +52,7 @@ class FencedBinds:
         self._seconds = seconds
         self._clock = clock
         self._trouble = Trouble(logger)
+        self._busy = Trouble(logger)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Bind the pod of this name and uid to ``node``.
@@ -82,14 +85,21 @@ class FencedBinds:
 
     async def _post(self, path: str, body: object) -> None:
         """Send once, and again as long as the API server asks to come back later."""
+        waited = 0.0
         while True:
             try:
                 await self._client.request("POST", path, body=body, seconds=self._seconds, before_send=self.check_fence)
             except ApiError as error:
                 if error.status != 429:
                     raise
-                await asyncio.sleep(error.retry_after or 1.0)
+                pause = error.retry_after or 1.0
+                waited += pause
+                if waited > SAID_AFTER_SECONDS:
+                    self._busy.begins("the API server is too busy for bindings and asks to send them later (429)")
+                await asyncio.sleep(pause)
             else:
+                if waited > SAID_AFTER_SECONDS:
+                    self._busy.ends()
                 return
 
     async def _is_bound(self, path: str, uid: str, node: str, error: ApiError | NoAnswerError) -> bool:

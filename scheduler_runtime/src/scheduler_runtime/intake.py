@@ -35,7 +35,7 @@ class Intake:
         on_settled: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``on_gone`` is told of each pod that was deleted, in case somebody waits for it.
+        """``on_gone`` is told of each pod that is or was deleted, in case it waits for a permit.
 
         ``on_settled`` is told the uid of each pod that is bound or deleted: nothing keeps it waiting any more.
         """
@@ -114,7 +114,9 @@ class Intake:
         if not self._cache.is_assumed(new.uid):
             self._nominations.seen(old, new)
         now = self._clock()
-        if new.uid in self._pending:
+        if self._cache.is_assumed(new.uid) and new.metadata.deletion_timestamp:
+            self._leaves_on_its_way(new)
+        elif new.uid in self._pending:
             action = _actions_of_a_waiting_pod(old, new) if old else NOTHING
             events = [Event("Pod", action, old, new)] if action else []
             self._pending.update(new, events, now)
@@ -122,6 +124,12 @@ class Intake:
             self._pending.add(new, new.spec.scheduler_name, now)
         if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
             self._not_awaited(old, old.status.nominated_node_name)
+
+    def _leaves_on_its_way(self, pod: Pod) -> None:
+        """The pod is being deleted, so no binding of it can succeed any more: its room is free already now."""
+        self._pending.remove(pod.uid)
+        self._on_gone(pod)
+        self._free(pod.uid)
 
     def _happened(self, event: Event) -> None:
         self._pending.happened(event, self._clock())

@@ -65,6 +65,9 @@ class Loop:
         if entry.pod.metadata.deletion_timestamp:
             self._skip(entry)
             return
+        if self._cache.held(entry.uid):
+            self.pending.settle(entry.uid)  # it came to wait anew while it is still on its way
+            return
         began = self._clock()
         try:
             outcome = self._frameworks[entry.profile].schedule(entry.pod, self._cache)
@@ -81,7 +84,7 @@ class Loop:
                 nomination = outcome.nomination
                 if nomination and nomination.work and nomination.at_once:
                     await self._binder.make_room(entry.pod, nomination.work)
-                self.pending.park(entry.uid, outcome.plugins, self._clock())
+                self.pending.park(entry.uid, outcome.plugins, self._clock(), outcome.waits_for)
                 self._binder.report(outcome)
 
     def _fail(self, entry: Entry, message: str, began: float) -> None:

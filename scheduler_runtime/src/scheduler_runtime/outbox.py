@@ -7,10 +7,11 @@ that dies of its unsent events helps nobody.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import ApiError, NoAnswerError
@@ -29,11 +30,25 @@ class Delivery:
 
     key: Hashable
     send: Send
-    is_wanted: bool = True
+    dropped: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self.dropped.is_set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next try, unless there will be none."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.dropped.wait()
 
 
 class Outbox:
-    """Messages by key: one that is put while another of its key waits takes that one's place."""
+    """Messages by key: one that is put while another of its key waits takes that one's place.
+
+    Two of one key are never under way together, so that the newest arrives last.
+    """
 
     def __init__(
         self, *, senders: int = 8, longest: int = LONGEST, is_busy: Callable[[], bool] = lambda: False
@@ -45,7 +60,7 @@ class Outbox:
         self._longest = longest
         self._is_busy = is_busy
         self._something = asyncio.Event()
-        self._sending: set[Delivery] = set()
+        self._sending: dict[Hashable, Delivery] = {}
         self._trouble = Trouble(logger)
         self._full = Trouble(logger)
 
@@ -64,9 +79,14 @@ class Outbox:
     def drop(self, key: Hashable) -> None:
         """Forget what waits under ``key``; what is being sent is not sent again when it fails."""
         self._waiting.pop(key, None)
-        for delivery in self._sending:
-            if delivery.key == key:
-                delivery.is_wanted = False
+        if delivery := self._sending.get(key):
+            delivery.dropped.set()
+
+    async def silence(self, key: Hashable) -> None:
+        """Drop what waits under ``key``, and return when nothing of it can arrive any more."""
+        self.drop(key)
+        if delivery := self._sending.get(key):
+            await delivery.over.wait()
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -81,17 +101,24 @@ class Outbox:
 
     async def _sender(self, *, first: bool) -> None:
         while True:
-            if not self._waiting:
+            key = next((key for key in self._waiting if key not in self._sending), None)
+            if key is None:
                 self._full.ends()
                 self._something.clear()
                 await self._something.wait()
             elif self._is_busy() and not first:
                 await asyncio.sleep(0.02)
             else:
-                delivery = Delivery(*self._waiting.popitem(last=False))
-                self._sending.add(delivery)
-                await self._deliver(delivery)
-                self._sending.discard(delivery)
+                await self._send(Delivery(key, self._waiting.pop(key)))
+
+    async def _send(self, delivery: Delivery) -> None:
+        self._sending[delivery.key] = delivery
+        try:
+            await self._deliver(delivery)
+        finally:
+            del self._sending[delivery.key]
+            delivery.over.set()
+            self._something.set()  # another of its key may have waited for this one
 
     async def _deliver(self, delivery: Delivery) -> None:
         backoff = Backoff(0.5, 5.0)
@@ -108,7 +135,7 @@ class Outbox:
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return
-                await asyncio.sleep(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
+                await delivery.pause(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
             else:
                 self._trouble.ends()
                 return

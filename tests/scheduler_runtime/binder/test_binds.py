@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_runtime import binds
 from scheduler_runtime.binds import FencedBinds, FencedError, GoneError, TakenError
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.credentials import Credentials
@@ -118,6 +119,16 @@ async def test_a_server_that_is_too_busy_is_asked_again_later() -> None:
     await bind(script)
     assert sent(script) == ["POST /binding", "POST /binding"]
     assert asyncio.get_running_loop().time() - began >= 1
+
+
+async def test_a_server_that_stays_too_busy_is_told_of_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binds, "SAID_AFTER_SECONDS", 0.02)
+    caplog.set_level(logging.INFO)
+    await bind(Script([refuses(429, **{"Retry-After": "0.01"})] * 5 + [DONE]))
+    told = [record.levelname for record in caplog.records if "too busy for bindings" in record.getMessage()]
+    assert told == ["WARNING", "INFO"]
 
 
 async def test_an_absent_server_has_bound_nothing() -> None:

@@ -28,7 +28,7 @@ from scheduler_runtime.api import (
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
 from scheduler_runtime.pending import Place
 from tests.support.scheduling import Scene, running
-from tests.support.scripted import Script, serving
+from tests.support.scripted import Script, says, serving
 
 GIVEN_BACK: list[str] = []
 HANDLES: list[Handle] = []
@@ -245,6 +245,56 @@ async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is
         assert len(await scene.events()) == 2
         assert await scene.conditions() == []
         sending.cancel()
+
+
+async def test_a_condition_that_is_being_written_arrives_before_the_binding() -> None:
+    begun, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Any) -> Any:
+        begun.set()
+        await answer.wait()
+        return await says({})(request)
+
+    async with running() as scene:
+        scene.recorder.events = "None"
+        scene.script.answers.append(slow)
+        scene.binder.report_error(testing.pod("a", schedulerName="test"), "it had no node")
+        await begun.wait()
+        scene.add("a")
+        await scene.until(lambda: len(scene.binder))
+        await asyncio.sleep(0.05)
+        assert scene.binds.bound == []
+        answer.set()
+        await scene.until(lambda: scene.binds.bound)
+
+
+async def test_the_status_of_a_held_pod_says_which_node_it_is_about_to_have() -> None:
+    async with running(Holds) as scene:
+        pod = scene.add("a")
+        waiting = await held(scene)
+        assert await scene.statuses() == [{"nominatedNodeName": "n"}]
+        waiting.reject("Holds", "not now")
+        await scene.until(lambda: scene.place(pod) is not Place.IN_FLIGHT)
+        assert (await scene.statuses())[1]["nominatedNodeName"] is None
+
+
+async def test_a_pod_that_is_bound_at_once_is_not_announced() -> None:
+    async with running() as scene:
+        scene.add("a")
+        await scene.until(lambda: scene.binds.bound)
+        assert await scene.statuses() == []
+
+
+async def test_a_pod_that_comes_to_wait_while_it_is_on_its_way_is_not_placed_twice() -> None:
+    async with running() as scene:
+        scene.binds.hold["a"] = asyncio.Event()
+        pod = scene.add("a")
+        await scene.until(lambda: len(scene.binder))
+        scene.add("a")
+        await scene.until(lambda: scene.place(pod) is Place.BINDING)
+        assert scene.cpu == 1000
+        scene.binds.hold["a"].set()
+        await scene.until(lambda: scene.binds.bound == [("a", "n")])
 
 
 async def test_a_task_that_ends_does_not_forget_the_next_one_of_its_pod() -> None:

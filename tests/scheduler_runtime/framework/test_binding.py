@@ -163,14 +163,18 @@ class Breaks(Beside):
 
 async def test_neighbours_that_agree_prepare_beside_each_other() -> None:
     decides = made_of(Beside, BesideToo, After, NotAtAll)
-    await decides.pre_bind(placed_by(decides))
+    placed = placed_by(decides)
+    flights = decides.flights(placed)
+    assert set(flights) == {"Beside", "BesideToo", "After"}
+    await decides.pre_bind(placed, flights)
     assert CALLS == ["Beside begins", "BesideToo begins", "Beside ends", "BesideToo ends", "After begins", "After ends"]
 
 
 async def test_a_preparation_that_fails_names_its_plugin_after_the_others_ended() -> None:
     decides = made_of(Breaks, Beside)
+    placed = placed_by(decides)
     with pytest.raises(BindError, match='running PreBind plugin "Breaks": the volume is gone') as failed:
-        await decides.pre_bind(placed_by(decides))
+        await decides.pre_bind(placed, decides.flights(placed))
     assert failed.value.plugin == "Breaks"
     assert CALLS == ["Beside begins", "Beside ends"]
 

@@ -1,13 +1,14 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
 from .framework import NO_NODES, Framework
-from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .services import Objects, Services
 
 __all__ = [
     "NO_NODES",
     "Assumes",
     "BindError",
+    "Flights",
     "Framework",
     "Gate",
     "Objects",

@@ -21,6 +21,8 @@ class Diagnosis:
         self.unresolvable: Mask = np.zeros(size, np.bool_)
         self.reasons: Counter[str] = Counter()
         self.plugins: set[str] = set()
+        self.waits_for: set[str] = set()
+        """Those of ``plugins`` that wait for something they started themselves."""
         self.rejection = ""
         """Why the pod as a whole was rejected before any node was looked at."""
         self.outright: frozenset[str] = frozenset()
@@ -40,15 +42,15 @@ class Diagnosis:
         if not count:
             return False
         self.reasons[reject.reason] += count
-        self.plugins.add(plugin)
+        self._blame(plugin, reject)
         if reject.resolvable is not True:
             self.unresolvable |= rows & ~np.asarray(reject.resolvable)
         return True
 
     def reject_row(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
         """Note why ``plugin`` rejects one row."""
-        self.plugins.add(plugin)
         for reject in rejects:
+            self._blame(plugin, reject)
             self.reasons[reject.reason] += 1
             if not reject.resolvable:
                 self.unresolvable[row] = True
@@ -59,6 +61,11 @@ class Diagnosis:
         self.reasons += Counter()  # without those that are down to nothing
         self.unresolvable[row] = False
         self.reject_row(plugin, row, rejects)
+
+    def _blame(self, plugin: str, reject: Reject) -> None:
+        self.plugins.add(plugin)
+        if reject.pending:
+            self.waits_for.add(plugin)
 
     @property
     def verdicts(self) -> Verdicts:
@@ -94,6 +101,7 @@ def pre_filter(
             case Reject() as reject:
                 resolvable = reject.resolvable is True
                 diagnosis.reject_pod([hook.plugin], reject.reason, resolvable=resolvable)
+                diagnosis.waits_for.update([hook.plugin] if reject.pending else [])
                 if not resolvable:
                     diagnosis.outright = frozenset([hook.plugin])
                     return states, skipped

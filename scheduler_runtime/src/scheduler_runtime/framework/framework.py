@@ -37,7 +37,7 @@ from .helping import ask_for_help
 from .keys import Keys
 from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
 from .missing import JUDGED_BY, explain, needed_but_missing
-from .outcomes import Assumes, BindError, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .registration import register
 from .services import Services, Surroundings
 from .waiting import MAX_WAIT_SECONDS, Waiting
@@ -204,7 +204,8 @@ class Framework:
             has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
             self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
         message = nowhere.diagnosis.message(helped.reasons)
-        return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination)
+        waits_for = frozenset(nowhere.diagnosis.waits_for)
+        return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination, waits_for)
 
     def _place(self, pod: Pod, node: str, states: Mapping[str, Any], cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(pod, node)
@@ -281,30 +282,34 @@ class Framework:
         return True
 
     @property
-    def prepares(self) -> bool:
-        """Whether ``pre_bind`` has anything to do for any pod."""
-        return bool(self._pre_bind)
+    def announces(self) -> bool:
+        """Whether a pod's status is to say which node it is about to have, while that takes a while."""
+        return self._around.target.enabled("NominatedNodeNameForExpectation")
 
-    async def pre_bind(self, placed: Placed) -> Unschedulable | None:
+    def flights(self, placed: Placed) -> Flights:
+        """Ask who has something to prepare for this binding, and how. Raises BindError."""
+        flights = {hook.plugin: self._flight_of(hook, placed) for hook in self._pre_bind}
+        return {plugin: flight for plugin, flight in flights.items() if flight is not SKIP}
+
+    async def pre_bind(self, placed: Placed, flights: Flights) -> Unschedulable | None:
         """Prepare the binding: plugins that agreed to it run beside each other.
 
         The answer is why one of them rejected the pod. Raises BindError.
         """
         began, status = perf_counter(), "Error"
         try:
-            rejected = await self._pre_bind_in_order(placed)
+            rejected = await self._pre_bind_in_order(placed, flights)
             status = rejection_status(resolvable=True) if rejected else "Success"
             return rejected
         finally:
             self._times.since("PreBind", began, status)
 
-    async def _pre_bind_in_order(self, placed: Placed) -> Unschedulable | None:
+    async def _pre_bind_in_order(self, placed: Placed, flights: Flights) -> Unschedulable | None:
         together: list[Hook] = []
         for hook in self._pre_bind:
-            flight = self._flight_of(hook, placed)
-            if flight is SKIP:
+            if hook.plugin not in flights:
                 continue
-            if flight is PARALLEL:
+            if flights[hook.plugin] is PARALLEL:
                 together.append(hook)
                 continue
             for hooks in (together, [hook]):

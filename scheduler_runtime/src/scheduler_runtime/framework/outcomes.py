@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..api import Nomination, Pod
+from ..api import Answer, Nomination, Pod
 from ..table import Table
+
+Flights = Mapping[str, Answer]
+"""How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""
 
 
 class Assumes(Protocol):
@@ -48,6 +51,8 @@ class Unschedulable:
     plugins: frozenset[str]
     """The plugins that rejected it. Without any, only time brings the pod back."""
     nomination: Nomination | None = None
+    waits_for: frozenset[str] = frozenset()
+    """Those of ``plugins`` that wait for something they started themselves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,11 @@ class Pending:
     def __contains__(self, uid: object) -> bool:
         return uid in self._entries
 
+    def latest(self, uid: str) -> Any:
+        """Return the newest version of the pod with this uid; None when it is not here."""
+        entry = self._entries.get(uid)
+        return entry.pod if entry else None
+
     def entries(self) -> Iterator[Entry]:
         return iter(list(self._entries.values()))
 

@@ -1,0 +1,101 @@
+"""What is told and nobody waits for: in order, the newest last, and nothing after it was silenced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from scheduler_runtime.client import ApiError
+from scheduler_runtime.outbox import Outbox
+
+
+class Letters:
+    """Messages whose arrival the test chooses."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.arrived: list[str] = []
+        self.gates: dict[str, asyncio.Event] = {}
+
+    def letter(self, text: str, *, held: bool = False) -> Callable[[], Awaitable[None]]:
+        if held:
+            self.gates[text] = asyncio.Event()
+
+        async def send() -> None:
+            self.begun.append(text)
+            if text in self.gates:
+                await self.gates[text].wait()
+            self.arrived.append(text)
+
+        return send
+
+
+@pytest.fixture
+def letters() -> Letters:
+    return Letters()
+
+
+@contextlib.asynccontextmanager
+async def open_box() -> AsyncIterator[Outbox]:
+    box = Outbox(senders=4)
+    sending = asyncio.create_task(box.run())
+    try:
+        yield box
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_two_of_one_key_are_never_under_way_together(letters: Letters) -> None:
+    async with open_box() as box:
+        box.put("a", letters.letter("old", held=True))
+        await turns()
+        box.put("a", letters.letter("new"))
+        box.put("b", letters.letter("other"))
+        await turns()
+        assert (letters.begun, letters.arrived) == (["old", "other"], ["other"])
+        letters.gates["old"].set()
+        await box.drain()
+    assert letters.arrived == ["other", "old", "new"]
+
+
+async def test_when_a_key_is_silenced_nothing_of_it_arrives_any_more(letters: Letters) -> None:
+    async with open_box() as box:
+        box.put("a", letters.letter("under way", held=True))
+        await turns()
+        box.put("a", letters.letter("waiting"))
+        silenced = asyncio.create_task(box.silence("a"))
+        await turns()
+        assert not silenced.done()
+        letters.gates["under way"].set()
+        await silenced
+        await box.drain()
+    assert letters.arrived == ["under way"]
+
+
+async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:
+    tried: list[int] = []
+
+    async def refused() -> None:
+        tried.append(1)
+        raise ApiError(429, "", "later", 60)
+
+    async with open_box() as box:
+        box.put("a", refused)
+        await turns()
+        async with asyncio.timeout(1):
+            await box.silence("a")
+    assert tried == [1]
+
+
+async def test_silence_about_what_nobody_spoke_of_takes_no_time() -> None:
+    async with asyncio.timeout(0.1):
+        await Outbox().silence("a")
