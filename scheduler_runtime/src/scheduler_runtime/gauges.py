@@ -33,7 +33,7 @@ def show(metrics: Metrics, parts: Parts, target: Target) -> None:
     for name, text, read in (
         ("pending_pods", "Pods that wait for a node, by where they wait.", lambda: _waiting(pending)),
         ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: _rejected(pending)),
-        ("inflight_events", "Events kept for pods in flight.", lambda: _kept(pending)),
+        ("inflight_events", "Pods in flight, and the events kept for them.", lambda: _kept(pending)),
         ("cache_size", "Nodes, pods on them, and pods that only we know to be there.", lambda: _sizes(parts.cache)),
         ("goroutines", "Work under way in the background, by its kind.", lambda: _work(parts.binder)),
     ):
@@ -58,6 +58,7 @@ def _rejected(pending: Pending) -> Samples:
 
 def _kept(pending: Pending) -> Samples:
     counts = Counts(event_name(event) for event in pending.kept_events())
+    counts["PodPop"] = pending.counts().get(Place.IN_FLIGHT, 0)
     return {(("event", event),): number for event, number in counts.items()}
 
 

@@ -103,7 +103,9 @@ def scheduler(
     file.write_text(yaml.safe_dump(dict(config or document())))
     port = free_port()
     command = [sys.executable, "-m", "scheduler_runtime", "--config", str(file), "--kubeconfig", str(kubeconfig)]
-    command += ["--bind-address", "127.0.0.1", "--secure-port", str(port), OPEN, *flags]
+    command += ["--bind-address", "127.0.0.1", "--secure-port", str(port), *flags]
+    if not any(flag.startswith(OPEN.partition("=")[0]) for flag in flags):
+        command.append(OPEN)
     with log_file.open("wb") as log:
         process = subprocess.Popen(command, stderr=log, stdout=log, env={**os.environ, "KUBECONFIG": ""})
     started = SchedulerProcess(process, log_file, port)
