@@ -15,6 +15,7 @@ from .measuring import POINTS, Measures, Unmeasured
 from .missing import said_after_filters
 from .nominated import Nominated
 from .outcomes import RegistrationError
+from .pace import Pace
 from .registration import Registered
 from .scoring import Scorer
 from .trial import row_filter
@@ -26,11 +27,16 @@ class Enabled:
     """The hooks of one profile, each point in the profile's order."""
 
     def __init__(
-        self, profile: EffectiveProfile, plugins: Mapping[str, Registered], measures: Measures | None = None
+        self,
+        profile: EffectiveProfile,
+        plugins: Mapping[str, Registered],
+        measures: Measures | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._profile = profile
         self._plugins = plugins
         self._measures = measures or Unmeasured()
+        self._pace = pace or Pace(())
 
     def hooks(self, point: str, name: str) -> tuple[Hook, ...]:
         """The hooks called ``name`` of the plugins enabled at ``point``."""
@@ -38,7 +44,7 @@ class Enabled:
         return tuple(self._hook(each, name) for each in enabled if each and name in each.hooks)
 
     def _hook(self, registered: Registered, name: str) -> Hook:
-        run = getattr(registered.plugin, name)
+        run = self._pace.watched(registered.name, name, getattr(registered.plugin, name))
         if name not in _COUNTED:
             return Hook(registered.name, name, run)
         asked = self._measures.evaluations(registered.name, POINTS[name], self._profile.scheduler_name)
@@ -74,7 +80,7 @@ class Enabled:
         """What is kept of the plugins that can be kept."""
         looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
         return Classes(
-            [_local(self._plugins[name], hooks) for name in self._kept()],
+            [self._local(self._plugins[name], hooks) for name in self._kept()],
             looking,
             sum(scorer.weight for scorer in hooks.score),
         )
@@ -95,25 +101,23 @@ class Enabled:
     def _kept(self) -> tuple[str, ...]:
         return tuple(name for name, each in self._plugins.items() if _can_be_kept(each))
 
+    def _local(self, registered: Registered, hooks: Hooks) -> Local:
+        """A plugin that is kept, with its enabled hooks."""
+        enabled = hooks.of(registered.name)
+        filters = None
+        if enabled.filter is not None:
+            own = self._hook(registered, "filter_row") if "filter_row" in registered.hooks else None
+            filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
+        score = Score(enabled.score, self._hook(registered, "score_row")) if enabled.score else None
+        signature = self._hook(registered, "signature")
+        return Local(registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
+
     def _scorers(self) -> tuple[Scorer, ...]:
         normalizers = {hook.plugin: hook for hook in self.hooks("score", "normalize_score")}
         weights = {plugin.name: plugin.weight for plugin in self._profile.points.get("score", ())}
         return tuple(
             Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self.hooks("score", "score")
         )
-
-
-def _local(registered: Registered, hooks: Hooks) -> Local:
-    """A plugin that is kept, with its enabled hooks."""
-    name, plugin = registered.name, registered.plugin
-    enabled = hooks.of(name)
-    filters = None
-    if enabled.filter is not None:
-        own = Hook(name, "filter_row", plugin.filter_row) if "filter_row" in registered.hooks else None
-        filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
-    score = Score(enabled.score, Hook(name, "score_row", plugin.score_row)) if enabled.score else None
-    signature = Hook(name, "signature", plugin.signature)
-    return Local(name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
 
 
 def _can_be_kept(registered: Registered) -> bool:

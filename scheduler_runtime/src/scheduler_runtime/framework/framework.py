@@ -38,6 +38,7 @@ from .keys import Keys
 from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
 from .missing import JUDGED_BY, explain, needed_but_missing
 from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .pace import Pace
 from .registration import register
 from .services import Services, Surroundings
 from .waiting import MAX_WAIT_SECONDS, Waiting
@@ -75,7 +76,8 @@ class Framework:
         self._missing = _missing(profile, self._plugins)
         self._times = Times(services.measures, profile.scheduler_name)
         self._decisions = 0
-        enabled = Enabled(profile, self._plugins, services.measures)
+        self._pace = Pace(name for name in self._plugins if name not in IN_TREE)
+        enabled = Enabled(profile, self._plugins, services.measures, self._pace)
         self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
         self._sort_key = Keys(enabled.queue_sort())
         self.hooks = enabled.choosing()
@@ -158,6 +160,7 @@ class Framework:
             raise
         finally:
             self._around.table = None
+            self._pace.decided()
         if isinstance(outcome, Unschedulable) and outcome.nomination:
             node = outcome.nomination.node
             self.nominations.nominate(pod, node if isinstance(node, str) else "")
