@@ -128,7 +128,8 @@ class Workload:
 
     @property
     def nodes(self) -> int:
-        return sum(self.count(step) for step in self.steps if isinstance(step, CreateNodes))
+        """How many, apart from those that a case adds for itself."""
+        return max(self.count(step) for step in self.steps if isinstance(step, CreateNodes))
 
     @property
     def pods(self) -> int:
@@ -141,7 +142,9 @@ def load(file: Path = CASES) -> list[Workload]:
         cases = msgspec.convert(yaml.safe_load(file.read_text()), list[Case])
     except msgspec.ValidationError as error:
         raise WorkloadError(f"{file}: {error}") from error
-    return [_workload(file, case, size) for case in cases for size in case.workloads]
+    paths = {path for case in cases for path in _paths(case)}
+    templates = {path: _template(file, path) for path in sorted(paths)}
+    return [_workload(file, case, size, templates) for case in cases for size in case.workloads]
 
 
 def select(workloads: Sequence[Workload], *, label: str, cases: Sequence[str], nodes: Sequence[int]) -> list[Workload]:
@@ -167,34 +170,34 @@ def _is_asked_for(workload: Workload, label: str, cases: Sequence[str], nodes: S
     )
 
 
-def _workload(file: Path, case: Case, size: Sized) -> Workload:
-    paths = {path for step in case.workload_template for path in _paths(step)}
-    if case.default_pod_template_path:
-        paths.add(case.default_pod_template_path)
+def _workload(file: Path, case: Case, size: Sized, templates: Mapping[str, Object]) -> Workload:
     workload = Workload(
         case=case.name,
         size=size.name,
         labels=frozenset(size.labels),
         steps=tuple(case.workload_template),
         params=size.params,
-        templates={path: _template(file, path) for path in paths},
+        templates={path: templates[path] for path in _paths(case)},
         default_pod_template=case.default_pod_template_path,
     )
     _check(file, workload)
     return workload
 
 
-def _paths(step: Step) -> list[str]:
-    match step:
-        case CreateNodes():
-            return [step.node_template_path]
-        case CreatePods():
-            return [step.pod_template_path] if step.pod_template_path else []
-        case CreateAny():
-            return [step.template_path]
-        case Churn():
-            return step.template_paths
-    return []
+def _paths(case: Case) -> set[str]:
+    """The templates that the case needs."""
+    found = {case.default_pod_template_path}
+    for step in case.workload_template:
+        match step:
+            case CreateNodes():
+                found.add(step.node_template_path)
+            case CreatePods():
+                found.add(step.pod_template_path)
+            case CreateAny():
+                found.add(step.template_path)
+            case Churn():
+                found.update(step.template_paths)
+    return found - {""}
 
 
 def _template(file: Path, path: str) -> Object:
