@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_runtime import catalog
+from scheduler_runtime import catalog, logs
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.logs import JsonFormatter, TextFormatter
 from tests.support.kubeconfigs import kubeconfig
@@ -176,6 +176,17 @@ def record(**extra: object) -> logging.LogRecord:
 def test_text_lines_have_the_values_after_the_message() -> None:
     line = TextFormatter().format(record(node="n", because="no room", nothing=""))
     assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing=""'
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3)])
+def test_decisions_are_logged_from_two_on_and_details_from_four(
+    capsys: pytest.CaptureFixture[str], verbosity: int, shown: int
+) -> None:
+    logs.set_up(as_json=False, verbosity=verbosity)
+    for level in (logging.INFO, logs.DECISION, logging.DEBUG):
+        logging.getLogger("x").log(level, "said")
+    written = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
+    assert written == ["INFO", "INFO", "DEBUG"][:shown]
 
 
 def test_json_lines_have_the_values_as_fields() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.metrics import Counter, Gauge, Histogram, exponential, exposition
+from scheduler_runtime.metrics import Attempt, Counter, Gauge, Histogram, Metrics, exponential, exposition
 from scheduler_runtime.metrics.kinds import written
+from scheduler_runtime.metrics.slis import HealthMetrics
 
 
 def test_a_first_observation_is_seen_whole_or_not_at_all() -> None:
@@ -48,3 +49,55 @@ def test_the_text_format_of_each_kind() -> None:
         "# TYPE g gauge",
         'g{x="y"} 1.5',
     ]
+
+
+def lines(metrics: Metrics, name: str) -> list[str]:
+    return [line.removeprefix(name) for line in metrics.text().splitlines() if line.startswith(name)]
+
+
+def test_a_bound_pod_is_measured_from_its_taking_and_from_its_first_waiting() -> None:
+    metrics = Metrics()
+    metrics.scheduled("p", Attempt(began=10.0, number=2, waits_since=4.0, after_flush=True), 10.5)
+    assert lines(metrics, "scheduler_schedule_attempts_total") == ['{result="scheduled",profile="p"} 1']
+    assert lines(metrics, "scheduler_scheduling_attempt_duration_seconds_sum") == [
+        '{result="scheduled",profile="p"} 0.5'
+    ]
+    assert lines(metrics, "scheduler_pod_scheduling_sli_duration_seconds_sum") == ['{attempts="2"} 6.5']
+    assert lines(metrics, "scheduler_pod_scheduling_attempts_sum") == [" 2"]
+    assert lines(metrics, "scheduler_pod_scheduled_after_flush_total") == [" 1"]
+
+
+def test_more_than_fourteen_attempts_are_one_label() -> None:
+    metrics = Metrics()
+    for number in (14, 15, 16):
+        metrics.scheduled("p", Attempt(0.0, number), 1.0)
+    assert lines(metrics, "scheduler_pod_scheduling_sli_duration_seconds_count") == [
+        '{attempts="14"} 1',
+        '{attempts="15+"} 2',
+    ]
+
+
+def test_a_metric_can_be_left_out() -> None:
+    assert lines(Metrics(), "scheduler_preemption_attempts_total") == [" 0"]
+    assert lines(Metrics(["scheduler_preemption_attempts_total"]), "scheduler_preemption_attempts_total") == []
+
+
+def test_requests_are_counted_by_their_end_and_measured_by_their_verb() -> None:
+    metrics = Metrics()
+    to = metrics.requests.to("host:6443")
+    to.ended(201, "POST", (0.0, 0.02, 300, 900))
+    to.ended(0, "POST")
+    assert lines(metrics, "rest_client_requests_total") == [
+        '{code="201",method="POST",host="host:6443"} 1',
+        '{code="<error>",method="POST",host="host:6443"} 1',
+    ]
+    assert lines(metrics, "rest_client_request_duration_seconds_sum") == ['{verb="POST",host="host:6443"} 0.02']
+    assert lines(metrics, "rest_client_request_size_bytes_sum") == ['{verb="POST",host="host:6443"} 300']
+
+
+def test_results_of_health_checks_are_told() -> None:
+    health = HealthMetrics()
+    health.observe("ping", "livez", True)
+    health.observe("ping", "livez", False)
+    assert 'kubernetes_healthcheck{name="ping",type="livez"} 0' in health.text()
+    assert 'kubernetes_healthchecks_total{name="ping",type="livez",status="error"} 1' in health.text()

@@ -1,0 +1,78 @@
+"""How long extension points and plugins take, and how often plugins are asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.framework import PluginError, Services
+from scheduler_runtime.framework.measuring import SAMPLED_EVERY
+from scheduler_runtime.metrics import Metrics
+
+POINT = "scheduler_framework_extension_point_duration_seconds_count"
+PLUGIN = "scheduler_plugin_execution_duration_seconds_count"
+ASKED = "scheduler_plugin_evaluation_total"
+
+
+PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Choosy"}]}}}
+
+
+class Choosy(Plugin):
+    """Rejects pods called no, and fails for pods called bad."""
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        if pod.name == "bad":
+            raise ValueError("bad")
+        return Reject(True, "no", resolvable=False) if pod.name == "no" else None
+
+
+def measured(*pods: str, nodes: int = 3) -> dict[str, int]:
+    """What is counted while one profile decides about ``pods``, by name and labels."""
+    metrics = Metrics()
+    services = Services(None, lambda *_: None, lambda _: None, testing.Objects(), measures=metrics)  # type: ignore[arg-type]
+    cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(nodes)))
+    framework = testing.framework(PROFILE, Choosy, services=services)
+    for pod in pods:
+        try:
+            framework.schedule(testing.pod(pod, {"cpu": "10m"}), cluster)
+        except PluginError:
+            continue
+    lines = (line.rsplit(" ", 1) for line in metrics.text().splitlines() if not line.startswith("#"))
+    return Counter({sample: int(float(number)) for sample, number in lines if "_bucket" not in sample})
+
+
+def point(name: str, status: str = "Success") -> str:
+    return f'{POINT}{{extension_point="{name}",status="{status}",profile="test"}}'
+
+
+def test_each_point_is_measured_once_for_each_decision() -> None:
+    found = measured("a", "b", "c")
+    assert [found[point(each)] for each in ("PreFilter", "Filter", "PreScore", "Score")] == [3, 3, 3, 3]
+    assert not any("Reserve" in each or "Permit" in each for each in found)  # no plugin is there
+
+
+def test_a_single_feasible_node_is_not_scored() -> None:
+    found = measured("a", nodes=1)
+    assert (found[point("Filter")], found[point("Score")]) == (1, 0)
+
+
+def test_a_pod_that_is_rejected_as_a_whole_ends_the_point_with_that_status() -> None:
+    found = measured("no")
+    assert found[point("PreFilter", "UnschedulableAndUnresolvable")] == 1
+    assert found[point("Filter")] == 0
+    assert found[point("PostFilter", "Unschedulable")] == 1
+
+
+def test_plugins_are_measured_in_one_decision_of_ten_and_asked_in_all() -> None:
+    found = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)))
+    assert found[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Success"}}'] == 2
+    assert found[f'{ASKED}{{plugin="Choosy",extension_point="PreFilter",profile="test"}}'] == 2 * SAMPLED_EVERY
+
+
+def test_a_plugin_that_skips_or_fails_is_measured_with_that_status() -> None:
+    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY - 1)), "bad")
+    assert found[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Error"}}'] == 1
+    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)))
+    assert found[f'{PLUGIN}{{plugin="PodTopologySpread",extension_point="PreFilter",status="Skip"}}'] == 1

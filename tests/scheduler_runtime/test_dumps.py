@@ -1,0 +1,131 @@
+"""What the scheduler believes, as people see it, and where the API server says otherwise."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import dumps, testing
+from scheduler_runtime.blocking import RefusedError
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.pending import Pending
+
+
+def cache() -> Cache:
+    """Node n with one bound and one assumed pod, and a pod on a node that is not known."""
+    made = Cache()
+    made.set_node(testing.node("n", cpu="4"))
+    made.add(testing.pod("bound", {"cpu": "1"}, nodeName="n"))
+    made.assume(testing.pod("assumed", {"cpu": "500m"}), "n")
+    made.add(testing.pod("lost", nodeName="gone"))
+    return made
+
+
+def pending() -> Pending:
+    made = Pending({"default": testing.framework({})})
+    made.add(testing.pod("a"), "default", 10)
+    made.take(10)
+    made.park("uid-of-a", ["NodeAffinity"], 12)
+    return made
+
+
+def test_the_cache_is_told_node_by_node() -> None:
+    told = dumps.dump_of_cache(cache())
+    (node,) = told["nodes"]
+    assert (node["name"], node["allocatable"]["cpu"], node["requested"]["cpu"]) == ("n", 4000, 1500)
+    assert [(pod["name"], pod["assumed"]) for pod in node["pods"]] == [
+        ("default/bound", False),
+        ("default/assumed", True),
+    ]
+    assert [pod["node"] for pod in told["podsOnUnknownNodes"]] == ["gone"]
+
+
+def test_the_queue_is_told_place_by_place() -> None:
+    assert dumps.dump_of_pending(pending(), 15) == {
+        "unschedulable": [
+            {
+                "name": "default/a",
+                "uid": "uid-of-a",
+                "profile": "default",
+                "seconds": 3,
+                "attempts": 1,
+                "rejectedBy": ["NodeAffinity"],
+            }
+        ]
+    }
+
+
+def test_the_log_has_a_line_for_each_node_and_each_waiting_pod(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    dumps.log(cache(), pending())
+    assert [record.message for record in caplog.records] == [
+        "cached node",
+        "cached pod on an unknown node",
+        "waiting pod",
+    ]
+    assert vars(caplog.records[0])["pods"] == ["default/bound", "default/assumed"]
+
+
+@contextmanager
+def api_server(**items: list[dict[str, Any]]) -> Iterator[Credentials]:
+    """Answers lists of nodes and pods, one object a page."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path, _, query = self.path.partition("?")
+            all_of = items[path.rpartition("/")[2]]
+            at = int(query.partition("continue=")[2] or 0)
+            more = {"continue": str(at + 1)} if at + 1 < len(all_of) else {}
+            body = json.dumps({"items": all_of[at : at + 1], "metadata": more}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield Credentials(f"http://127.0.0.1:{server.server_port}")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def named(name: str, node: str = "", phase: str = "Running") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}"}
+    return {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
+
+
+def test_differences_from_the_api_are_named() -> None:
+    pods = [
+        named("bound", "other"),
+        named("new", "n"),
+        named("ended", "n", "Succeeded"),
+        named("waiting"),
+    ]
+    with api_server(nodes=[{"metadata": {"name": "m"}}], pods=pods) as credentials:
+        assert dumps.differences(cache(), credentials, "tests") == {
+            "nodesMissing": ["m"],
+            "nodesRedundant": ["n"],
+            "podsMissing": ["default/new"],
+            "podsRedundant": ["default/lost"],
+            "podsAssumed": ["default/assumed"],
+            "podsElsewhere": ["default/bound is on other, not on n"],
+        }
+
+
+def test_without_an_api_server_there_is_nothing_to_compare_with() -> None:
+    with pytest.raises(RefusedError, match="Connection refused"):
+        dumps.differences(cache(), Credentials("http://127.0.0.1:9"), "tests")
