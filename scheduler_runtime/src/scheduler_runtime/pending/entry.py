@@ -39,7 +39,7 @@ class Entry:
     added_at: float
     """When it last came to wait; pods of equal priority are taken in this order."""
     place: Place = Place.ACTIVE
-    waits_since: float = 0.0
+    waits_since: float = float("inf")
     """When it first became active."""
     attempts: int = 0
     rejections: int = 0

@@ -135,7 +135,7 @@ class Pending:
         self._tick(now)
         entry = self._active.pop()
         if entry is None and (entry := self._backing_off.pop_early()):
-            entry.waits_since = entry.waits_since or now
+            entry.waits_since = min(entry.waits_since, now)
             self._on_queued("active", causes.TAKEN_EARLY)
         if entry:
             entry.place = Place.IN_FLIGHT
@@ -328,7 +328,7 @@ class Pending:
         entry.was_flushed, entry.flushed_at = False, float("-inf")
 
     def _push_active(self, entry: Entry, now: float, cause: Cause) -> None:
-        entry.waits_since = entry.waits_since or now
+        entry.waits_since = min(entry.waits_since, now)
         self._active.push(entry, entry.key)
         self._on_queued("active", cause)
         self._on_ready()

@@ -106,3 +106,27 @@ def test_restrictions_to_some_nodes_are_intersected(plugins: list[type[Plugin]],
     assert isinstance(outcome, Unschedulable)
     assert outcome.message == message
     assert outcome.plugins == {plugin.__name__ for plugin in plugins}
+
+
+class RefusesEarly(Plugin):
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        first = nodes.feasible.copy()
+        first[1:] = False
+        yield Reject(first, "is the first")
+
+
+class WaitsForItsOwn(Plugin):
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(True, "is being made", pending=True)
+
+
+class WaitsOutright(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Reject.pod("is being made", pending=True)
+
+
+@pytest.mark.parametrize("plugin", [WaitsForItsOwn, WaitsOutright])
+def test_who_waits_for_what_it_started_is_told_apart(plugin: type[Plugin]) -> None:
+    outcome = schedule(RefusesEarly, plugin)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.waits_for == {plugin.__name__}
