@@ -86,7 +86,7 @@ def _pod(dice: Dice, theme: Theme, name: str) -> Object:
     if dice.chance(theme.images // 5):
         spec["volumes"] = [{"name": "v", **dice.pick(VOLUMES)}]
     if dice.chance(theme.spread):
-        spec["topologySpreadConstraints"] = _constraints(dice)
+        spec["topologySpreadConstraints"] = _constraints(dice, theme)
     metadata: Object = {"name": name, "namespace": dice.pick(("alpha", *NAMESPACES)), "labels": labels}
     if dice.chance(theme.owned // 2):
         kind, version = dice.pick(
@@ -144,12 +144,18 @@ def _make_ports_its_own(spec: Object) -> None:
             port["containerPort"] = port["hostPort"]
 
 
-def _constraints(dice: Dice) -> list[Object]:
+def _constraints(dice: Dice, theme: Theme) -> list[Object]:
     made = {}
     for _ in range(dice.number(1, 3)):
-        constraint = _constraint(dice)
+        constraint = _strict(dice) if dice.chance(theme.strict) else _constraint(dice)
         made[constraint["topologyKey"], constraint["whenUnsatisfiable"]] = constraint
     return list(made.values())
+
+
+def _strict(dice: Dice) -> Object:
+    """At most one pod in each zone: there are fewer zones than the domains it wants."""
+    rule = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    return {**rule, "minDomains": len(ZONES) + 1, "labelSelector": pod_selector(dice)}
 
 
 def _constraint(dice: Dice) -> Object:

@@ -32,6 +32,8 @@ class Theme:
     unusual: int = 10
     """Init containers, sidecars, overhead, pod-level resources, resizes."""
     spread: int = 6
+    strict: int = 0
+    """Spread constraints that allow one pod a zone, so that only preemption makes room for another."""
     owned: int = 10
     """Services and owners, by which pods spread by default."""
     social: int = 6
@@ -71,5 +73,7 @@ THEMES = (
     Theme("preemption", full=True, unequal=95, guarded=60, demanding=90, terminating=10, nominated=15, tainted=2),
     Theme("guarded", full=True, unequal=90, guarded=100, demanding=95, tainted=1, unschedulable=0, unusual=2),
     Theme("social preemption", full=True, unequal=95, guarded=30, social=60, spread=30, ports=40, demanding=70),
+    Theme("spread preemption", full=True, unequal=95, spread=90, strict=80, demanding=5, tainted=2, unschedulable=0),
+    Theme("separate preemption", full=True, unequal=95, social=85, demanding=5, tainted=2, unschedulable=0),
     Theme("nominations", full=True, unequal=90, nominated=60, demanding=80, terminating=15, social=20, tainted=2),
 )
