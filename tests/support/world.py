@@ -117,11 +117,14 @@ class World:
         return "\n\n".join(f"$ kubectl {' '.join(look)}\n{self.kubectl(*look)[-6000:]}" for look in looks)
 
 
-def on_process_nodes(cluster: Cluster, image: str = "berth:test") -> World:
-    """The operator, installed where pods run as processes of this machine, and fake nodes are for deployments."""
+def on_process_nodes(cluster: Cluster, image: str = "berth:test", *values: str) -> World:
+    """The operator, installed where pods run as processes of this machine, and fake nodes are for deployments.
+
+    ``values`` are the chart's, beside the image.
+    """
     kubectl = Kubectl(cluster.env())
     kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
-    install_operator(kubectl, image)
+    install_operator(kubectl, image, *values)
     return World(kubectl, "devcluster/pause", kill_process, [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}])
 
 

@@ -1,0 +1,185 @@
+"""A profile that changes while its schedulers run: they and the operator are pods of a process node."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import devcluster
+from devcluster import Cluster, Spec
+from examples.demo.installation import NAMESPACE
+from tests.support.world import Object, World, on_process_nodes
+
+pytestmark = pytest.mark.cluster
+
+BIN = Path(sys.executable).parent
+BOUND_SECONDS = 5.0
+"""For what takes well below two seconds on a quiet machine."""
+
+CODE = '''
+from scheduler_runtime.api import Action, ClusterEvent, NodePlugin
+
+
+class NotHere(NodePlugin):
+    """Keeps every pod off every node whose name ends in a digit above 4."""
+
+    events = (ClusterEvent("Node", Action.ADD),)
+
+    def filter_node(self, pod, node):
+        return "node is one of the upper half" if node.name[-1] in "56789" else None
+'''
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with devcluster.running(Spec(fake_nodes=10, images={"berth:test": [str(BIN / "python")]})) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster) -> World:
+    return on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true")
+
+
+def processes(world: World, profile: str) -> dict[str, int]:
+    """The pods of a profile's scheduler, and how often each was started again."""
+    pods = world.kubectl.items("pods", f"--namespace={NAMESPACE}", f"--selector=berth.dev/profile={profile}")
+    return {pod["metadata"]["name"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods}
+
+
+def members(world: World, profile: str) -> list[Object]:
+    found = world.get("schedulerprofile", profile) or {}
+    shown: list[Object] = found.get("status", {}).get("members", [])
+    return shown
+
+
+def follow(world: World, profile: str) -> bool:
+    """Whether both schedulers go by what the operator rendered last, and it has said so."""
+    wanted = (world.get("schedulerprofile", profile) or {}).get("status", {}).get("configHash")
+    hashes = [each.get("configHash") for each in members(world, profile)]
+    return world.condition(profile, "Ready").get("status") == "True" and hashes == [wanted] * 2
+
+
+def running(world: World, name: str) -> dict[str, int]:
+    """A profile whose schedulers are at work; they."""
+    world.apply(world.profile(name))
+    world.eventually(lambda: world.holder(f"berth-{name}"), 60)
+    world.eventually(lambda: follow(world, name), 60)
+    return processes(world, name)
+
+
+def waiting(world: World, name: str, scheduler: str) -> None:
+    """Pods that no node suits, which their scheduler has said and remembers."""
+    wanted = world.deployment(name, scheduler, 3, {"cpu": "10m"})
+    wanted["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-this"}
+    world.apply(wanted)
+
+    def parked() -> bool:
+        conditions = [c for pod in world.pods(name) for c in pod["status"].get("conditions", [])]
+        return len([c for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")]) == 3
+
+    world.eventually(parked, 30)
+
+
+WITHOUT_AFFINITY = {"multiPoint": {"disabled": [{"name": "NodeAffinity"}]}}
+
+
+def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = running(world, "hot")
+    waiting(world, "held", "hot")
+    time.sleep(1.5)  # what is measured is the change, not how long a rejected pod backs off
+    began = time.monotonic()
+    world.apply(world.profile("hot", plugins=WITHOUT_AFFINITY))
+    world.eventually(lambda: world.bound("held"), 30)
+    seconds = time.monotonic() - began
+
+    with capsys.disabled():
+        sys.stdout.write(f"from apply to the first decision by the new profile: {seconds:.2f} s\n")
+    assert seconds < BOUND_SECONDS
+    world.eventually(lambda: follow(world, "hot"), 20)
+    assert processes(world, "hot") == before
+    assert [each["leader"] for each in members(world, "hot")].count(True) == 1
+    world.kubectl("delete", "deployment", "held", "--namespace=default")
+
+
+def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_force(world: World) -> None:
+    before = running(world, "careful")
+    spec = {"plugin": "Absent", "declares": {"hooks": ["filter"]}}
+    absent = {
+        "apiVersion": "berth.dev/v1alpha1",
+        "kind": "PluginConfig",
+        "metadata": {"name": "absent"},
+        "spec": spec,
+    }
+    world.apply(absent, world.profile("careful", plugins={"filter": {"enabled": [{"name": "Absent"}]}}))
+
+    def stalled() -> bool:
+        return world.condition("careful", "Stalled").get("reason") == "NotLoaded"
+
+    world.eventually(stalled, 20)
+    assert "Absent" in world.condition("careful", "Stalled")["message"]
+    assert all("Absent" in each["error"] for each in members(world, "careful"))
+    world.apply(world.deployment("meanwhile", "careful", 2, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("meanwhile")) == 2, 20)
+
+    world.apply(world.profile("careful"))
+    world.eventually(lambda: follow(world, "careful"), 20)
+    assert world.condition("careful", "Stalled") == {}
+    assert processes(world, "careful") == before
+    world.kubectl("delete", "deployment", "meanwhile", "--namespace=default")
+
+
+def own_plugin(directory: Path) -> tuple[Object, Object]:
+    """The plugin's code in a ConfigMap, and the PluginConfig that the command line makes of it."""
+    file = directory / "not_here.py"
+    file.write_text(CODE)
+    declared = subprocess.run([BIN / "berth", "plugins", "--declare", file], capture_output=True, text=True, check=True)
+    config = yaml.safe_load(declared.stdout)
+    digest = hashlib.sha256(CODE.encode()).hexdigest()
+    config["spec"]["source"] = {"configMap": {"name": "not-here", "key": file.name, "sha256": digest}}
+    metadata = {"name": "not-here", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {file.name: CODE}}, config
+
+
+def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World, tmp_path: Path) -> None:
+    before = running(world, "sourced")
+    world.apply(*own_plugin(tmp_path))
+    world.apply(world.profile("sourced", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
+    world.eventually(lambda: follow(world, "sourced"), 20)
+    world.apply(world.deployment("lower", "sourced", 6, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("lower")) == 6, 20)
+
+    assert not [pod for pod in world.bound("lower") if pod["spec"]["nodeName"][-1] in "56789"]
+    assert processes(world, "sourced") == before
+    world.kubectl("delete", "deployment", "lower", "--namespace=default")
+
+
+def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Path) -> None:
+    running(world, "pinned")
+    code, config = own_plugin(tmp_path)
+    config["spec"]["source"]["configMap"]["sha256"] = "0" * 64
+    world.apply(code, config)
+    world.apply(world.profile("pinned", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
+    world.eventually(lambda: world.condition("pinned", "Stalled").get("reason") == "NotLoaded", 20)
+    assert "has the SHA-256" in world.condition("pinned", "Stalled")["message"]
+
+
+def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops(world: World) -> None:
+    before = running(world, "spoiled")
+    nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
+    for damage in (
+        ("delete", "configmap", "berth-spoiled"),
+        ("patch", "configmap", "berth-spoiled", "--type=merge", f"--patch={nonsense}"),
+    ):
+        world.kubectl(*damage, f"--namespace={NAMESPACE}")
+        world.eventually(lambda: not any("error" in each for each in members(world, "spoiled")), 20)
+        world.eventually(lambda: follow(world, "spoiled"), 20)
+    assert processes(world, "spoiled") == before
