@@ -2,6 +2,6 @@
 
 from scheduler_runtime.pending.entry import Entry, Place
 from scheduler_runtime.pending.machine import FLUSH_SECONDS, Pending
-from scheduler_runtime.pending.profile import Profile
+from scheduler_runtime.pending.seams import Profile
 
 __all__ = ["FLUSH_SECONDS", "Entry", "Pending", "Place", "Profile"]

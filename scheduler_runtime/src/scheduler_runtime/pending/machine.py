@@ -38,7 +38,7 @@ from scheduler_runtime.pending import causes
 from scheduler_runtime.pending.backing_off import BackingOff
 from scheduler_runtime.pending.entry import Entry, Heap, Place
 from scheduler_runtime.pending.in_flight import InFlight
-from scheduler_runtime.pending.profile import Cause, Event, Profile
+from scheduler_runtime.pending.seams import Cause, Event, Profile
 
 logger = logging.getLogger(__name__)
 
