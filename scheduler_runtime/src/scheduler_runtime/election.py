@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.leadership import Elector, LeaseSettings, from_credentials, unique_identity
+from scheduler_runtime.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,7 @@ class Election:
     def __init__(self, wanted: LeaderElection, kubeconfig: str, user_agent: str) -> None:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
+        self.pulse = Pulse()
         self._elector: Elector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
@@ -50,6 +52,7 @@ class Election:
             on_stopped=_from_thread(loop, self.lost.set),
             on_new_leader=lambda identity: logger.info("lease %s is held by %s", settings.key, identity or "nobody"),
         )
+        self._elector.hindrance = self.pulse.check
 
     @property
     def name(self) -> str:

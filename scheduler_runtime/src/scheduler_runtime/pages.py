@@ -49,7 +49,7 @@ class Pages:
 
     def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
         """All of them. What the cache is compared with is read as ``kubeconfig`` says."""
-        live: dict[str, Check] = {"leaderElection": self._leads} if self._elects else {}
+        live: dict[str, Check] = {"loop": self._turns} | ({"leaderElection": self._leads} if self._elects else {})
         ready: Mapping[str, Check] = {**live, "shutdown": self._stopping, "sched-handler-sync": self._synced}
 
         def cache(query: Mapping[str, list[str]]) -> str:
@@ -69,6 +69,9 @@ class Pages:
 
     def _leads(self) -> str | None:
         return self.process.election.check() if self.process else None
+
+    def _turns(self) -> str | None:
+        return self.process.election.pulse.check() if self.process else None
 
     def _synced(self) -> str | None:
         if self.process is None:

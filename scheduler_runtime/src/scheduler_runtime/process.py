@@ -185,7 +185,10 @@ class Process:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
             self.informers.begin(self.reflectors)
-            around = [group.create_task(run) for run in (self.outbox.run(), self.informers.run(), *others)]
+            around = [
+                group.create_task(run)
+                for run in (self.outbox.run(), self.informers.run(), self.election.pulse.run(), *others)
+            ]
             try:
                 return await self._until_end(stop)
             finally:

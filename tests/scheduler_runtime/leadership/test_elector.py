@@ -137,6 +137,21 @@ def test_release_leaves_alone_what_is_not_ours(leases: MemoryLeases) -> None:
     assert leases.lease == before
 
 
+def test_releases_a_lease_that_it_holds_but_has_never_looked_at() -> None:
+    leases = led_by("baz", transitions=2)
+    assert candidate(leases, Clock()).release()
+    assert (leases.record.holder, leases.record.transitions) == ("", 2)
+
+
+def test_a_release_that_somebody_was_faster_than_changes_nothing() -> None:
+    leases, clock = led_by("baz"), Clock()
+    elector = candidate(leases, clock)
+    attempt(elector, clock)
+    leases.faults["update"] = [lambda: leases.write(LeaseRecord("bing", 15, WALL, "taken over", 1))]
+    assert not elector.release()
+    assert leases.record.holder == "bing"
+
+
 def test_a_released_lease_is_taken_at_the_next_attempt() -> None:
     leases, clock = led_by("baz"), Clock()
     first, second = candidate(leases, clock), candidate(leases, clock, identity="next")
@@ -172,6 +187,50 @@ def test_a_record_survives_the_way_through_a_lease() -> None:
 def test_settings_that_cannot_work_are_refused_by_name(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named.replace("×", ".")):
         settings(**changes)
+
+
+# A Lease edited by hand or deleted
+
+
+def test_a_leader_whose_lease_was_deleted_makes_it_again() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    elector = candidate(leases, clock)
+    attempt(elector, clock)
+    leases.lease = None
+    clock.now += 2
+    assert attempt(elector, clock)
+    assert (leases.record.holder, leases.calls[-3:]) == ("baz", ["update", "get", "create"])
+
+
+def test_a_lease_whose_holder_was_taken_out_by_hand_is_acquired_anew() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    elector = candidate(leases, clock)
+    attempt(elector, clock)
+    leases.write(LeaseRecord("", 15, WALL, WALL, 0))
+    clock.now += 2
+    assert attempt(elector, clock)
+    assert (leases.record.holder, leases.record.transitions) == ("baz", 1)
+
+
+def test_a_duration_edited_by_hand_is_what_the_others_wait() -> None:
+    leases, clock = led_by("bing", seconds=15), Clock()
+    elector = candidate(leases, clock)
+    attempt(elector, clock)
+    leases.write(LeaseRecord("bing", 3600, WALL, WALL, 0))
+    clock.now += 20
+    assert not attempt(elector, clock)
+    clock.now += 3599
+    assert not attempt(elector, clock)
+    clock.now += 2
+    assert attempt(elector, clock)
+
+
+def test_a_lease_without_anything_in_it_is_acquired() -> None:
+    leases, clock = (
+        MemoryLeases({"metadata": {"resourceVersion": "3"}, "spec": {"leaseDurationSeconds": None}}),
+        Clock(),
+    )
+    assert attempt(candidate(leases, clock), clock)
 
 
 # Fencing and clocks
@@ -219,6 +278,43 @@ def test_a_wall_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch
         clock.now += 5
         assert attempt(leader, clock)
         assert not attempt(other, clock)
+
+
+def test_a_monotonic_clock_that_leaps_ahead_ends_safe_time_before_anything_is_sent() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    seen: list[tuple[bool, bool]] = []
+
+    def started() -> None:
+        seen.append((elector.is_leader, elector.leads_until > clock.now))
+        clock.now += 3600  # the process was stopped and goes on
+        seen.append((elector.is_leader, elector.leads_until > clock.now))
+        elector.stop(release=False)
+
+    elector = Elector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector.run()
+    assert seen == [(True, True), (True, False)]
+
+
+# TestLeaderElectionHealthChecker, TestCheckMethodRace
+
+
+def test_who_does_not_lead_is_healthy_however_old_the_lease() -> None:
+    leases, clock = led_by("bing"), Clock()
+    elector = candidate(leases, clock)
+    attempt(elector, clock)
+    clock.now += 3600
+    assert elector.check() is None
+
+
+def test_health_can_be_asked_while_the_lease_is_renewed() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    elector = candidate(leases, clock)
+    said: list[str | None] = []
+    leases.faults = {"create": [lambda: said.append(elector.check())], "update": [lambda: said.append(elector.check())]}
+    for _ in range(2):
+        clock.now += 2
+        assert attempt(elector, clock)
+    assert said == [None, None]
 
 
 def test_nothing_is_sent_when_no_time_is_left() -> None:

@@ -152,6 +152,22 @@ def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.Lo
     ]
 
 
+def test_who_cannot_do_the_leaders_work_gives_the_lease_up_without_releasing_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    leases, stuck = MemoryLeases(), list[str]()
+    elector = Elector(
+        settings(lease_duration=1.0, renew_deadline=0.8, retry_period=0.05),
+        leases,
+        on_started=lambda: stuck.append("nothing has gone on for 61 s"),
+        on_stopped=lambda: None,
+    )
+    elector.hindrance = lambda: stuck[0] if stuck else None
+    elector.run()
+    assert (elector.is_leader, elector.leads_until, leases.record.holder) == (False, float("-inf"), "baz")
+    assert "gave up lease foo/bar: nothing has gone on for 61 s" in caplog.messages
+
+
 def test_a_forbidden_create_names_the_missing_right_once(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     leases = MemoryLeases(faults={"create": [LeaseError("forbidden", 403)] * 3})
     assert run(leases).started.wait(3)

@@ -55,6 +55,8 @@ class Elector:
         on_new_leader: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
+        self.hindrance: Callable[[], str | None] = lambda: None
+        """Says why this process could not do the leader's work; then it does not renew the lease."""
         self._leases = leases
         self._clock = clock
         self._on_started = on_started
@@ -136,6 +138,9 @@ class Elector:
 
     def _renew(self) -> None:
         while not self._stopping.wait(self.settings.retry_period):
+            if (why := self.hindrance()) is not None:
+                logger.error("gave up lease %s: %s", self.settings.key, why)
+                return  # not released, as below
             if not self._renew_once():
                 logger.error("lost lease %s: %s", self.settings.key, self._failure or f"held by {self.leader}")
                 return  # and do not release: what was begun as the leader may not have ended yet
