@@ -21,6 +21,7 @@ from bench import report, workloads
 from bench.contenders import CONTENDERS, Contender
 from bench.running import Run, run
 from bench.workloads import Workload, WorkloadError
+from devcluster import DevclusterError
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 RESULTS = Path("dist") / "bench.json"
@@ -29,7 +30,7 @@ Turn = tuple[int, Workload, Contender]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and report; return 1 when a placement was wrong, 2 when the question was."""
+    """Measure and report; return 1 when a placement was wrong or a run did not end, 2 when the question was wrong."""
     asked = parsed(arguments)
     label = "full" if asked.full else asked.label
     try:
@@ -38,14 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     turns = list(order(chosen, [CONTENDERS[name] for name in asked.contenders], asked.repetitions))
-    runs = measured(turns, asked.kubernetes, asked.json)
+    runs, unfinished = measured(turns, asked.kubernetes, asked.json)
     print(f"\n{report.tables(runs)}\nEvery run: {asked.json}")
-    if asked.document:
+    if asked.document and runs:
         report.write_into(PAGE, runs, asked.kubernetes, datetime.datetime.now(datetime.UTC).date().isoformat())
-    if wrong := report.faults(runs):
-        print("\nPods are where they may not be:", *wrong, sep="\n", file=sys.stderr)
-        return 1
-    return 0
+    wrong = report.faults(runs)
+    for what, which in (("Pods are where they may not be", wrong), ("Runs that did not come to their end", unfinished)):
+        if which:
+            print(f"\n{what}:", *which, sep="\n", file=sys.stderr)
+    return 1 if wrong or unfinished else 0
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -73,21 +75,40 @@ def order(chosen: Sequence[Workload], contenders: Sequence[Contender], repetitio
             yield repetition + 1, workload, contender
 
 
-def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> list[Run]:
-    """Take every turn. What was measured is on disk after each, in case the next fails."""
+def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[list[Run], list[str]]:
+    """Take every turn; return what was measured, and why not where that failed.
+
+    What was measured is on disk after each turn. A failure is no reason to lose hours of others.
+    """
     runs: list[Run] = []
+    unfinished: list[str] = []
     began = time.monotonic()
     file.parent.mkdir(parents=True, exist_ok=True)
-    for repetition, workload, contender in turns:
-        runs.append(run(workload, contender, repetition, kubernetes))
-        file.write_bytes(msgspec.json.format(msgspec.json.encode(runs)))
-        done, spent = len(runs), time.monotonic() - began
+    for done, (repetition, workload, contender) in enumerate(turns, 1):
+        try:
+            runs.append(run(workload, contender, repetition, kubernetes))
+            said = f"{runs[-1].rate:.0f} pods/s"
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(runs)))
+        except (DevclusterError, ExceptionGroup, OSError, RuntimeError) as error:
+            said = f"did not end: {'; '.join(map(str, causes(error)))}"
+            unfinished.append(f"{workload.name}, {contender.name}, run {repetition}: {said}")
+        spent = time.monotonic() - began
+        left = spent / done * (len(turns) - done)
         print(
-            f"{done}/{len(turns)} {workload.name} {contender.name}: {runs[-1].rate:.0f} pods/s "
-            f"({spent / 60:.0f} min, {spent / done * (len(turns) - done) / 60:.0f} more)",
+            f"{done}/{len(turns)} {workload.name} {contender.name}: {said} "
+            f"({spent / 60:.0f} min, {left / 60:.0f} more)",
             flush=True,
         )
-    return runs
+    return runs, unfinished
+
+
+def causes(error: Exception) -> Iterator[Exception]:
+    """What a failure consists of."""
+    if isinstance(error, ExceptionGroup):
+        for each in error.exceptions:
+            yield from causes(each)
+    else:
+        yield error
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Operations:
                     iter([once(self._workload.templates[step.template_path], step.namespace or "default")])
                 )
             case Churn():
+                await self._api.need_namespace(namespace(number, step))
                 self._api.begin(self._churn(step, namespace(number, step)))
             case Barrier():
                 for each in self._asked:
@@ -58,7 +59,6 @@ class Operations:
         await self._api.bound[where].reach(self._asked[where], WAIT_SECONDS)
 
     async def _churn(self, step: Churn, into: str) -> None:
-        await self._api.need_namespace(into)
         connection = await Connection.open(self._api.server)
         try:
             for path in itertools.cycle(step.template_paths):

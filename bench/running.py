@@ -103,6 +103,7 @@ class _Measured:
     quiet_seconds: float
     rates: list[float]
     used: Cpu
+    events: int
 
 
 @dataclass(slots=True)
@@ -136,8 +137,17 @@ class _Attempt:
         await operations.wait(where)
         seconds = time.monotonic() - began
         api.end()
-        quiet_seconds = await quiet(self.pids["scheduler"]) - began
-        return _Measured(seconds, quiet_seconds, throughput.rates(samples), Cpu.of(self.pids).since(before))
+        events, settled = await self._settled(api, where)
+        used = Cpu.of(self.pids).since(before)
+        return _Measured(seconds, settled - began, throughput.rates(samples), used, events)
+
+    async def _settled(self, api: Api, where: str) -> tuple[int, float]:
+        """Wait until the contender is quiet and writes no events any more; return how many, and since when it is."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
+        events, since = -1, 0.0
+        while (counted := await api.number(path)) != events:
+            events, since = counted, await quiet(self.pids["scheduler"])
+        return events, since
 
     async def _summary(self, api: Api, where: str, count: int, measured: _Measured) -> Run:
         return Run(
@@ -151,7 +161,7 @@ class _Attempt:
             rates=measured.rates,
             cpu={name: spent / count * 1e6 for name, spent in measured.used.seconds.items()},
             peak_megabytes=peak_megabytes(self.pids["scheduler"]),
-            events=await api.number(f"/apis/events.k8s.io/v1/namespaces/{where}/events"),
+            events=measured.events,
             faults=await self._faults(api) if self.contender.decides else [],
         )
 

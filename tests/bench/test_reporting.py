@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import PAGE, order
-from bench.contenders import CONTENDERS
+from bench.__main__ import PAGE, measured, order
+from bench.contenders import CONTENDERS, Contender
 from bench.report import BEGIN, END, faults, tables, write_into
 from bench.running import Run
-from bench.workloads import load
+from bench.workloads import Workload, load
 
 
 def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, ...] = ()) -> Run:
@@ -47,6 +47,20 @@ def test_each_contender_goes_first_as_often_as_the_others() -> None:
     )
     first = Counter((turns[at][1].name, turns[at][2].name) for at in range(0, len(turns), count))
     assert set(first.values()) == {1}
+
+
+def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def some(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:
+        if repetition == 1:
+            raise ExceptionGroup("several", [TimeoutError("3 of 150 pods"), RuntimeError("it ended")])
+        return run(contender.name, 10, repetition)
+
+    monkeypatch.setattr("bench.__main__.run", some)
+    turns = [(repetition, load()[0], CONTENDERS["berth"]) for repetition in (1, 2)]
+    runs, unfinished = measured(turns, "1.36", tmp_path / "runs.json")
+    assert [each.repetition for each in runs] == [2]
+    assert unfinished == ["SchedulingBasic/100Nodes, berth, run 1: did not end: 3 of 150 pods; it ended"]
+    assert '"repetition": 2' in (tmp_path / "runs.json").read_text()
 
 
 def test_a_row_has_the_median_and_the_extremes() -> None:
