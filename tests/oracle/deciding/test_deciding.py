@@ -86,7 +86,7 @@ def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFi
         failed += differing(judge, theme, count, tmp_path) if count else []
     with capsys.disabled():
         print(f"\n{judge.target}: {judge.tally}")  # noqa: T201 - what was tried is worth seeing whenever it runs
-    assert not failed, "\n\n".join((f"{len(failed)} clusters", *failed[:SHOWN]))
+    assert not failed, "\n\n".join((f"{len(failed)} clusters with DECIDING_SEED={SEED}", *failed[:SHOWN]))
     assert [words for words in OUT_OF_REACH if judge.tally.has_met(words)] == []
 
 
