@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from scheduler_runtime import config
+from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.changing import Changing
 from scheduler_runtime.config import Loaded
@@ -55,7 +56,7 @@ class Scene:
     def __init__(self, running: Plan, planner: Planner) -> None:
         self.said: list[Loaded] = []
         self.process = Running()
-        self.changing = Changing(running, self.process, planner, self.said.append)
+        self.changing = Changing(running, self.process, planner, self.said.append, Backoff(0.02, 0.05))
         self._tell: Callable[[Newest], None] | None = None
         self._ready = asyncio.Event()
 
@@ -137,6 +138,24 @@ async def test_what_cannot_be_made_is_refused(trouble: Exception) -> None:
         assert (said.hash, said.error) == (FIRST.hash, str(trouble))
         told.process.trouble = None
         assert (await told.finds(written(profiles=[{"schedulerName": "c"}]))).error == ""
+
+
+async def test_a_refused_document_is_followed_once_what_it_lacked_is_there_and_refused_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene() as told:
+        told.process.trouble = NotListedError("configmaps: 403")
+        await told.finds(SECOND)
+        await asyncio.sleep(0.3)
+        told.process.trouble = None
+        async with asyncio.timeout(5):
+            while not told.process.plans:  # noqa: ASYNC110  what is waited for is a list
+                await asyncio.sleep(0.005)
+        assert [(each.hash, each.error) for each in told.said[1:]] == [
+            (FIRST.hash, "configmaps: 403"),
+            (SECOND.hash, ""),
+        ]
+    assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["ERROR"]
 
 
 async def test_a_document_that_is_missing_stays_in_force_and_is_told_of() -> None:

@@ -10,11 +10,13 @@ following ──► Found ──► plan ──► new watches listed ──► 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from scheduler_runtime import config
+from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
@@ -23,6 +25,9 @@ from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.reports import now
 
 logger = logging.getLogger(__name__)
+
+FIRST_RETRY_SECONDS = 2.0
+LONGEST_RETRY_SECONDS = 60.0
 
 
 class Follows(Protocol):
@@ -53,8 +58,12 @@ class Changing:
         process: Changes,
         planner: Planner,
         say: Callable[[Loaded], None],
+        backoff: Backoff | None = None,
     ) -> None:
-        """``say`` is told what the process runs by, now and after each change."""
+        """``say`` is told what the process runs by, now and after each change.
+
+        ``backoff`` is how long to wait before a refused document is tried again.
+        """
         self._running = running
         self._started_with = running
         self._process = process
@@ -62,6 +71,7 @@ class Changing:
         self._say = say
         self._newest: Newest = running.found
         self._news = asyncio.Event()
+        self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
         self.loaded = Loaded(running.found.hash, now())
         say(self.loaded)
 
@@ -79,9 +89,17 @@ class Changing:
         async with asyncio.TaskGroup() as group:
             group.create_task(follows.follow(self._tell, self._running.found))
             while True:
-                await self._news.wait()
-                self._news.clear()
+                await self._next()
                 await self._try(self._newest)
+
+    async def _next(self) -> None:
+        """Wait for another document, or until it is time to try a refused one again: what it lacked may be there."""
+        seconds = self._backoff.pause() if self.loaded.refused else None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+                self._backoff.reset()
+        self._news.clear()
 
     def _tell(self, newest: Newest) -> None:
         self._newest = newest
@@ -116,9 +134,10 @@ class Changing:
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
 
     def _refuse(self, newest: Newest, why: str) -> None:
-        logger.error("the new document is refused, the last one stays in force: %s", "; ".join(why.splitlines()))
-        refused = newest.hash if isinstance(newest, Found) else ""
-        self._report(Loaded(self.loaded.hash, self.loaded.at, why, refused))
+        refused = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
+        if refused != self.loaded:
+            logger.error("the new document is refused, the last one stays in force: %s", "; ".join(why.splitlines()))
+            self._report(refused)
 
     def _report(self, loaded: Loaded) -> None:
         self.loaded = loaded
