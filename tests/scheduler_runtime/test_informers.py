@@ -1,0 +1,59 @@
+"""Reflectors that begin and end while others go on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.api import Watch
+from scheduler_runtime.informers import Informers, NotListedError, listed
+from scheduler_runtime.objects import Objects
+from tests.support.scripted import Script, hangs, refuses, says, serving
+
+PRICES, SERVICES = Watch("v1", "ConfigMap", name="prices"), Watch("v1", "Service")
+EMPTY: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": []}
+
+
+async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
+    async with serving(Script([says(EMPTY)], hangs)) as client:
+        objects, informers = Objects([], client, lambda _: None), Informers()
+        new = objects.reflectors_for([PRICES, PRICES])
+        informers.begin(new.values())
+        await listed(new.values(), 5)
+        with pytest.raises(KeyError):
+            objects.get(PRICES)
+        objects.adopt(new)
+        assert objects.get(PRICES) is None
+        assert objects.reflectors_for([PRICES]) == {}
+        dropped = objects.drop([PRICES, SERVICES])
+        assert dropped == list(new.values())
+        waiting = asyncio.create_task(dropped[0].refresh())
+        await asyncio.sleep(0)
+        informers.end(dropped)
+        async with asyncio.timeout(5):
+            await waiting  # nobody waits for ever for a list that is not made
+
+
+async def test_what_cannot_be_listed_in_time_is_said_with_its_reason() -> None:
+    async with serving(Script(otherwise=refuses(403, "Forbidden", "no right to list it"))) as client:
+        objects, informers = Objects([], client, lambda _: None), Informers()
+        new = objects.reflectors_for([PRICES])
+        informers.begin(new.values())
+        with pytest.raises(NotListedError, match=r"within 0\.5 s: watching /api/v1/configmaps .*no right to list it"):
+            await listed(new.values(), 0.5)
+        informers.end(new.values())
+
+
+async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
+    def breaks(_: Any) -> None:
+        raise ZeroDivisionError
+
+    item = {"metadata": {"name": "prices", "namespace": "n", "uid": "u", "resourceVersion": "1"}, "data": {}}
+    async with serving(Script([says({**EMPTY, "items": [item]})])) as client:
+        objects, informers = Objects([PRICES], client, breaks), Informers()
+        informers.begin(objects.reflectors)
+        with pytest.raises(ZeroDivisionError):
+            async with asyncio.timeout(5):
+                await informers.run()

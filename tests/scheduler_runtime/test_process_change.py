@@ -1,0 +1,157 @@
+"""A process that gets other profiles: what becomes of the pods that it knows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from scheduler_runtime import config, process, testing
+from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait
+from scheduler_runtime.catalog import Version
+from scheduler_runtime.config import Document
+from scheduler_runtime.following import Found
+from scheduler_runtime.listening import Listening
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.pending import Place
+from scheduler_runtime.plans import Plan
+from scheduler_runtime.watches import Change
+from tests.support.kubeconfigs import kubeconfig
+from tests.support.scripted import Script, hangs, serving
+
+HEADER = {
+    "apiVersion": config.API_VERSION,
+    "kind": "KubeSchedulerConfiguration",
+    "leaderElection": {"leaderElect": False},
+}
+VERSION = Version.parse("v1.36.4")
+HELD = {"plugins": {"permit": {"enabled": [{"name": "Holds"}]}}}
+
+
+class Holds(Plugin):
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        return Wait(60)
+
+
+def written(**fields: Any) -> Found:
+    profiles = fields.pop("profiles")
+    return Found(yaml.safe_dump({**HEADER, **fields, "profiles": profiles}))
+
+
+class Scene:
+    """A process at work on one node, without any watch."""
+
+    def __init__(self, made: process.Process, planner: Any) -> None:
+        self.process = made
+        self._planner = planner
+        made.nodes.objects["n"] = testing.node("n", cpu="4")
+        made.intake.node(Change(None, made.nodes.objects["n"]))
+
+    def add(self, name: str, scheduler: str) -> Pod:
+        pod = testing.pod(name, {"cpu": "1"}, schedulerName=scheduler)
+        self.process.pods.objects[pod.key] = pod
+        self.process.intake.pod(Change(None, pod))
+        return pod
+
+    async def change(self, found: Found) -> None:
+        made = await self._planner.plan(found)
+        assert isinstance(made, Plan), str(made)
+        await self.process.change(made)
+
+    @property
+    def cpu(self) -> int:
+        return int(self.process.cache.table.requested("cpu")[0])
+
+    def places(self) -> dict[str, Place]:
+        return {entry.pod.name: entry.place for entry in self.process.pending.entries()}
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
+                await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def scene(directory: Path, first: Found, script: Script) -> AsyncIterator[Scene]:
+    document = config.load(first.text)
+    assert isinstance(document, Document), str(document)
+    async with serving(script) as client:
+        settings = process.Settings(
+            source="x",
+            found=first,
+            document=document,
+            kubeconfig=str(kubeconfig(directory, client.server)),
+            version=VERSION,
+            feature_gates={},
+            listening=Listening(address="127.0.0.1", port=0),
+            user_agent="tests",
+            plugins={"Holds": Holds},
+        )
+        planner = process.planner_of(settings, VERSION, client)
+        plan = await process.first_plan(settings, planner)
+        made = Scene(process.assemble(settings, plan, VERSION, (client, client), Metrics()), planner)
+        deciding = asyncio.create_task(made.process.loop.run())
+        try:
+            yield made
+        finally:
+            deciding.cancel()
+            await made.process.binder.finish(0)
+            await asyncio.gather(deciding, return_exceptions=True)
+
+
+def bindings(script: Script) -> list[str]:
+    return [each.path for each in script.asked if each.path.endswith("/binding")]
+
+
+async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_room_back(tmp_path: Path) -> None:
+    script = Script()
+    async with scene(tmp_path, written(profiles=[{"schedulerName": "a", **HELD}]), script) as at:
+        at.add("p", "a")
+        await at.until(lambda: at.cpu == 1000)
+        await at.change(written(profiles=[{"schedulerName": "b"}]))
+        await at.until(lambda: at.cpu == 0)
+        assert (at.places(), bindings(script)) == ({}, [])
+
+
+async def test_a_pod_that_waits_for_a_permit_survives_other_changes(tmp_path: Path) -> None:
+    first = written(profiles=[{"schedulerName": "a", **HELD}])
+    script = Script()
+    async with scene(tmp_path, first, script) as at:
+        at.add("p", "a")
+        await at.until(lambda: at.cpu == 1000)
+        await at.change(written(profiles=[{"schedulerName": "a", **HELD}, {"schedulerName": "b"}]))
+        assert (at.cpu, at.places(), bindings(script)) == (1000, {"p": Place.IN_FLIGHT}, [])
+        await at.change(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
+        await at.until(lambda: bindings(script))
+
+
+async def test_pods_that_were_nobodys_are_those_of_a_profile_that_comes(tmp_path: Path) -> None:
+    script = Script()
+    async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), script) as at:
+        at.add("p", "b")
+        assert at.places() == {}
+        await at.change(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
+        await at.until(lambda: bindings(script))
+
+
+async def test_a_pod_that_is_being_bound_is_bound_once_though_its_profile_goes_and_comes_back(tmp_path: Path) -> None:
+    first = written(profiles=[{"schedulerName": "a"}])
+    script = Script(otherwise=hangs)
+    async with scene(tmp_path, first, script) as at:
+        at.add("p", "a")
+        await at.until(lambda: bindings(script))
+        await at.change(written(profiles=[{"schedulerName": "b"}]))
+        assert at.places() == {}
+        await at.change(first)
+        await asyncio.sleep(0.05)
+        assert (at.cpu, at.places(), len(bindings(script))) == (1000, {"p": Place.BINDING}, 1)
+
+
+async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> None:
+    async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), Script()) as at:
+        await at.change(Found(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
+        assert at.process.recorder.events == "None"
