@@ -31,7 +31,9 @@ def random_pod(random: Random, name: str) -> Pod:
 
 def seen(table: Table) -> Any:
     """All that filters see of the pods on nodes."""
-    ports = {number: sum(users.sum() for users in table.port_users(port)) for number, port in PORTS.items()}
+    ports = {
+        number: [users.tolist() for users in table.port_users(port) if users.any()] for number, port in PORTS.items()
+    }
     amounts = {name: table.requested(name).tolist() for name in ("cpu", "memory", "example.com/gpu", "example.com/new")}
     pods = [[each.name for each in table.pods(row)] for row in range(len(table))]
     return amounts, table.pod_counts.tolist(), pods, ports
@@ -74,6 +76,21 @@ def test_a_tried_row_is_as_if_counted_anew_and_is_put_back_exactly(seed: int) ->
         assert counted(table)[:2] == before[1][:2]
     tried.restore()
     assert (seen(table), counted(table)) == before
+
+
+def test_a_port_that_is_bound_elsewhere_stays_there() -> None:
+    binds_80 = [{"ports": [{"hostPort": 80}]}]
+    there, nominated = pod("there", containers=binds_80), pod("nominated", containers=binds_80)
+    table = fresh(there)
+    one, several = table.try_row(0), table.try_rows(np.array([2]))
+    one.add(nominated)
+    one.remove(nominated)
+    one.restore()
+    assert [users.tolist() for users in table.port_users(PORTS[80])] == [[0, 1, 0]]
+    several.change([[nominated]], 1)
+    several.change([[nominated]], -1)
+    several.restore()
+    assert [users.tolist() for users in table.port_users(PORTS[80])] == [[0, 1, 0]]
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -75,7 +75,7 @@ class TriedRow:
         self._counts.all[row] = len(self._before)
         for resource, column in self._columns.items():
             column[row] = self._before_values.get(resource, 0)
-        for pod, sign in self._ports_changed:
+        for pod, sign in reversed(self._ports_changed):  # In between, no port that is in use may seem unused.
             self._ports.count(row, host_ports(pod), -sign)
 
     def _count(self, pod: Pod, sign: int) -> None:

@@ -81,7 +81,7 @@ class TriedRows:
         self._counts.all[self._rows] = [len(before) for before in self._before.values()]
         for name, column in self._requested.items():
             column.all[self._rows] = self._saved.get(name, 0)
-        for row, pod, sign in self._ports_changed:
+        for row, pod, sign in reversed(self._ports_changed):  # As in TriedRow.
             self._ports.count(row, host_ports(pod), -sign)
 
     def _column(self, resource: str) -> Column:
