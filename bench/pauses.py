@@ -1,7 +1,8 @@
 """Ours, with its pauses written down: ``python -m bench.pauses FILE ARGUMENT …``, the arguments berth-scheduler's.
 
 A pause is a time in which the event loop could do nothing else: measured by a beat of its own, as the lesser of how
-late the beat came and how much CPU the loop's thread used meanwhile. So other processes' work makes none.
+late the beat came and how much CPU the loop's thread used meanwhile. So other processes' work makes none. The
+collector's are its CPU alone.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Collections:
     def happened(self, phase: str, _: dict[str, int]) -> None:
         """What ``gc.callbacks`` calls before and after."""
         if phase == "start":
-            self._began = time.perf_counter()
-        elif (seconds := time.perf_counter() - self._began) >= LEAST_SECONDS:
+            self._began = time.thread_time()
+        elif (seconds := time.thread_time() - self._began) >= LEAST_SECONDS:
             self._pauses.collector.append(Pause(time.time(), seconds))
 
 

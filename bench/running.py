@@ -25,6 +25,7 @@ ADMISSION = "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Pr
 QUIET_SHARE = 0.05
 QUIET_SECONDS = 0.5
 UNQUIET_SECONDS = 30.0
+FEW_SAMPLES = 3
 BENCH = "bench"
 
 
@@ -55,8 +56,8 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """The average of the samples; over the whole time where that was too short for any."""
-        return sum(self.rates) / len(self.rates) if self.rates else self.wall_rate
+        """The average of the samples; over the whole time where that was too short for a few of them."""
+        return sum(self.rates) / len(self.rates) if len(self.rates) >= FEW_SAMPLES else self.wall_rate
 
 
 def run(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:

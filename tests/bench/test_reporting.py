@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from bench.running import Run
 from bench.workloads import Workload, load
 
 
-def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, ...] = ()) -> Run:
+def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, ...] = (), samples: int = 3) -> Run:
     return Run(
         workload="Some/100Nodes",
         contender=contender,
@@ -23,7 +24,7 @@ def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, .
         pods=1000,
         seconds=1000 / rate,
         quiet_seconds=2000 / rate,
-        rates=[rate],
+        rates=[rate] * samples,
         cpu=dict.fromkeys(("scheduler", "kube-apiserver", "etcd", "bench"), 100.0),
         peak_megabytes=64,
         events=1000,
@@ -67,6 +68,11 @@ def test_a_row_has_the_median_and_the_extremes() -> None:
     runs = [run("berth", 300, 1), run("berth", 100, 2), run("berth", 200, 3)]
     (row,) = cells(tables(runs), "Some/100Nodes berth")
     assert row[2] == "200 (100–300)"
+
+
+def test_one_sample_is_not_taken_for_an_average() -> None:
+    assert dataclasses.replace(run("berth", 100, samples=1), rates=[1.0]).rate == pytest.approx(100)
+    assert dataclasses.replace(run("berth", 100), rates=[1.0, 2.0, 3.0]).rate == 2
 
 
 def test_ratios_compare_runs_of_one_repetition() -> None:
