@@ -27,7 +27,7 @@ from scheduler_runtime.api import (
     hooks_of,
     lowest_is_best,
 )
-from scheduler_runtime.framework import Placed, Unschedulable
+from scheduler_runtime.framework import Placed, PluginError, Unschedulable
 
 PRICES = {"small": 1.0, "large": 4.0, "huge": 20.0}
 
@@ -181,6 +181,23 @@ class Wonders(Plugin):
         with self.handle.what_if("a", add=[pod], remove=list(nodes.pods(0))) as supposed:
             seen = supposed.requested("cpu").tolist()
         yield Reject(True, f"{before} {seen} {nodes.requested('cpu').tolist()}")
+
+
+class Imagines(Plugin):
+    """Asks what would be without a pod that is not there."""
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        with self.handle.what_if("a", remove=[*nodes.pods(0), testing.pod("ghost")], add=[pod]):
+            yield Reject(True, "never reached")
+
+
+def test_what_if_that_fails_half_way_leaves_everything_as_it_was() -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    cluster.place(testing.pod("there", {"cpu": "3"}), "a")
+    with pytest.raises(PluginError, match="uid-of-ghost"):
+        testing.framework(enabled("Imagines"), Imagines).schedule(testing.pod("p", {"cpu": "1"}), cluster)
+    assert [pod.name for pod in cluster.table.pods(0)] == ["there"]
+    assert (cluster.table.requested("cpu").tolist(), cluster.table.pod_counts.tolist()) == ([3000], [1])
 
 
 def test_what_if_is_undone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -148,17 +148,13 @@ class PluginHandle:
         if table is None:
             raise RuntimeError(f"{self._plugin} asks what_if outside of a decision")
         added, removed = list(add), list(remove)
-        try:
+        with ExitStack() as undo:  # Only what was done: any of it may fail.
             for pod in removed:
-                table.remove_pod(pod, node_name)
+                undo.callback(table.add_pod, table.remove_pod(pod, node_name), node_name)
             for pod in added:
                 table.add_pod(pod, node_name)
+                undo.callback(table.remove_pod, pod, node_name)
             yield NodeTable(table, np.ones(len(table), np.bool_))
-        finally:
-            for pod in added:
-                table.remove_pod(pod, node_name)
-            for pod in removed:
-                table.add_pod(pod, node_name)
 
     @property
     def preemptions(self) -> Preemptions:

@@ -221,16 +221,21 @@ class Table:
         if row is not None:
             self._count(row, pod, 1)
 
-    def remove_pod(self, pod: Pod, node_name: str) -> None:
-        """Take back what :meth:`add_pod` counted for the pod of this uid. Raises KeyError when it did not."""
+    def remove_pod(self, pod: Pod, node_name: str) -> Pod:
+        """Take back what :meth:`add_pod` counted for the pod of this uid, and return the version that it counted.
+
+        Raises KeyError when it did not.
+        """
         row = self._rows.get(node_name)
         if row is not None:
-            self._count(row, self._pods[row].pop(pod.uid), -1)
-            return
+            counted_so_far = self._pods[row].pop(pod.uid)
+            self._count(row, counted_so_far, -1)
+            return counted_so_far
         pods = self._aside[node_name]
-        del pods[pod.uid]
+        kept_aside = pods.pop(pod.uid)
         if not pods:
             del self._aside[node_name]
+        return kept_aside
 
     def try_row(self, row: int) -> TriedRow:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
