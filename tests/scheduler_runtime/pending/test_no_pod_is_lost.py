@@ -43,25 +43,32 @@ def picked(uids: Iterable[str], pick: int) -> str:
 
 
 class World:
-    """A cluster of three doors, of which G is a gate. A pod can be placed when every door it needs is open."""
+    """A cluster of three doors, of which G is a gate. A pod can be placed when every door it needs is open.
+
+    The plugins that watch the doors are called after them and their own generation; each generation sorts otherwise.
+    """
 
     def __init__(self) -> None:
         self.open: set[str] = set()
+        self.generation = 0
+
+    def plugin(self, door: str) -> str:
+        return f"{door}{self.generation}"
 
     def closed_to(self, pod: Pod) -> set[str]:
         return {plugin for plugin in pod.needs if plugin not in self.open}
 
     def pre_enqueue(self, pod: Pod) -> Shut | None:
-        return Shut("G") if "G" in self.closed_to(pod) else None
+        return Shut(self.plugin("G")) if "G" in self.closed_to(pod) else None
 
     def sort_key(self, entry: Entry) -> Any:
-        return entry.added_at
+        return (-entry.added_at, "") if self.generation % 2 else entry.added_at
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
-        return {plugin: (ClusterEvent(plugin, Action.ADD),) for plugin in PLUGINS}
+        return {self.plugin(door): (ClusterEvent(door, Action.ADD),) for door in PLUGINS}
 
     def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
-        return bool(event.resource == plugin)
+        return bool(event.resource == plugin[0])
 
 
 class PendingMachine(RuleBasedStateMachine):
@@ -73,7 +80,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.pending = Pending({"p": self.world})
         self.alive: dict[str, Pod] = {}
         self.in_flight: dict[str, set[str]] = {}
-        """The doors that were closed to each pod when its attempt began."""
+        """The plugins whose doors were closed to each pod when its attempt began."""
         self.now = 0.0
         self.made = 0
         self.steps = 0
@@ -116,12 +123,17 @@ class PendingMachine(RuleBasedStateMachine):
         self.now += seconds
 
     @rule()
+    def get_other_plugins(self) -> None:
+        self.world.generation += 1
+        assert self.pending.profiles_changed({"p"}, self.now) == []
+
+    @rule()
     def begin(self) -> None:
         entry = self.pending.take(self.now)
         if entry is not None:
             assert entry.uid not in self.in_flight
             self.began_at[entry.uid] = self.steps
-            self.in_flight[entry.uid] = self.world.closed_to(self.alive[entry.uid])
+            self.in_flight[entry.uid] = set(map(self.world.plugin, self.world.closed_to(self.alive[entry.uid])))
 
     @precondition(lambda self: self.in_flight)
     @rule(pick=PICK, outcome=st.sampled_from(["answer", "answer", "answer", "error", "bind fails"]))
@@ -162,9 +174,10 @@ class PendingMachine(RuleBasedStateMachine):
     def nothing_is_parked_that_a_door_has_opened_for(self) -> None:
         for entry in self.pending.entries():
             if entry.place is Place.GATED:
-                assert entry.gate not in self.world.open
+                assert entry.gate[0] not in self.world.open
             if entry.place is Place.PARKED:
-                assert not any(self.opened_at[door] > self.began_at[entry.uid] for door in entry.plugins)
+                assert entry.plugins <= self.world.events().keys(), "it waits for a plugin that is gone"
+                assert not any(self.opened_at[plugin[0]] > self.began_at[entry.uid] for plugin in entry.plugins)
 
     def teardown(self) -> None:
         """Without any further event, what can be placed is placed as soon as its backoff is over."""
