@@ -47,6 +47,14 @@ def test_what_is_no_quantity(text: str) -> None:
         thousandths(text)
 
 
+@pytest.mark.parametrize("text", ["1" * 5000, "0." + "1" * 5000, "." + "1" * 5000, "1e" + "1" * 5000, "١", "1e١"])
+def test_a_quantity_has_few_digits_and_only_ours(text: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        thousandths(text)
+    assert len(str(caught.value)) < 200
+    assert caught.value.text == text
+
+
 @given(st.integers(-(10**24), 10**24), st.sampled_from(["", "m", "k", "Ki", "M", "Mi", "G", "Gi"]))
 def test_suffixes_only_multiply(number: int, suffix: str) -> None:
     exact = Fraction(number) * Fraction(thousandths(f"1{suffix}"))

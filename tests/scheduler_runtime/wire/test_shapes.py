@@ -50,9 +50,9 @@ def test_what_a_running_pod_really_has_is_its_own() -> None:
 
 
 def test_what_cannot_be_read_is_told_for_each_pod() -> None:
-    for name in ("a", "b"):
-        with pytest.raises(QuantityError, match="lots"):
-            _ = decoded(name, of("lots")).requests
+    for name, amount in (("a", "lots"), ("b", "lots"), ("c", "1" * 5000)):
+        with pytest.raises(QuantityError, match=amount[:9]):
+            _ = decoded(name, of(amount)).requests
 
 
 def test_the_pods_of_a_list_share_as_well() -> None:

@@ -24,7 +24,7 @@ __all__ = [
 At = tuple[str | int, ...]
 """A place below the one being checked."""
 
-_INTEGER = re.compile(r"[-+]?[0-9]+")
+_INTEGER = re.compile(r"([-+]?)0*([0-9]{1,19})")
 
 
 def refuse(problems: Iterable[tuple[At, str]]) -> None:
@@ -79,7 +79,9 @@ def field_problem(_: str, operator: str, values: Sequence[str]) -> tuple[At, str
 
 def parse_int64(text: str) -> int | None:
     """The number that ``text`` is to Go's ParseInt, or None."""
-    if not _INTEGER.fullmatch(text):
+    match = _INTEGER.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    sign, digits = match.groups()
+    number = int(sign + digits)
     return number if -(2**63) <= number < 2**63 else None

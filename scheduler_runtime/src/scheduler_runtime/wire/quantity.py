@@ -8,7 +8,13 @@ from functools import lru_cache
 
 MAX_INT64 = 2**63 - 1
 
-_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})")
+_DIGITS = "[0-9]{1,1000}"
+"""The API server writes some twenty digits; what somebody else sends must have a bound."""
+_PATTERN = re.compile(
+    rf"([+-]?)({_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{{1,3}})"
+)
+_SHOWN = 100
+"""How much of a text is worth repeating to its author."""
 _SCALES: dict[str, Fraction] = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -23,7 +29,8 @@ class QuantityError(ValueError):
     """A quantity that Kubernetes would not read. ``field`` is where it stands, once that is known."""
 
     def __init__(self, text: str, field: str = "quantity") -> None:
-        super().__init__(f"{field}: {text!r} is not a quantity such as 100m, 1.5Gi or 2")
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        super().__init__(f"{field}: {shown!r} is not a quantity such as 100m, 1.5Gi or 2")
         self.text = text
         self.field = field
 
