@@ -46,6 +46,29 @@ def test_fit(old: Node | Pod | None, new: Node | Pod | None, expected: bool) -> 
     assert helps("NodeResourcesFit", old, new) is expected
 
 
+LOTS = testing.pod("pending", {"cpu": "lots"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pod", "expected"),
+    [
+        pytest.param(None, testing.node("a"), LOTS, False, id="no-node-helps-a-pod-that-cannot-be-read"),
+        pytest.param(placed("1"), None, LOTS, False, id="nor-does-a-pod-that-goes"),
+        pytest.param(placed("2"), placed("1"), LOTS, False, id="nor-one-that-shrinks"),
+        pytest.param(LOTS, PENDING, LOTS, True, id="its-own-change-does"),
+        pytest.param(placed("lots"), None, PENDING, True, id="one-that-cannot-be-read-goes"),
+        pytest.param(placed("lots"), placed("lots", priority=1), PENDING, False, id="it-changes-in-another-way"),
+        pytest.param(placed("lots"), placed("1"), PENDING, False, id="it-counted-for-nothing-before"),
+        pytest.param(placed("1"), placed("lots"), PENDING, True, id="it-counts-for-nothing-now"),
+    ],
+)
+def test_what_cannot_be_read_wakes_nobody_by_failing(
+    old: Node | Pod | None, new: Node | Pod | None, pod: Pod, expected: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert helps("NodeResourcesFit", old, new, pod) is expected
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize(
     ("plugin", "old", "new", "expected"),
     [

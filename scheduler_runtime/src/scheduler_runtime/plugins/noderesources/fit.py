@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, Node, NodeTable, Plugin, Pod, Reject
+from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, Node, NodeTable, Plugin, Pod, QuantityError, Reject
 from ...catalog import in_tree
 from ...catalog.args import NodeResourcesFitArgs
 from ...catalog.names import is_extended_resource
@@ -72,22 +72,29 @@ class NodeResourcesFit(Plugin):
         return QUEUE if self._node_gives_room(event.old, event.new, pod) else SKIP
 
     def _pod_gives_room(self, event: Event, pod: Pod) -> bool:
+        if event.new is not None and event.new.uid == pod.uid:
+            return True
+        asked = _amounts(pod)
+        if asked is None:
+            return False
         if event.new is None:
             return bool(event.old.spec.node_name or event.old.status.nominated_node_name)
-        if event.new.uid == pod.uid:
-            return True
         if not event.new.spec.node_name:
             return False
-        before, after = event.old.requests.amounts, event.new.requests.amounts
-        return any(before.get(resource, 0) > after.get(resource, 0) for resource in _asked_for(pod))
+        before, after = _amounts(event.old) or {}, _amounts(event.new) or {}
+        return any(before.get(resource, 0) > after.get(resource, 0) for resource, amount in asked.items() if amount)
 
     def _node_gives_room(self, old: Node | None, new: Node, pod: Pod) -> bool:
+        asked = _amounts(pod)
+        if asked is None:
+            return False
         offers = offered_by(new)
-        fits = all(offers.get(name, 0) >= amount for name, amount in pod.requests.amounts.items())
+        fits = all(offers.get(name, 0) >= amount for name, amount in asked.items())
         if not fits or offers.get("pods", 0) < 1:
             return False
         before = offered_by(old) if old is not None else {}
-        return any(offers.get(name, 0) > before.get(name, 0) for name in ("pods", *_asked_for(pod)))
+        wanted = (name for name, amount in asked.items() if amount)
+        return any(offers.get(name, 0) > before.get(name, 0) for name in ("pods", *wanted))
 
     def signature(self, pod: Pod) -> Hashable:
         return pod.requests.key
@@ -102,5 +109,9 @@ class NodeResourcesFit(Plugin):
         return listed and is_extended_resource(resource)
 
 
-def _asked_for(pod: Pod) -> Iterator[str]:
-    return (resource for resource, amount in pod.requests.amounts.items() if amount)
+def _amounts(pod: Pod) -> Mapping[str, int] | None:
+    """What ``pod`` asks for; None when that cannot be read, which no change but one of its own mends."""
+    try:
+        return pod.requests.amounts
+    except QuantityError:
+        return None
