@@ -189,6 +189,18 @@ def test_labels_and_taints_that_keep_changing_take_bounded_room() -> None:
     assert table.taint_sets[table.taint_set_ids[0]] == (wire.Taint(key="499"),)
 
 
+def test_a_label_that_no_node_has_any_more_is_dropped() -> None:
+    table = testing.Cluster(testing.node("a", labels={"kept": "x"})).table
+    kept = table.label("kept")
+    for number in range(5):
+        table.set_node(testing.node("a", labels={"kept": "x", f"key-{number}": "x"}))
+        assert table.label(f"key-{number}").exists().tolist() == [True]
+    assert table.label("key-0") is table.label("never seen")
+    assert table.label("kept") is kept
+    table.remove_node("a")
+    assert table.label("kept") is table.label("never seen")
+
+
 def test_looking_up_labels() -> None:
     nodes = [
         testing.node("a", labels={"n": "5"}),

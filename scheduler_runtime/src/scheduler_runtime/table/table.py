@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -21,6 +20,7 @@ from .priorities import LowestPriorities
 from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 from .tried_row import TriedRow
 from .tried_rows import TriedRows
+from .uses import Uses
 
 _FIRST_CAPACITY = 64
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
@@ -58,7 +58,7 @@ class Table:
         self._zeros = self._new(np.int64)
         self._lowest = LowestPriorities(self._pods, self.changes, lambda: self._new(np.int64))
         self._labels: dict[str, WrittenLabels] = {}
-        self._label_uses: Counter[str] = Counter()
+        self._label_uses = Uses()
         self._absent = WrittenLabels((), 0, 0)
         self._censuses = Censuses(self._new_census)
         self._terms: dict[TermKind, Terms] = {kind: Terms(self._new_census) for kind in TERM_KINDS}
@@ -173,14 +173,15 @@ class Table:
 
     def set_node(self, node: Node) -> None:
         """Add ``node``, or put it in the place of the one with its name."""
+        self._label_uses.add(node.labels)  # First, so that what both versions have is not dropped in between.
         row = self._rows.get(node.name)
         if row is None:
             row = self._add_row(node)
         else:
-            self._forget_labels(self._nodes[row])
-            self._images.remove(node.name, row, self._nodes[row].status.images)
+            before = self._nodes[row]
+            self._forget_labels(before)
+            self._images.remove(node.name, row, before.status.images)
             self._nodes[row] = node
-        self._label_uses.update(node.labels.keys())
         self._write_node(row, node)
         for pod in self._aside.pop(node.name, {}).values():
             self.add_pod(pod, node.name)
@@ -324,11 +325,8 @@ class Table:
                 del self._labels[key]  # Built anew when it is asked for.
 
     def _forget_labels(self, node: Node) -> None:
-        for key in node.labels:
-            self._label_uses[key] -= 1
-            if key not in self._label_uses:
-                del self._label_uses[key]
-                self._labels.pop(key, None)
+        for key in self._label_uses.remove(node.labels):
+            self._labels.pop(key, None)
 
     def _write_distinct(self, row: int, node: Node) -> None:
         self._taints.set(row, node.spec.taints)
