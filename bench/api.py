@@ -35,7 +35,7 @@ class Api:
     async def __aenter__(self) -> Self:
         for _ in range(CREATORS):
             connection = await Connection.open(self.server)
-            self._open.callback(connection.close)
+            self._open.push_async_callback(connection.close)
             self._connections.append(connection)
         return self
 

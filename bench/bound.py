@@ -41,7 +41,7 @@ class Bound:
             try:
                 await self._count_anew(connection)
             finally:
-                connection.close()
+                await connection.close()
 
     async def reach(self, count: int, seconds: float) -> None:
         """Return when ``count`` pods have got a node. Raises TimeoutError, with how many have."""

@@ -58,8 +58,10 @@ class Connection:
         reader, writer = await asyncio.open_connection(server.host, server.port, ssl=server.trust, limit=READ_AT_ONCE)
         return cls(server, reader, writer)
 
-    def close(self) -> None:
-        self._writer.close()
+    async def close(self) -> None:
+        """Hang up, without the farewells of TLS."""
+        self._writer.transport.abort()
+        await self._writer.wait_closed()
 
     async def post(self, path: str, body: bytes) -> bytes:
         """Create what ``body`` says. Raises RefusedError, and OSError or EOFError when the server goes away."""

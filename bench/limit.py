@@ -109,7 +109,7 @@ class Loader:
                 if seen.metadata.uid not in self._known:
                     self._known.add(seen.metadata.uid)
                     yield seen
-            connection.close()
+            await connection.close()
 
     async def _bind(self, turn: Iterator[int]) -> None:
         connection = await Connection.open(self._server)

@@ -65,7 +65,7 @@ class Operations:
                 await connection.post(*once(self._workload.templates[path], into))
                 await asyncio.sleep(step.interval_milliseconds / 1000 / len(step.template_paths))
         finally:
-            connection.close()
+            await connection.close()
 
 
 def namespace(number: int, step: CreatePods | Churn) -> str:
