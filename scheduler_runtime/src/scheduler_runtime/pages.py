@@ -49,8 +49,9 @@ class Pages:
 
     def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
         """All of them. What the cache is compared with is read as ``kubeconfig`` says."""
-        live: dict[str, Check] = {"loop": self._turns} | ({"leaderElection": self._leads} if self._elects else {})
-        ready: Mapping[str, Check] = {**live, "shutdown": self._stopping, "sched-handler-sync": self._synced}
+        health: dict[str, Check] = {"loop": self._turns} | ({"leaderElection": self._leads} if self._elects else {})
+        live: dict[str, Check] = {"ping": lambda: None, **health}
+        ready: Mapping[str, Check] = {**health, "shutdown": self._stopping, "sched-handler-sync": self._synced}
 
         def cache(query: Mapping[str, list[str]]) -> str:
             return _json(self._compared(kubeconfig, user_agent) if "compare" in query else self._dumped())

@@ -80,17 +80,20 @@ class Access:
 
     def refusal(self, method: str, target: str, authorization: str, certified: Caller | None) -> Answer | None:
         """Why the request is not answered; None when it is. ``certified`` is who the client certificate names."""
-        path = unquote(target.partition("?")[0])
+        path, verb = unquote(target.partition("?")[0]), method.lower()
         try:
             caller = certified or self._caller(authorization)
-            if caller is None:
-                return unauthorized()
-            if self._rules.always_allow(path) or MASTERS in caller.groups:
-                return None
-            allowed, reason = self._verdict(caller, method.lower(), path)
+        except ReviewError:
+            return unauthorized()
+        if caller is None:
+            return unauthorized()
+        if self._rules.always_allow(path) or MASTERS in caller.groups:
+            return None
+        try:
+            allowed, reason = self._verdict(caller, verb, path)
         except ReviewError as error:
             return internal_error(str(error))
-        return None if allowed else forbidden(caller.name, method.lower(), path, reason)
+        return None if allowed else forbidden(caller.name, verb, path, reason)
 
     def _caller(self, authorization: str) -> Caller | None:
         kind, _, token = authorization.strip().partition(" ")

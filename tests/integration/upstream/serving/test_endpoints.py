@@ -1,0 +1,133 @@
+"""Health paths and who may ask: test/integration/scheduler/serving and test/integration/serving.
+
+TestSchedulerZPages is about /statusz and /flagz, which are behind feature gates and are not there.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devcluster import Cluster
+from tests.integration.scheduler.support import document, free_port, scheduler
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+
+def asked(directory: Path, port: int, path: str, token: str = "") -> int | None:
+    """The status of a GET, by somebody who trusts the certificate in ``directory``; None while nobody listens."""
+    written = directory / "kube-scheduler.crt"
+    if not written.exists():
+        return None
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", port, timeout=10, context=ssl.create_default_context(cafile=written)
+    )
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Token {token}"} if token else {})
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()
+
+
+def broken(server: Cluster, directory: Path) -> Path:
+    """A kubeconfig that leads nowhere."""
+    made = directory / "broken"
+    made.write_text(server.kubeconfig.read_text().replace("127.0.0.1", "127.0.0.2"))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("path", "is_broken", "wanted"),
+    [
+        pytest.param("/healthz", False, 200, id="/healthz"),
+        pytest.param("/livez", False, 200, id="/livez"),
+        pytest.param("/livez/ping", False, 200, id="/livez with ping check"),
+        pytest.param("/readyz", False, 200, id="/readyz"),
+        pytest.param("/readyz/sched-handler-sync", False, 200, id="/readyz with sched-handler-sync"),
+        pytest.param("/readyz/shutdown", False, 200, id="/readyz with shutdown"),
+        pytest.param("/readyz", True, 500, id="/readyz with broken apiserver"),
+    ],
+)
+def test_endpoint_handlers(server: Cluster, tmp_path: Path, path: str, is_broken: bool, wanted: int) -> None:
+    kubeconfig = broken(server, tmp_path) if is_broken else server.kubeconfig
+    flags = ["--leader-elect=false", "--cert-dir", str(tmp_path), "--authorization-always-allow-paths", path]
+    with scheduler(tmp_path, kubeconfig, document(), *flags) as process:
+        eventually(lambda: asked(tmp_path, process.port, path) == wanted, 30, explain=lambda: process.log)
+
+
+NOBODY, SOMEBODY = "", "flwqkenfjasasdfmwerasd"
+AUTHN, AUTHZ = "--authentication-kubeconfig", "--authorization-kubeconfig"
+
+
+@pytest.mark.parametrize(
+    ("flags", "path", "token", "wanted"),
+    [
+        pytest.param([], "/healthz", NOBODY, 200, id="/healthz without authn/authz"),
+        pytest.param([], "/metrics", NOBODY, 403, id="/metrics without authn/authz"),
+        pytest.param(
+            [AUTHN, "{good}", AUTHZ, "{good}"],
+            "/healthz",
+            SOMEBODY,
+            200,
+            id="authorization skipped for /healthz with authn/authz",
+        ),
+        pytest.param(
+            ["--authentication-skip-lookup", AUTHN, "{bad}", AUTHZ, "{bad}"],
+            "/healthz",
+            SOMEBODY,
+            200,
+            id="authorization skipped for /healthz with BROKEN authn/authz",
+        ),
+        pytest.param(
+            [AUTHN, "{good}", AUTHZ, "{bad}"],
+            "/metrics",
+            SOMEBODY,
+            500,
+            id="not authorized /metrics with BROKEN authn/authz",
+        ),
+        pytest.param(
+            [AUTHN, "{bad}", AUTHZ, "{bad}", "--authorization-always-allow-paths", "/healthz,/metrics"],
+            "/metrics",
+            SOMEBODY,
+            200,
+            id="always-allowed /metrics with BROKEN authn/authz",
+        ),
+    ],
+)
+def test_component_secure_serving_and_auth(
+    server: Cluster, tmp_path: Path, flags: list[str], path: str, token: str, wanted: int
+) -> None:
+    bad, port = broken(server, tmp_path), free_port()
+    filled = [flag.format(good=server.kubeconfig, bad=bad) for flag in flags]
+    command = [
+        sys.executable,
+        "-m",
+        "scheduler_runtime",
+        "--kubeconfig",
+        str(server.kubeconfig),
+        "--leader-elect=false",
+    ]
+    command += ["--secure-port", str(port), "--cert-dir", str(tmp_path), *filled]
+    log = tmp_path / "log"
+    with log.open("wb") as written:
+        process = subprocess.Popen(command, stderr=written)
+    try:
+        eventually(lambda: asked(tmp_path, port, path, token) == wanted, 30, explain=log.read_text)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_component_secure_serving_and_auth_no_flags() -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("KUBE")}
+    ended = subprocess.run([sys.executable, "-m", "scheduler_runtime"], env=environ, capture_output=True, timeout=30)
+    assert ended.returncode == 1
