@@ -7,7 +7,8 @@
 
 No stream is trusted: it may end in the middle of a line, fall silent, repeat itself or go away
 for good. Whatever happens, the sink sees a sequence of changes that leads from nothing to what the
-API server holds; what vanished unseen is deleted when the next list does not have it.
+API server holds; what vanished unseen is deleted when the next list does not have it. An object that
+cannot be read stays what it was when it could be, and holds up no other.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from scheduler_runtime.wire import (
     Node,
     Pod,
     Resizing,
+    Unreadable,
     WatchEvent,
     decode_event,
     decode_node_list,
     decode_pod_list,
+    read_or_name,
+    read_page,
 )
 
 logger = logging.getLogger(__name__)
@@ -94,7 +98,7 @@ class Kind(Generic[T]):
     """What to list and watch, and how to read it. The readers raise msgspec.MsgspecError."""
 
     path: str
-    key: Callable[[T], str]
+    key: Callable[[T | Unreadable], str]
     read_list: Callable[[bytes], ObjectList[T]]
     read_item: Callable[[WatchEvent], T]
     params: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +150,7 @@ class Reflector(Generic[T]):
         self._sink = sink
         self._backoff = backoff or Backoff()
         self._trouble = Trouble(logger)
+        self._unreadable: dict[str, Trouble] = {}
         self._unwell = False
         self._broken_in_a_row = 0
         self._listed_at = float("-inf")
@@ -233,6 +238,8 @@ class Reflector(Generic[T]):
             present, version = await self._pages(0)  # the list outlived its snapshot: all of it at once
         for key in [key for key in self.objects if key not in present]:
             self._remove(key)
+        for key in [key for key in self._unreadable if key not in present]:
+            self._is_no_longer_unreadable(key)
         self.resource_version = version
         self._listed_at = asyncio.get_running_loop().time()
         self._well()
@@ -249,15 +256,24 @@ class Reflector(Generic[T]):
         present: set[str] = set()
         params = {**self.kind.params, **({"limit": str(limit)} if limit else {})}
         while True:
-            page = self.kind.read_list(await self._client.request("GET", self.kind.path, params=params))
+            page = self._page(await self._client.request("GET", self.kind.path, params=params))
             for number, item in enumerate(page.items, start=1):
                 present.add(self.kind.key(item))
-                self._put(item)
+                self._see(item)
                 if number % SLICE == 0:
                     await asyncio.sleep(0)
             if not page.metadata.continue_token:
                 return present, page.metadata.resource_version
             params["continue"] = page.metadata.continue_token
+
+    def _page(self, raw: bytes) -> ObjectList[T | Unreadable]:
+        try:
+            return self.kind.read_list(raw)
+        except msgspec.ValidationError:
+            return read_page(raw, self._read)
+
+    def _read(self, raw: msgspec.Raw) -> T:
+        return self.kind.read_item(WatchEvent("", raw))
 
     # Watching
 
@@ -287,16 +303,17 @@ class Reflector(Generic[T]):
     def _take(self, event: WatchEvent) -> None:
         match event.type:
             case "ADDED" | "MODIFIED":
-                item = self.kind.read_item(event)
+                item = read_or_name(event.object, self._read)
                 known = self.objects.get(self.kind.key(item))
                 if known is None or _version(known) < _version(item):
-                    self._put(item)
+                    self._see(item)
                 self._moved_to(item.metadata.resource_version)
             case "DELETED":
-                item = self.kind.read_item(event)
+                item = read_or_name(event.object, self._read)
                 known = self.objects.get(self.kind.key(item))
                 if known is not None and known.metadata.uid == item.metadata.uid:
                     self._remove(self.kind.key(item))
+                self._is_no_longer_unreadable(self.kind.key(item))
                 self._moved_to(item.metadata.resource_version)
             case "BOOKMARK":
                 self._moved_to(event.bookmark())
@@ -313,6 +330,27 @@ class Reflector(Generic[T]):
             self.resource_version = version
 
     # The copy
+
+    def _see(self, item: T | Unreadable) -> None:
+        key = self.kind.key(item)
+        if isinstance(item, Unreadable):
+            self._cannot_read(key, item)
+            return
+        self._put(item)
+        self._is_no_longer_unreadable(key)
+
+    def _cannot_read(self, key: str, item: Unreadable) -> None:
+        """Say it once. What is known of the object stays as it is, so that room it takes is not given away."""
+        known = self.objects.get(key)
+        if known is not None and known.metadata.uid != item.metadata.uid:
+            self._remove(key)
+        self._unreadable.setdefault(key, Trouble(logger)).begins(
+            f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
+        )
+
+    def _is_no_longer_unreadable(self, key: str) -> None:
+        if self._unreadable and (trouble := self._unreadable.pop(key, None)):
+            trouble.ends()
 
     def _put(self, new: T) -> None:
         key = self.kind.key(new)

@@ -52,6 +52,7 @@ from .quantity import QuantityError
 from .requests import Requests
 from .resizing import Resizing
 from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, decode_pod, decode_pod_list
+from .unreadable import Unreadable, read_or_name, read_page
 
 __all__ = [
     "KINDS",
@@ -99,6 +100,7 @@ __all__ = [
     "Taint",
     "Toleration",
     "TopologySpreadConstraint",
+    "Unreadable",
     "Volume",
     "WatchEvent",
     "WeightedPodAffinityTerm",
@@ -108,6 +110,8 @@ __all__ = [
     "decode_pod",
     "decode_pod_list",
     "decode_status",
+    "read_or_name",
+    "read_page",
 ]
 
 decode_node = msgspec.json.Decoder(Node).decode

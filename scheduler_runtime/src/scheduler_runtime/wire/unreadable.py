@@ -1,0 +1,75 @@
+"""Objects that cannot be read, so that one of them does not keep the others from being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from .objects import Wire
+from .streams import ListMeta
+
+T = TypeVar("T")
+
+
+class Identity(Wire, frozen=True, gc=False):
+    """Which object it is, and which version of it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(Wire, frozen=True, gc=False):
+    metadata: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What is known of an object of which some field is not what it must be."""
+
+    metadata: Identity
+    problem: str
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, as of a pod."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list, with what of it could be read."""
+
+    metadata: ListMeta
+    items: list[T | Unreadable]
+
+
+class _RawPage(Wire, frozen=True, gc=False):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+_decode_page = msgspec.json.Decoder(_RawPage).decode
+_decode_identified = msgspec.json.Decoder(_Identified).decode
+
+
+def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:
+    """Read the items of a page one by one. Raises msgspec.MsgspecError when it is no page of objects with names."""
+    page = _decode_page(raw)
+    return Page(page.metadata, [read_or_name(item, read) for item in page.items])
+
+
+def read_or_name(raw: msgspec.Raw, read: Callable[[msgspec.Raw], T]) -> T | Unreadable:
+    """Read an object, or only which one it is. Raises msgspec.MsgspecError when not even that can be read."""
+    try:
+        return read(raw)
+    except msgspec.ValidationError as error:
+        return Unreadable(_decode_identified(raw).metadata, str(error))
