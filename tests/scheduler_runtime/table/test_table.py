@@ -201,6 +201,25 @@ def test_a_label_that_no_node_has_any_more_is_dropped() -> None:
     assert table.label("kept") is table.label("never seen")
 
 
+def test_resources_take_room_only_while_somebody_speaks_of_them() -> None:
+    table = testing.Cluster(testing.node("a"), testing.node("b")).table
+    offered = table.resources
+    table.set_node(testing.node("a", once="1"))
+    table.set_node(testing.node("a"))
+    table.add_pod(testing.pod("nothing", {"example.com/nothing": "0"}), "a")
+    table.add_pod(testing.pod("one", {"example.com/one": "1"}), "a")
+    table.add_pod(testing.pod("two", {"example.com/two": "1"}), "b")
+    assert table.resources == {*offered, "example.com/one", "example.com/two"}
+    table.remove_pod(testing.pod("one"), "a")
+    table.remove_node("b")
+    tried = table.try_row(0)
+    tried.add(testing.pod("tried", {"example.com/tried": "1"}))
+    tried.restore()
+    assert table.resources == offered
+    table.set_node(testing.node("b"))
+    assert table.requested("example.com/two").tolist() == [0, 1]
+
+
 def test_looking_up_labels() -> None:
     nodes = [
         testing.node("a", labels={"n": "5"}),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..wire import Node, Pod, QuantityError, Requests, Taint
+from ..wire import Node, Pod, QuantityError, Taint
 from ..wire.requests import Amounts, counted, thousandths_of
 from .alike import counts_alike
 from .census import Census, Censuses, Population
@@ -17,13 +17,13 @@ from .images import Image, Images
 from .pod_selectors import SelectorError
 from .ports import HostPort, Ports, host_ports
 from .priorities import LowestPriorities
+from .requested import Requested, requests_of
 from .terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 from .tried_row import TriedRow
 from .tried_rows import TriedRows
 from .uses import Uses
 
 _FIRST_CAPACITY = 64
-_NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
 
 
 class Table:
@@ -46,7 +46,8 @@ class Table:
         self._aside: dict[str, dict[str, Pod]] = {}
         self._capacity = _FIRST_CAPACITY
         self._allocatable: dict[str, Column] = {}
-        self._requested: dict[str, Column] = {}
+        self._offering = Uses()
+        self._requested = Requested(lambda: self._new(np.int64))
         self._scored = {"cpu": self._new(np.int64), "memory": self._new(np.int64)}
         self._pod_counts = self._new(np.int64)
         self._max_pods = self._new(np.int64)
@@ -82,8 +83,8 @@ class Table:
 
     @property
     def resources(self) -> frozenset[str]:
-        """Every resource that some node offers or some pod has asked for."""
-        return frozenset(self._allocatable) | frozenset(self._requested)
+        """Every resource that some node offers or some pod on a node asks for."""
+        return frozenset(self._allocatable) | frozenset(self._requested.columns)
 
     def allocatable(self, resource: str) -> Ints:
         """How much each node offers: cpu in thousandths, everything else in whole units."""
@@ -91,7 +92,7 @@ class Table:
 
     def requested(self, resource: str) -> Ints:
         """How much of it the pods on each node have asked for."""
-        return self._requested.get(resource, self._zeros).shown
+        return self._requested.columns.get(resource, self._zeros).shown
 
     def scored(self, resource: str) -> Ints:
         """As :meth:`requested`, but counting 100m and 200Mi for each container that names no cpu or memory."""
@@ -174,13 +175,12 @@ class Table:
     def set_node(self, node: Node) -> None:
         """Add ``node``, or put it in the place of the one with its name."""
         self._label_uses.add(node.labels)  # First, so that what both versions have is not dropped in between.
+        self._offering.add(offered_by(node))
         row = self._rows.get(node.name)
         if row is None:
             row = self._add_row(node)
         else:
-            before = self._nodes[row]
-            self._forget_labels(before)
-            self._images.remove(node.name, row, before.status.images)
+            self._forget_node(row)
             self._nodes[row] = node
         self._write_node(row, node)
         for pod in self._aside.pop(node.name, {}).values():
@@ -191,9 +191,10 @@ class Table:
         row = self._rows[name]
         if self._pods[row]:
             self._aside[name] = self._pods[row]
-        self._forget_labels(self._nodes[row])
-        self._images.remove(name, row, self._nodes[row].status.images)
-        self._count_ports(row, -1)
+        self._forget_node(row)
+        for pod in self._pods[row].values():
+            self._ports.count(row, host_ports(pod), -1)
+            self._requested.remove(row, requests_of(pod).amounts)
         last = len(self) - 1
         for column in self._columns():
             column.all[row] = column.all[last]
@@ -240,11 +241,11 @@ class Table:
 
     def try_row(self, row: int) -> TriedRow:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
-        return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
+        return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports)
 
     def try_rows(self, rows: NDArray[np.intp]) -> TriedRows:
         """As :meth:`try_row` for several nodes at once."""
-        return TriedRows(rows, self._pods, self._pod_counts, self._requested, self._ports, lambda: self._new(np.int64))
+        return TriedRows(rows, self._pods, self._pod_counts, self._requested, self._ports)
 
     def replace_pod(self, pod: Pod, node_name: str) -> None:
         """Put a newer version of a pod in the place of the one of its uid. Raises KeyError when there is none.
@@ -280,7 +281,7 @@ class Table:
 
     def _columns(self) -> Iterator[Column]:
         yield from self._allocatable.values()
-        yield from self._requested.values()
+        yield from self._requested.columns.values()
         yield from self._scored.values()
         yield from (self._pod_counts, self._max_pods, self._unschedulable, self._zeros)
         yield from (self._taints.column, self._features.column)
@@ -324,9 +325,13 @@ class Table:
             if label.is_stale:
                 del self._labels[key]  # Built anew when it is asked for.
 
-    def _forget_labels(self, node: Node) -> None:
+    def _forget_node(self, row: int) -> None:
+        node = self._nodes[row]
+        self._images.remove(node.name, row, node.status.images)
         for key in self._label_uses.remove(node.labels):
             self._labels.pop(key, None)
+        for resource in self._offering.remove(offered_by(node)):
+            self._allocatable.pop(resource, None)
 
     def _write_distinct(self, row: int, node: Node) -> None:
         self._taints.set(row, node.spec.taints)
@@ -338,15 +343,11 @@ class Table:
 
     def _count(self, row: int, pod: Pod, sign: int) -> None:
         self.changes.add(row)
-        try:
-            requests = pod.requests
-        except QuantityError:
-            requests = _NOTHING
-        for resource, amount in requests.amounts.items():
-            column = self._requested.get(resource)
-            if column is None:
-                column = self._requested[resource] = self._new(np.int64)
-            column.all[row] += sign * amount
+        requests = requests_of(pod)
+        if sign > 0:
+            self._requested.add(row, requests.amounts)
+        else:
+            self._requested.remove(row, requests.amounts)
         self._scored["cpu"].all[row] += sign * requests.scored_cpu
         self._scored["memory"].all[row] += sign * requests.scored_memory
         self._pod_counts.all[row] += sign
@@ -356,10 +357,6 @@ class Table:
         self._censuses.count(row, pod, sign)
         if pod.spec.affinity is not None:
             self._count_terms(row, pod, sign)
-
-    def _count_ports(self, row: int, sign: int) -> None:
-        for pod in self._pods[row].values():
-            self._ports.count(row, host_ports(pod), sign)
 
     def _count_terms(self, row: int, pod: Pod, sign: int) -> None:
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..wire import Pod, QuantityError
+from ..wire import Pod
 from .columns import Column
 from .ports import Ports, host_ports
+from .requested import Requested, requests_of
 
 
 class TriedRow:
@@ -23,7 +23,7 @@ class TriedRow:
         "_before_values",
         "_columns",
         "_counts",
-        "_new_column",
+        "_made",
         "_pods",
         "_ports",
         "_ports_changed",
@@ -37,19 +37,18 @@ class TriedRow:
         row: int,
         pods: list[dict[str, Pod]],
         counts: Column,
-        requested: dict[str, Column],
+        requested: Requested,
         ports: Ports,
-        new_column: Callable[[], Column],
     ) -> None:
         self._row = row
         self._pods = pods
         self._counts = counts
         self._requested = requested
         self._ports = ports
-        self._new_column = new_column
+        self._made: list[str] = []
         self._before = pods[row]
         self._columns: dict[str, NDArray[Any]] = {}
-        self._values = {resource: column.all.item(row) for resource, column in requested.items()}
+        self._values = {resource: column.all.item(row) for resource, column in requested.columns.items()}
         self._before_values = self._values.copy()
         self._ports_changed: list[tuple[Pod, int]] = []
         pods[row] = self._before.copy()
@@ -75,12 +74,15 @@ class TriedRow:
         self._counts.all[row] = len(self._before)
         for resource, column in self._columns.items():
             column[row] = self._before_values.get(resource, 0)
+        self._requested.drop(*self._made)
         for pod, sign in reversed(self._ports_changed):  # In between, no port that is in use may seem unused.
             self._ports.count(row, host_ports(pod), -sign)
 
     def _count(self, pod: Pod, sign: int) -> None:
         row, values, columns = self._row, self._values, self._columns
-        for resource, amount in amounts_of(pod).items():
+        for resource, amount in requests_of(pod).amounts.items():
+            if not amount:
+                continue
             value = values[resource] = values.get(resource, 0) + sign * amount
             column = columns.get(resource)
             if column is None:
@@ -92,10 +94,9 @@ class TriedRow:
             self._ports_changed.append((pod, sign))
 
     def _column(self, resource: str) -> NDArray[Any]:
-        """The column of a resource; a new one when no pod on a node asked for it so far."""
-        if resource not in self._requested:
-            self._requested[resource] = self._new_column()
-        found = self._columns[resource] = self._requested[resource].all
+        if resource not in self._requested.columns:
+            self._made.append(resource)
+        found = self._columns[resource] = self._requested.column(resource).all
         return found
 
 
@@ -106,13 +107,3 @@ def may_bind_ports(pod: Pod) -> bool:
             if port.host_port:
                 return True
     return bool(pod.spec.init_containers)
-
-
-def amounts_of(pod: Pod) -> Mapping[str, int]:
-    derived = pod.derived
-    if derived is not None:
-        return derived.amounts
-    try:
-        return pod.requests.amounts
-    except QuantityError:
-        return {}  # As in the table itself: what cannot be read takes nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..wire import Pod
 from .columns import Column, Ints
 from .ports import Ports, host_ports
-from .tried_row import amounts_of, may_bind_ports
+from .requested import Requested, requests_of
+from .tried_row import may_bind_ports
 
 
 class TriedRows:
@@ -19,7 +20,7 @@ class TriedRows:
     __slots__ = (
         "_before",
         "_counts",
-        "_new_column",
+        "_made",
         "_pods",
         "_ports",
         "_ports_changed",
@@ -33,9 +34,8 @@ class TriedRows:
         rows: NDArray[np.intp],
         pods: list[dict[str, Pod]],
         counts: Column,
-        requested: dict[str, Column],
+        requested: Requested,
         ports: Ports,
-        new_column: Callable[[], Column],
     ) -> None:
         """``rows`` are different ones."""
         self._rows = rows
@@ -43,9 +43,9 @@ class TriedRows:
         self._counts = counts
         self._requested = requested
         self._ports = ports
-        self._new_column = new_column
+        self._made: list[str] = []
         self._before = {row: pods[row] for row in rows.tolist()}
-        self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.items()}
+        self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.columns.items()}
         self._ports_changed: list[tuple[int, Pod, int]] = []
         for row, before in self._before.items():
             pods[row] = before.copy()
@@ -63,7 +63,7 @@ class TriedRows:
                     there[pod.metadata.uid] = pod
                 else:
                     del there[pod.metadata.uid]
-                for resource, amount in amounts_of(pod).items():
+                for resource, amount in requests_of(pod).amounts.items():
                     if resource not in sums:
                         sums[resource] = [0] * len(places)
                     sums[resource][place] += amount
@@ -71,7 +71,8 @@ class TriedRows:
                     self._ports.count(row, host_ports(pod), sign)
                     self._ports_changed.append((row, pod, sign))
         for resource, amounts in sums.items():
-            self._column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
+            if any(amounts):
+                self._column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
         self._counts.all[self._rows] += sign * np.array([len(some) for some in changed], np.int64)
 
     def restore(self) -> None:
@@ -79,14 +80,13 @@ class TriedRows:
         for row, before in self._before.items():
             self._pods[row] = before
         self._counts.all[self._rows] = [len(before) for before in self._before.values()]
-        for name, column in self._requested.items():
+        self._requested.drop(*self._made)
+        for name, column in self._requested.columns.items():
             column.all[self._rows] = self._saved.get(name, 0)
         for row, pod, sign in reversed(self._ports_changed):  # As in TriedRow.
             self._ports.count(row, host_ports(pod), -sign)
 
     def _column(self, resource: str) -> Column:
-        """The column of a resource; a new one when no pod on a node asked for it so far."""
-        column = self._requested.get(resource)
-        if column is None:
-            column = self._requested[resource] = self._new_column()
-        return column
+        if resource not in self._requested.columns:
+            self._made.append(resource)
+        return self._requested.column(resource)
