@@ -19,7 +19,7 @@ import msgspec
 
 from bench import report, workloads
 from bench.contenders import CONTENDERS, Contender
-from bench.running import Run, run
+from bench.running import Run, build, run
 from bench.workloads import Workload, WorkloadError
 from devcluster import DevclusterError
 
@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     label = "full" if asked.full else asked.label
     try:
         chosen = workloads.select(workloads.load(), label=label, cases=asked.cases, nodes=asked.nodes)
-    except WorkloadError as error:
+        build(asked.kubernetes)
+    except (WorkloadError, DevclusterError) as error:
         print(error, file=sys.stderr)
         return 2
     turns = list(order(chosen, [CONTENDERS[name] for name in asked.contenders], asked.repetitions))

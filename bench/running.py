@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from bench.placements import faults
 from bench.processes import Cpu, cpu_seconds, peak_megabytes
 from bench.workloads import CreatePods, Workload
 from devcluster import Cluster, Spec
+from devcluster.build.progress import shown_on
 
 ADMISSION = "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"
 QUIET_SHARE = 0.05
@@ -60,15 +62,25 @@ class Run:
         return sum(self.rates) / len(self.rates) if len(self.rates) >= FEW_SAMPLES else self.wall_rate
 
 
+def control_plane(kubernetes: str) -> Spec:
+    """An API server and its etcd, alone."""
+    return Spec(
+        kubernetes=kubernetes, node="none", scheduler=False, controller_manager=False, apiserver_args=(ADMISSION,)
+    )
+
+
+def build(kubernetes: str) -> None:
+    """Build what is not built yet, and say how long that will take. Raises DevclusterError."""
+    needed = (*control_plane(kubernetes).binaries, "kube-scheduler")
+    devcluster.binaries(*needed, kubernetes=kubernetes, progress=shown_on(sys.stderr))
+
+
 def run(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:
     """Run the workload through the contender, on a control plane of its own.
 
     Raises TimeoutError when pods do not get their nodes, and whatever ended the run otherwise.
     """
-    spec = Spec(
-        kubernetes=kubernetes, node="none", scheduler=False, controller_manager=False, apiserver_args=(ADMISSION,)
-    )
-    with devcluster.running(spec) as cluster:
+    with devcluster.running(control_plane(kubernetes)) as cluster:
         process = contenders.start(contender, cluster, kubernetes)
         pids = {"scheduler": process.pid, **cluster.pids(), BENCH: os.getpid()}
         pids.pop(contender.name)

@@ -30,9 +30,9 @@ from bench.client import Server
 from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
 from bench.pauses import Pauses
 from bench.processes import peak_megabytes
-from bench.running import ADMISSION, quiet
+from bench.running import build, control_plane, quiet
 from bench.workloads import CASES, NODE_TEMPLATE, Object
-from devcluster import Cluster, Spec
+from devcluster import Cluster, DevclusterError
 from devcluster.processes import Process
 
 POD_TEMPLATE = "templates/pod-default.yaml"
@@ -63,22 +63,29 @@ class Longest:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     asked = parsed(arguments)
-    spec = Spec(
-        kubernetes=asked.kubernetes, node="none", scheduler=False, controller_manager=False, apiserver_args=(ADMISSION,)
-    )
-    with devcluster.running(spec) as cluster:
+    try:
+        build(asked.kubernetes)
+    except DevclusterError as error:
+        print(error, file=sys.stderr)
+        return 2
+    with devcluster.running(control_plane(asked.kubernetes)) as cluster:
         sizes, longest = uvloop.run(_Measuring(cluster, asked).run())
-    print(f"{asked.nodes} nodes, {asked.pods} pods, Kubernetes {asked.kubernetes}")
+    print("\n".join(lines(asked, sizes, longest)))
+    asked.json.parent.mkdir(parents=True, exist_ok=True)
+    asked.json.write_bytes(msgspec.json.encode({"sizes": sizes, "longest": longest}))
+    return 0
+
+
+def lines(asked: argparse.Namespace, sizes: Sequence[Size], longest: Longest) -> Iterator[str]:
+    """What was measured, for people."""
+    yield f"{asked.nodes} nodes, {asked.pods} pods, Kubernetes {asked.kubernetes}"
     for name in dict.fromkeys(size.contender for size in sizes):
         mine = [size for size in sizes if size.contender == name]
         memory = max(size.peak_megabytes for size in mine)
         first = statistics.median(size.first_bind_seconds for size in mine)
-        print(f"  {name:15} peak {memory:6.0f} MB   first bind after {first:5.1f} s")
+        yield f"  {name:15} peak {memory:6.0f} MB   first bind after {first:5.1f} s"
     for what, (loop, collector) in (("starting", longest.starting), ("scheduling", longest.scheduling)):
-        print(f"  longest pause of our loop while {what}: {loop:.0f} ms (of the collector: {collector:.0f} ms)")
-    asked.json.parent.mkdir(parents=True, exist_ok=True)
-    asked.json.write_bytes(msgspec.json.encode({"sizes": sizes, "longest": longest}))
-    return 0
+        yield f"  longest pause of our loop while {what}: {loop:.0f} ms (of the collector: {collector:.0f} ms)"
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
