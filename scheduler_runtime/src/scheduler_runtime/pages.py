@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from scheduler_runtime.metrics.slis import HealthMetrics
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.watches import Reflector
 from scheduler_runtime.wire import Pod
+
+logger = logging.getLogger(__name__)
 
 
 class Asked(Protocol):
@@ -65,6 +68,13 @@ class Pages:
             "/metrics/slis": Page(PROMETHEUS, lambda _: self._health.text()),
         }
         return Endpoints(live, ready, pages, self._health.observe)
+
+    def log(self) -> None:
+        """Write to the log what the debug pages say."""
+        if self.process is None:
+            logger.info("there is no cache and no queue yet")
+        else:
+            dumps.log(self.process.cache, self.process.pending)
 
     # Checks.
 

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapp
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime import credentials, dumps, flags, gauges
+from scheduler_runtime import credentials, flags, gauges
 from scheduler_runtime.api import Event, Plugin
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
@@ -294,6 +294,7 @@ async def run(settings: Settings) -> int:
         return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, pages.log)
     async with contextlib.AsyncExitStack() as stack:
         try:
             stack.enter_context(
@@ -313,7 +314,6 @@ async def run(settings: Settings) -> int:
         plan = await first_plan(settings, planner)
         process = assemble(settings, plan, version, clients, metrics)
         pages.process = process
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, dumps.log, process.cache, process.pending)
         own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
         changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
         changes.append(changing)

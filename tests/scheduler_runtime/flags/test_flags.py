@@ -43,6 +43,7 @@ def test_what_cannot_be_followed_is_one_sentence(given: str, said: str, capsys: 
     assert line.endswith(said)
 
 
+@pytest.mark.cluster
 def test_every_flag_of_kube_scheduler_is_known() -> None:
     known = {option for action in parser()._actions for option in action.option_strings}
     for version in ("1.35", "1.36", "1.37"):

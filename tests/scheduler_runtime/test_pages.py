@@ -1,0 +1,85 @@
+"""What can be asked before there is anything to tell, and what of a process is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.cache import Cache
+from scheduler_runtime.config import LeaderElection
+from scheduler_runtime.election import Election
+from scheduler_runtime.endpoints import Endpoints
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.pages import Pages
+from scheduler_runtime.pending import Pending
+from scheduler_runtime.wire import Pod
+
+
+@dataclass
+class Listed:
+    """What a watch has listed."""
+
+    objects: dict[str, Pod] = field(default_factory=dict)
+
+
+@dataclass
+class Process:
+    """The parts of a process that nothing reaches from outside."""
+
+    cache: Cache
+    pending: Pending
+    election: Election
+    pods: Any = field(default_factory=Listed)
+    is_stopping: bool = False
+    reflectors: tuple[Any, ...] = ()
+
+
+@pytest.fixture
+def pages() -> Pages:
+    return Pages(Metrics(), lambda: {"hash": "h"}, elects=False)
+
+
+@pytest.fixture
+def endpoints(pages: Pages) -> Endpoints:
+    return pages.endpoints("/none", "tests")
+
+
+def test_before_there_is_a_process_it_lives_and_is_not_ready(endpoints: Endpoints, pages: Pages) -> None:
+    assert endpoints.answer("/livez").body == "ok"
+    assert "[-]sched-handler-sync failed: the API server's version is not known yet" in endpoints.answer("/readyz").body
+    assert [endpoints.answer(path).body for path in ("/debug/cache", "/debug/pending", "/metrics/resources")] == [
+        *("{}\n", "{}\n", ""),
+    ]
+    assert json.loads(endpoints.answer("/configz").body) == {"hash": "h"}
+
+
+def test_a_signal_before_there_is_a_process_ends_nothing(pages: Pages, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    pages.log()
+    assert caplog.messages == ["there is no cache and no queue yet"]
+
+
+async def test_a_process_that_was_told_to_end_is_not_ready_and_lives(endpoints: Endpoints, pages: Pages) -> None:
+    process = pages.process = Process(Cache(), Pending({}), Election(LeaderElection(leader_elect=False), "", "tests"))
+    assert endpoints.answer("/readyz").body == "ok"
+    process.is_stopping = True
+    assert "[-]shutdown failed: the process was told to end" in endpoints.answer("/readyz").body
+    assert endpoints.answer("/livez").body == "ok"
+
+
+async def test_only_a_leader_tells_what_pods_ask_for(endpoints: Endpoints, pages: Pages) -> None:
+    process = pages.process = Process(Cache(), Pending({}), Election(LeaderElection(leader_elect=False), "", "tests"))
+    process.pods.objects["a"] = testing.pod("a", {"cpu": "1500m", "memory": "1Gi"}, nodeName="n")
+    process.pods.objects["b"] = testing.pod("b", {"cpu": "half"})
+    assert endpoints.answer("/metrics/resources").body == ""
+    process.election.start()
+    of_a = 'namespace="default",pod="a",node="n",scheduler="default-scheduler",priority="0"'
+    assert [line for line in endpoints.answer("/metrics/resources").body.splitlines() if line[0] != "#"] == [
+        f'kube_pod_resource_request{{{of_a},resource="cpu",unit="cores"}} 1.5',
+        f'kube_pod_resource_request{{{of_a},resource="memory",unit="bytes"}} 1.073741824e+09',
+    ]
