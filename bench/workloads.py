@@ -155,7 +155,8 @@ def select(workloads: Sequence[Workload], *, label: str, cases: Sequence[str], n
     """
     known = {name for each in workloads for name in (each.case, each.name)}
     if unknown := sorted(set(cases) - known):
-        raise WorkloadError(f"there is no workload {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        cases_there = ", ".join(sorted({each.case for each in workloads}))
+        raise WorkloadError(f"there is no workload {', '.join(unknown)}; there are {cases_there}")
     chosen = [each for each in workloads if each.name in cases or _is_asked_for(each, label, cases, nodes)]
     if not chosen:
         raise WorkloadError("no workload is left of this selection: ask for fewer things at once, or with --label ''")
