@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,10 @@ from .outcomes import PluginError
 from .scoring import Scorer
 
 BUDGET_BYTES = 64 * 2**20
-"""What the pod classes of one profile may take."""
+"""What the pod classes of one profile and the node parts that they hold may take."""
+_FEWEST = 16
+_OVERHEAD = 1000
+"""About what an entry takes beside its arrays."""
 _INFEASIBLE = -1
 
 
@@ -132,6 +136,12 @@ class NodePart:
         elif not (scorer.keeps_equal and _is_constant(scores)):  # Equal scores decide nothing.
             self.relative.append(Relative(scorer, scores, state))
 
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+        scores = sum(each.scores.nbytes for each in self.relative)
+        return _OVERHEAD + self.mask.nbytes + self.fixed.nbytes + scores
+
     def is_current(self, table: Table) -> bool:
         """Whether no node changed since."""
         return self.version == table.nodes_version and self.table is table
@@ -199,17 +209,46 @@ class PodClass:
         return total
 
 
+class Taken:
+    """The bytes of what is still there, whoever holds it: classes hold node parts that were replaced since."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def add(self, part: NodePart) -> None:
+        """Count ``part`` until it goes."""
+        self.bytes += part.size
+        finalize(part, self._give_back, part.size).atexit = False
+
+    def _give_back(self, size: int) -> None:
+        self.bytes -= size
+
+
 class Classes:
     """The pod classes of one profile."""
 
-    def __init__(self, plugins: Sequence[Local], looks_at_pods: Iterable[str], total_weight: int) -> None:
-        """``looks_at_pods`` names those of ``plugins`` whose verdicts depend on what runs on a node."""
+    def __init__(
+        self,
+        plugins: Sequence[Local],
+        looks_at_pods: Iterable[str],
+        total_weight: int,
+        *,
+        every_version_matters: bool = False,
+    ) -> None:
+        """``looks_at_pods`` names those of ``plugins`` whose verdicts depend on what runs on a node.
+
+        ``every_version_matters`` tells that some look at more of the pods there than what the table counts.
+        """
         looking = frozenset(looks_at_pods)
+        self._every_version_matters = every_version_matters
         self._of_nodes = [plugin for plugin in plugins if plugin.name not in looking]
         self._of_pods = [plugin for plugin in plugins if plugin.name in looking]
         self._dtype = np.int32 if total_weight * MAX_SCORE < 2**31 else np.int64
         self._node_parts: OrderedDict[Hashable, NodePart] = OrderedDict()
         self._classes: OrderedDict[Hashable, PodClass] = OrderedDict()
+        self._taken = Taken()
         self.hits = 0
         self.misses = 0
 
@@ -252,19 +291,28 @@ class Classes:
         part = self._node_parts.get(key)
         if part is None or not part.is_current(table):
             part = self._node_parts[key] = NodePart(self._of_nodes, pod, table)
-            _trim(self._node_parts, len(table))
+            self._taken.add(part)
+            self._trim(len(table))
         self._node_parts.move_to_end(key)
         return part
 
     def _begin(self, key: Hashable, node: NodePart, pod: Pod, table: Table) -> PodClass:
+        if self._every_version_matters:
+            table.tells_every_version = True
         known = self._classes[key] = PodClass(node, self._of_pods, pod, table, self._dtype)
-        _trim(self._classes, len(table))
+        self._trim(len(table))
         return known
 
+    def size(self, rows: int) -> int:
+        """How many bytes everything takes, if all classes have so many ``rows``."""
+        each = _OVERHEAD + rows * (1 + np.dtype(self._dtype).itemsize)
+        return self._taken.bytes + each * len(self._classes)
 
-def _trim(kept: OrderedDict[Hashable, Any], rows: int) -> None:
-    while len(kept) > 16 + BUDGET_BYTES // (10 * rows + 1000):  # About what an entry takes.
-        kept.popitem(last=False)
+    def _trim(self, rows: int) -> None:
+        classes, parts = self._classes, self._node_parts
+        while self.size(rows) > BUDGET_BYTES and max(len(classes), len(parts)) > _FEWEST:
+            more: OrderedDict[Hashable, Any] = classes if len(classes) >= len(parts) else parts
+            more.popitem(last=False)
 
 
 def _key(plugins: Iterable[Local], pod: Pod) -> Hashable | None:

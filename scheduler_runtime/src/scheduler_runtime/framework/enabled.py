@@ -8,6 +8,7 @@ from random import Random
 from ..catalog import Version
 from ..config import EffectiveProfile
 from ..nominations import Nominations
+from ..plugins import IN_TREE
 from .calls import Hook, row_of_filter
 from .classes import Classes, Filter, Local, Score
 from .deciding import Decider, Hooks
@@ -79,10 +80,12 @@ class Enabled:
     def classes(self, hooks: Hooks) -> Classes:
         """What is kept of the plugins that can be kept."""
         looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
+        kept = self._kept()
         return Classes(
-            [self._local(self._plugins[name], hooks) for name in self._kept()],
+            [self._local(self._plugins[name], hooks) for name in kept],
             looking,
             sum(scorer.weight for scorer in hooks.score),
+            every_version_matters=any(name in looking and name not in IN_TREE for name in kept),
         )
 
     def decider(self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random) -> Decider:

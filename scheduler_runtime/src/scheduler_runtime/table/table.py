@@ -39,6 +39,8 @@ class Table:
     def __init__(self) -> None:
         self.changes: Changes[int] = Changes()
         self.nodes_version = 0
+        self.tells_every_version = False
+        """Set once somebody who follows ``changes`` looks at fields of pods that are not counted, such as phases."""
         self.names: list[str] = []
         self._rows: dict[str, int] = {}
         self._nodes: list[Node] = []
@@ -250,12 +252,15 @@ class Table:
     def replace_pod(self, pod: Pod, node_name: str) -> None:
         """Put a newer version of a pod in the place of the one of its uid. Raises KeyError when there is none.
 
-        Most versions differ in nothing that counts: then nothing changes but the object.
+        Most versions differ in nothing that counts: then nothing changes but the object, and ``changes`` tells of it
+        only where somebody looks at more than what is counted.
         """
         row = self._rows.get(node_name)
         pods = self._aside[node_name] if row is None else self._pods[row]
         if counts_alike(pods[pod.uid], pod):
             pods[pod.uid] = pod
+            if self.tells_every_version and row is not None:
+                self.changes.add(row)
         else:
             self.remove_pod(pod, node_name)
             self.add_pod(pod, node_name)

@@ -1,0 +1,94 @@
+"""How much is kept of what plugins said, and which changes of pods it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from scheduler_runtime import testing, wire
+from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.framework import Framework, Placed, Unschedulable, classes
+
+BUDGET = 300_000
+RELATIVE = [wire.Taint(key=key, value="v", effect="PreferNoSchedule") for key in "abc"]
+
+
+def in_zone(zone: str, weight: int) -> dict[str, Any]:
+    preference = {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}
+    return {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "preference": preference}]
+        }
+    }
+
+
+def held_bytes(decides: Framework) -> int:
+    """What the arrays of all classes and of the node parts they hold take."""
+    kept = decides.classes
+    parts = {id(part): part for part in (*kept._node_parts.values(), *(each.node for each in kept._classes.values()))}
+    own = sum(each.mask.nbytes + each.ranked.nbytes for each in kept._classes.values())
+    return own + sum(
+        part.mask.nbytes + part.fixed.nbytes + sum(each.scores.nbytes for each in part.relative)
+        for part in parts.values()
+    )
+
+
+def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "BUDGET_BYTES", BUDGET)
+    nodes = [
+        testing.node(f"n{number}", labels={"zone": str(number % 3)}, taints=[RELATIVE[number % 3]])
+        for number in range(300)
+    ]
+    cluster, decides = testing.Cluster(*nodes), testing.framework()
+    for number in range(1, 91):
+        pod = testing.pod(f"p{number}", affinity=in_zone(str(number % 3), number))
+        assert decides.classes.of(pod, cluster.table) is not None
+        if number % 10 == 0:
+            cluster.table.set_node(nodes[number])
+        assert held_bytes(decides) <= decides.classes.size(len(nodes)) <= BUDGET
+    assert 16 < len(decides.classes._classes) < 90
+
+
+class Starting(Plugin):
+    """Keeps pods off nodes on which others are still starting."""
+
+    row_local = True
+    events: ClassVar[Any] = (ClusterEvent("Pod", Action.ALL),)
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(np.array([self._waits(nodes, row) for row in range(len(nodes))]), "others are starting")
+
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+        if self._waits(nodes, row):
+            yield Reject(True, "others are starting")
+
+    def _waits(self, nodes: NodeTable, row: int) -> bool:
+        return any(other.status.phase == "Pending" for other in nodes.pods(row))
+
+    def signature(self, pod: Pod) -> Hashable:
+        return ()
+
+
+def test_a_kept_plugin_may_look_at_what_the_table_does_not_count() -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Starting"}]}}}
+    decides = testing.framework(profile, Starting)
+    starts = replace(testing.pod("there"), status=wire.PodStatus(phase="Pending"))
+    cluster.place(starts, "a")
+    assert isinstance(decides.schedule(testing.pod("p"), cluster), Unschedulable)
+    cluster.table.replace_pod(replace(starts, status=wire.PodStatus(phase="Running")), "a")
+    assert isinstance(decides.schedule(testing.pod("p"), cluster), Placed)
+
+
+def test_changes_that_the_table_does_not_count_are_told_to_nobody_else() -> None:
+    cluster, decides = testing.Cluster(testing.node("a")), testing.framework()
+    there = testing.pod("there")
+    cluster.place(there, "a")
+    decides.schedule(testing.pod("p"), cluster)
+    position = cluster.table.changes.position
+    cluster.table.replace_pod(replace(there, status=wire.PodStatus(phase="Running")), "a")
+    assert cluster.table.changes.position == position
