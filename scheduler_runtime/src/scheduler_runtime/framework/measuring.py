@@ -89,7 +89,12 @@ class Times:
 
     def since(self, point: str, began: float, status: str = "Success") -> None:
         """Note a run that ends now."""
-        self.note(point, perf_counter() - began, status)
+        seconds = perf_counter() - began
+        spread = self._spreads.get((point, status))
+        if spread is None:
+            self.note(point, seconds, status)
+        else:
+            spread.observe(seconds)
 
 
 def timed(hook: Hook, measures: Measures) -> Hook:

@@ -60,6 +60,12 @@ class RequestsTo:
             known = self._known[code, verb] = tally, [each.of(verb, self._host) for each in self._spreads]
         known[0].number += 1
         if numbers is not None:
-            for series, number in zip(known[1], numbers):  # noqa: B905 - as many as each other, and often
-                series.total += number
-                series.counts[bisect_left(series.bounds, number)] += 1
+            waited, took, sent, received = known[1]
+            waited.total += numbers[0]
+            waited.counts[bisect_left(_LATENCY, numbers[0])] += 1
+            took.total += numbers[1]
+            took.counts[bisect_left(_LATENCY, numbers[1])] += 1
+            sent.total += numbers[2]
+            sent.counts[bisect_left(_SIZES, numbers[2])] += 1
+            received.total += numbers[3]
+            received.counts[bisect_left(_SIZES, numbers[3])] += 1
