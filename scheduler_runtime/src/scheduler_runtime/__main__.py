@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import importlib
 import importlib.metadata
+import importlib.util
 import logging
 import os
 import sys
@@ -120,11 +121,9 @@ def read_extras(file: str) -> str | Problems:
 
 def run(settings: process.Settings) -> int:
     """Run in the faster event loop where it is installed."""
-    try:
-        uvloop = importlib.import_module("uvloop")
-    except ImportError:
+    if importlib.util.find_spec("uvloop") is None:
         return asyncio.run(process.run(settings))
-    return int(uvloop.run(process.run(settings)))
+    return int(importlib.import_module("uvloop").run(process.run(settings)))
 
 
 def refuse(file: str, problems: Problems) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
+from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Cycle, NodeTable, Nomination, Plugin, Pod, Reject, Verdicts, Wait
 from scheduler_runtime.pending import Place
 from tests.support.scheduling import Scene, running
@@ -123,7 +124,7 @@ class MakesRoom(Plugin):
             await NEVER[-1].wait()
             DONE.append(f"room for {pod.name}")
 
-        return Nomination("elsewhere", work())
+        return Nomination("n", work())
 
 
 @pytest.mark.parametrize("is_in_time", [True, False])
@@ -151,6 +152,7 @@ class AtOnce(Plugin):
 
 async def test_work_that_is_to_be_done_at_once_is_done_before_the_next_decision() -> None:
     async with running(AtOnce) as scene:
+        scene.cache.set_node(testing.node("elsewhere", unschedulable=True))
         scene.add("big", cpu="5", priority=9)
         scene.add("small")
         await scene.until(lambda: scene.binds.bound == [("small", "n")])

@@ -42,7 +42,9 @@ def _spread(scores: Scores, feasible: Mask, best: Callable[[Scores], Any]) -> In
     normalised = np.full(len(scores), MAX_SCORE, np.int64)
     if high > low:
         worst = low if best is np.max else high
-        share = np.abs(inside - worst) / (high - low)
+        share = np.abs(inside / 2 - worst / 2) / (
+            high / 2 - low / 2
+        )  # Halved, so that the largest floats can be told apart.
         normalised[feasible] = (share * MAX_SCORE).astype(np.int64)
     return normalised
 

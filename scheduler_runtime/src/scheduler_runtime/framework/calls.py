@@ -42,6 +42,8 @@ class Hook:
         self.asked.number += 1
         try:
             return self.run(*args)
+        except PluginError:
+            raise  # Of a hook that this one stands for.
         except Exception as error:
             raise self.error(error) from error
 
@@ -55,6 +57,8 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
     hook.asked.number += 1
     try:
         found = list(hook.run(*args))
+    except PluginError:
+        raise
     except Exception as error:
         raise hook.error(error) from error
     for reject in found:
@@ -98,12 +102,16 @@ def checked_resolvable(hook: Hook, resolvable: object, size: int) -> None:
 
 
 def checked_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
-    """``scores`` if it has a finite number for every feasible row. Raises PluginError otherwise."""
+    """``scores`` if it has a finite number for every feasible row, wide enough to be added up and weighted.
+
+    Raises PluginError otherwise.
+    """
     if not isinstance(scores, np.ndarray) or scores.shape != feasible.shape or scores.dtype.kind not in "iuf":
         raise hook.error(f"it scored {_shape_of(scores)}; wanted is a number for each of {len(feasible)} nodes")
     if scores.dtype.kind == "f" and not np.isfinite(scores[feasible]).all():
         raise hook.error("its score of a feasible node is not a finite number")
-    return scores
+    wide = np.float64 if scores.dtype.kind == "f" else np.int64
+    return scores if scores.dtype == wide else scores.astype(wide)
 
 
 def checked_normalised(hook: Hook, scores: Scores, feasible: Mask) -> Ints:

@@ -179,10 +179,20 @@ class PodClass:
         self.ranked = np.where(self.mask, total, _INFEASIBLE).astype(self.ranked.dtype)
         self._position = position
 
+    def can_follow(self, node: NodePart) -> bool:
+        """Whether it holds with ``node`` once it is brought up to date."""
+        if node is self.node:
+            return True
+        return self.is_sound and node.said.is_plain and node.table is self.node.table
+
     def bring_up_to_date(self, node: NodePart, pod: Pod, table: Table) -> None:
         """Look again at the rows that changed since."""
-        self.node = node
         rows = table.changes.since(self._position)
+        if node is not self.node:
+            if rows is not None:
+                rows = [*rows, *self._differing(node)]
+            self.node = node
+            self.states = {**node.said.states, **self.said.states}
         if rows is None or len(rows) > 8 + len(table) // 256:
             self._fill(pod, table, _every(table))
             return
@@ -191,6 +201,12 @@ class PodClass:
         for row in rows if len(rows) < 2 else set(rows):
             self._look_at(row, pod, nodes)
         self._position = position  # Not before: when a plugin fails, the rows are still to be looked at.
+
+    def _differing(self, node: NodePart) -> list[int]:
+        """The rows of which the new node part says something else: it may look at other nodes, too."""
+        differ = (node.fixed != self.node.fixed) | (node.mask != self.node.mask)
+        rows: list[int] = np.flatnonzero(differ).tolist()
+        return rows
 
     def _look_at(self, row: int, pod: Pod, nodes: NodeTable) -> None:
         fits = self.node.mask.item(row) and not any(
@@ -269,7 +285,7 @@ class Classes:
         except TypeError as error:
             raise self._no_key(pod) from error
         node = self._node_part(node_key, pod, table)
-        if known is None or (known.node is not node and not known.is_sound) or known.node.table is not table:
+        if known is None or not known.can_follow(node):
             self.misses += 1
             return self._begin(key, node, pod, table)
         self.hits += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ def pre_filter(
                     return states, skipped
             case Restrict(state, node_names):
                 states[hook.plugin] = state
-                restricting[hook.plugin] = node_names
+                restricting[hook.plugin] = _names(hook, node_names)
                 if not frozenset.intersection(*restricting.values()):
                     diagnosis.reject_pod(restricting, _nowhere(restricting), resolvable=False)
                     diagnosis.outright = frozenset([hook.plugin])
@@ -117,6 +117,12 @@ def pre_filter(
     if restricting and not diagnosis.rejection:
         _restrict(restricting, nodes, diagnosis)
     return states, skipped
+
+
+def _names(hook: Hook, names: object) -> frozenset[str]:
+    if isinstance(names, Collection) and not isinstance(names, str) and all(isinstance(name, str) for name in names):
+        return frozenset(names)
+    raise hook.error(f"it restricts the nodes to {names!r}; wanted are names of nodes")
 
 
 def _nowhere(restricting: Iterable[str]) -> str:

@@ -155,7 +155,7 @@ class Framework:
         self._around.table = cluster.table
         try:
             outcome = self._decide(pod, cluster)
-        except PluginError:
+        except Exception:
             self.nominations.nominate(pod, "")
             raise
         finally:
@@ -399,6 +399,8 @@ def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, 
 def _rejection(hook: Hook, answer: object) -> Reject:
     if not isinstance(answer, Reject):
         raise _unknown(hook, answer)
+    if not isinstance(answer.reason, str):
+        raise hook.error(f"it gave {answer.reason!r} as a reason; wanted is text")
     return answer
 
 

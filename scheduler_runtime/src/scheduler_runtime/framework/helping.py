@@ -28,14 +28,16 @@ def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Ve
     reasons: list[str] = []
     for hook in hooks:
         match hook(pod, nodes, verdicts, cycle):
-            case Nomination(node=str()) as nomination:
-                return Help(nomination, nomination.reasons)
-            case Nomination() as cleared:
-                reasons.extend(cleared.reasons)
+            case Nomination(node=str() as node, reasons=said) as nomination:
+                if nodes.row(node) is None:
+                    raise hook.error(f"it nominated {node!r}, which is no node")
+                return Help(nomination, _texts(hook, said))
+            case Nomination(reasons=said) as cleared:
+                reasons.extend(_texts(hook, said))
             case Reject(reason=reason, resolvable=False):
-                return Help(None, (reason,))
+                return Help(None, _texts(hook, (reason,)))
             case Reject(reason=reason):
-                reasons.append(reason)
+                reasons.extend(_texts(hook, (reason,)))
             case None:
                 pass
             case answer:
@@ -43,7 +45,14 @@ def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Ve
     return Help(cleared, reasons)
 
 
-def _texts(hook: Hook, answer: object) -> Iterable[str]:
+def _texts(hook: Hook, answer: object) -> Sequence[str]:
     if not isinstance(answer, Iterable) or isinstance(answer, str):
         raise hook.error(f"it answered {answer!r}; wanted are reasons, a Nomination or a Reject")
-    return answer
+    try:
+        texts = tuple(answer)
+    except Exception as error:  # It yields them one by one.
+        raise hook.error(error) from error
+    for text in texts:
+        if not isinstance(text, str):
+            raise hook.error(f"it gave {text!r} as a reason; wanted is text")
+    return texts

@@ -54,11 +54,11 @@ def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> Int
 
 
 def _normalised(scorer: Scorer, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
-    checked_scores(scorer.score, scores, nodes.feasible)
+    scores = checked_scores(scorer.score, scores, nodes.feasible)
     if scorer.normalize is None:
         return checked_normalised(scorer.score, scores, nodes.feasible)
     normalised = scorer.normalize(pod, nodes, scores, state)
-    checked_scores(scorer.normalize, normalised, nodes.feasible)
+    normalised = checked_scores(scorer.normalize, normalised, nodes.feasible)
     return checked_normalised(scorer.normalize, normalised, nodes.feasible)
 
 

@@ -20,6 +20,7 @@ from ..nominations import Nominations
 from ..table import Table
 from .calls import Hook, rejections, row_of_filter
 from .many_trials import ManyTrials
+from .outcomes import PluginError
 
 Judged = tuple[str, Sequence[Reject]]
 """A plugin and why it rejects a node; without reasons nobody does."""
@@ -152,7 +153,7 @@ class RowTrial:
 
     def _with_nominated(self) -> Judged:
         before = self._states
-        self._states = {name: _clone(state) for name, state in before.items()}
+        self._states = {name: _clone(name, state) for name, state in before.items()}
         for pod in self._nominated:
             self.add(pod)
         try:
@@ -175,10 +176,13 @@ class RowTrial:
 
     def _change(self, change: Hook, other: Pod) -> None:
         trials, name = self._trials, change.plugin
-        state = self._states[name] if name in self._states else _clone(trials.states.get(name))
+        state = self._states[name] if name in self._states else _clone(name, trials.states.get(name))
         self._states[name] = change(trials.pod, trials.nodes, state, other, self._row)
 
 
-def _clone(state: Any) -> Any:
+def _clone(plugin: str, state: Any) -> Any:
     own = getattr(state, "clone", None) or getattr(state, "copy", None)
-    return copy.copy(state) if own is None else own()
+    try:
+        return own() if callable(own) else copy.copy(state)
+    except Exception as error:
+        raise PluginError(plugin, "pre_filter", f"its state cannot be copied: {error}") from error

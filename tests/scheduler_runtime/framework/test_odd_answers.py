@@ -1,0 +1,142 @@
+"""Answers that a plugin should not give, and scores as small as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler_runtime import testing, wire
+from scheduler_runtime.api import Cycle, NodeTable, Nomination, Plugin, Pod, Reject, Restrict, Scores, Verdicts
+from scheduler_runtime.framework import Placed, PluginError, Unschedulable
+
+
+class Restricts(Plugin):
+    """Restricts the nodes to what the test says."""
+
+    name = "Odd"
+    to: Any = ()
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Restrict:
+        return Restrict(None, self.to)
+
+
+class Afterwards(Plugin):
+    """Answers what the test says when no node takes the pod."""
+
+    name = "Odd"
+    answer: Any = ()
+
+    def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Any:
+        return self.answer() if callable(self.answer) else self.answer
+
+
+def profile(weight: int = 0) -> dict[str, Any]:
+    enabled: dict[str, Any] = {"name": "Odd"}
+    if weight:
+        enabled["weight"] = weight
+    return {
+        "plugins": {"multiPoint": {"enabled": [enabled]}, "postFilter": {"disabled": [{"name": "DefaultPreemption"}]}}
+    }
+
+
+def decide(kind: type[Plugin], *nodes: wire.Node, cpu: str = "1", weight: int = 0) -> Placed | Unschedulable:
+    cluster = testing.Cluster(*(nodes or (testing.node("a"), testing.node("b"))))
+    return testing.framework(profile(weight), kind).schedule(testing.pod("p", {"cpu": cpu}), cluster)
+
+
+@pytest.mark.parametrize("names", [{"b"}, ["b"], ("b",), frozenset("b")])
+def test_nodes_are_restricted_by_any_collection_of_names(names: Any) -> None:
+    outcome = decide(type("To", (Restricts,), {"to": names}))
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "b"
+
+
+@pytest.mark.parametrize("names", ["b", [1], 5])
+def test_what_are_no_names_is_said_of_the_plugin(names: Any) -> None:
+    with pytest.raises(PluginError, match=r"plugin Odd failed in pre_filter: it restricts .*; wanted are names"):
+        decide(type("To", (Restricts,), {"to": names}))
+
+
+def raises() -> Iterator[str]:
+    yield "one reason"
+    raise ValueError("boom")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (raises, "boom"),
+        ([1, 2], "it gave 1 as a reason; wanted is text"),
+        (Nomination("a", reasons="oops"), "it answered 'oops'; wanted are reasons"),  # type: ignore[arg-type]
+        (Nomination("ghost"), "it nominated 'ghost', which is no node"),
+        (Reject.pod(5), "it gave 5 as a reason; wanted is text"),  # type: ignore[arg-type]
+        (7, "it answered 7; wanted are reasons, a Nomination or a Reject"),
+    ],
+)
+def test_an_odd_answer_after_the_filters_is_said_of_the_plugin(answer: Any, said: str) -> None:
+    with pytest.raises(PluginError, match=f"plugin Odd failed in post_filter: {said}"):
+        decide(
+            type("Answers", (Afterwards,), {"answer": staticmethod(answer) if callable(answer) else answer}), cpu="9"
+        )
+
+
+class Narrow(Plugin):
+    """Scores by a label, in one byte."""
+
+    name = "Odd"
+
+    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
+        return nodes.label("score").map({"100": 100, "20": 20}, missing=0).astype(np.int8)
+
+
+class KeptNarrow(Narrow):
+    """The same, kept."""
+
+    name = "Odd"
+    looks_at_pods = False
+
+    def signature(self, pod: Pod) -> Hashable:
+        return ()
+
+
+@pytest.mark.parametrize("kind", [Narrow, KeptNarrow])
+def test_small_numbers_are_weighted_without_overflowing(kind: type[Plugin]) -> None:
+    nodes = [testing.node(name, labels={"score": score}) for name, score in (("good", "100"), ("bad", "20"))]
+    outcome = decide(kind, *nodes, weight=30)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "good"
+
+
+def image(name: str, size: int) -> wire.ContainerImage:
+    return wire.ContainerImage(names=(name,), size_bytes=size * 2**20)
+
+
+def with_images(name: str, *images: wire.ContainerImage) -> wire.Node:
+    node = testing.node(name)
+    return wire.Node(
+        metadata=node.metadata,
+        spec=node.spec,
+        status=wire.NodeStatus(allocatable=node.status.allocatable, images=images),
+    )
+
+
+def test_what_other_nodes_have_counts_at_once_for_nodes_that_did_not_change() -> None:
+    big, small = image("big:v1", 1800), image("small:v1", 900)
+    cluster = testing.Cluster(
+        *(with_images(name, small) for name in ("n0", "n1", "n2")), with_images("n3", big), testing.node("n4")
+    )
+    decides = testing.framework()
+    pods = [
+        testing.pod(f"p{number}", containers=[{"name": "c", "image": "small:v1"}, {"name": "d", "image": "big:v1"}])
+        for number in range(2)
+    ]
+    decides.schedule(pods[0], cluster)
+    cluster.forget(pods[0])
+    for name in ("n1", "n2"):
+        cluster.table.set_node(with_images(name))
+    outcome = decides.schedule(pods[1], cluster)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "n3"
