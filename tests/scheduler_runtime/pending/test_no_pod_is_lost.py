@@ -107,6 +107,11 @@ class PendingMachine(RuleBasedStateMachine):
     def change(self, pick: int) -> None:
         self.pending.update(self.alive[picked(self.alive, pick)], [Opened("nothing")], self.now)
 
+    @precondition(lambda self: self.alive)
+    @rule(pick=PICK)
+    def activate(self, pick: int) -> None:
+        self.pending.activate([picked(self.alive, pick)], self.now)
+
     @rule(plugin=st.sampled_from(PLUGINS))
     def open_door(self, plugin: str) -> None:
         self.steps += 1
@@ -132,6 +137,8 @@ class PendingMachine(RuleBasedStateMachine):
         entry = self.pending.take(self.now)
         if entry is not None:
             assert entry.uid not in self.in_flight
+            active = [each for each in self.pending.entries() if each.place is Place.ACTIVE]
+            assert all(self.world.sort_key(entry) <= self.world.sort_key(each) for each in active)
             self.began_at[entry.uid] = self.steps
             self.in_flight[entry.uid] = set(map(self.world.plugin, self.world.closed_to(self.alive[entry.uid])))
 
@@ -143,7 +150,7 @@ class PendingMachine(RuleBasedStateMachine):
         if outcome == "error":
             self.pending.retry(uid, self.now)
         elif closed:
-            self.pending.park(uid, closed, self.now)
+            self.pending.park(uid, closed, self.now, {plugin for plugin in closed if plugin.startswith("B")})
         else:
             self.pending.settle(uid)
             if outcome == "bind fails":
