@@ -231,12 +231,13 @@ class World:
         written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
         settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
         version = Version.parse(self.cluster.version)
-        async with process.connected(settings) as clients:
+        metrics = Metrics()
+        async with process.connected(settings, metrics) as clients:
             plan = await process.first_plan(settings, process.planner_of(settings, version, clients[0]))
             if not backs_off:
                 at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
                 plan = replace(plan, document=plan.document.model_copy(update=at_once))
-            yield process.assemble(settings, plan, version, clients, Metrics())
+            yield process.assemble(settings, plan, version, clients, metrics)
 
 
 Outcome = Callable[[World, str], Awaitable[str]]
