@@ -19,6 +19,7 @@ from scheduler_runtime.table import (
     requirements_of,
     terms_of,
 )
+from scheduler_runtime.table.census import MAX_SUMS
 from scheduler_runtime.table.terms import TERM_KINDS
 from scheduler_runtime.wire import LabelSelector, Pod
 
@@ -133,6 +134,18 @@ def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
     assert census.by_domain("zone").sum() == census.counts.sum() == 1
+
+
+def test_sums_by_many_labels_take_bounded_room() -> None:
+    table = testing.Cluster(testing.node("a")).table
+    census = table.census(Population((PodSelector(None, ()),)))
+    table.add_pod(testing.pod("p"), "a")
+    for number in range(50):
+        assert census.by_domain(f"key-{number}").tolist() == [1]
+        assert len(census._sums) <= MAX_SUMS
+    table.set_node(testing.node("a", labels={"zone": "z"}))
+    assert census.by_domain("zone").tolist() == [0, 1]
+    assert list(census._sums) == ["zone"]
 
 
 @settings(max_examples=60, deadline=None)

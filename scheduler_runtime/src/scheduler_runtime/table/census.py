@@ -23,6 +23,9 @@ from .pod_selectors import ByLabels, PodSelector, Requirements
 MAX_CENSUSES = 1024
 """As many are kept up to date; the one that was not asked for the longest is given up."""
 
+MAX_SUMS = 8
+"""By as many labels each census is summed up at a time: every pod that comes or goes changes all of them."""
+
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,16 @@ class Census:
         """How many there are for each value of the label ``key``, by its ids; the first is for nodes without it."""
         sums = self._sums.get(key)
         if sums is None or sums.version != self._version():
+            self._make_room()
             sums = self._sums[key] = self._summed(key)
         return sums.counts
+
+    def _make_room(self) -> None:
+        """Forget the sums of older labels, and those made first when there are many."""
+        version = self._version()
+        self._sums = {key: sums for key, sums in self._sums.items() if sums.version == version}
+        if len(self._sums) >= MAX_SUMS:
+            del self._sums[next(iter(self._sums))]
 
     def _summed(self, key: str) -> _Sums:
         label = self._label(key)

@@ -117,6 +117,15 @@ def test_a_label_by_which_others_keep_a_pod_away_counts() -> None:
         assert judge.hint(Event("Node", Action.UPDATE_NODE_LABEL, old, new), PLAIN_X) is expected
 
 
+def test_where_others_keep_pods_away_by_many_labels_any_of_them_counts() -> None:
+    decides = plugin()
+    decides._remember(f"key-{number}" for number in range(1000))
+    decides._remember(["one-more"])
+    assert decides._others_keys is None
+    assert decides.hint(Event("Node", Action.UPDATE, node(rack="a"), node(rack="b")), PLAIN_X) is QUEUE
+    assert decides.hint(Event("Node", Action.UPDATE, node(), node(rack="b")), PLAIN_X) is SKIP
+
+
 def test_namespaces_that_a_term_selects_count() -> None:
     asked = {**term("zone", app="x"), "namespaceSelector": {"matchLabels": {"team": "t"}}}
     judge = plugin("v1.37.1", objects_of({"red": {"team": "t"}, "blue": {}}))

@@ -22,8 +22,8 @@ class Waiting:
     pod: Pod
     wanted: Wanted
     namespace_labels: Mapping[str, str]
-    others_keys: AbstractSet[str]
-    """The labels by which other pods may keep it away."""
+    others_keys: AbstractSet[str] | None
+    """The labels by which other pods may keep it away; None for any."""
 
     def is_helped_by_pod(self, old: Pod | None, new: Pod | None) -> bool:
         """Whether it may help that another pod came, went or was relabelled."""
@@ -53,6 +53,8 @@ class Waiting:
             return True
         if old is None:
             return bool(self.wanted.apart) or not self.wanted.affinity_keys
+        if self.others_keys is None:
+            return any(key in before for key in changed)
         apart = {key for key, _ in self.wanted.apart} | self.others_keys
         return any(key in before for key in changed & apart)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -21,6 +21,7 @@ from .wanted import Wants
 
 Sources = dict[str, list[Source]]
 """By each label that tells what is near, which pods count and how much."""
+_MOST_KEYS = 64
 
 
 class InterPodAffinity(Plugin):
@@ -34,8 +35,8 @@ class InterPodAffinity(Plugin):
         self._namespaces = Namespaces(handle, asks_the_unlabelled=not is_fixed)
         self._wants = Wants(self._namespaces)
         self._tallies = Tallies()
-        self._others_keys: set[str] = set()
-        """The labels by which pods kept others away so far."""
+        self._others_keys: frozenset[str] | None = frozenset()
+        """The labels by which pods kept others away so far; None when there were many, so that it may be any."""
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
         held = nodes.terms("required_anti_affinity")
@@ -49,7 +50,7 @@ class InterPodAffinity(Plugin):
         sources: Sources = {}
         for each in held.matching(pod, labels):
             sources.setdefault(each.term.topology_key, []).append((each.census, 1))
-        self._others_keys.update(sources)
+        self._remember(sources)
         existing = [tally for tally in self._tallied(nodes, sources) if tally.near]
         if not existing and not wanted.is_demanding:
             return SKIP
@@ -120,6 +121,12 @@ class InterPodAffinity(Plugin):
         if event.resource == "Node":
             return QUEUE if waiting.is_helped_by_node(event.old, event.new) else SKIP
         return QUEUE if waiting.is_helped_by_pod(event.old, event.new) else SKIP
+
+    def _remember(self, keys: Iterable[str]) -> None:
+        if self._others_keys is None:
+            return
+        known = self._others_keys.union(keys)
+        self._others_keys = known if len(known) <= _MOST_KEYS else None
 
     def _tally(self, nodes: NodeTable, key: str, population: Population) -> Tally:
         return self._tallies.get(nodes, key, ((nodes.census(population), 1),))
