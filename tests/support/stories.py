@@ -100,6 +100,23 @@ def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World
     world.eventually(lambda: world.condition("story", "Ready").get("status") == "True", 60)
 
 
+def test_a_changed_profile_is_followed_by_the_schedulers_that_run(world: World) -> None:
+    berth = running_profile(world, "changing")
+    before = world.identity(berth)
+    world.apply(world.profile("changing", plugins={"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}))
+
+    def goes_by() -> set[str]:
+        status = (world.get("schedulerprofile", "changing") or {})["status"]
+        current = world.condition("changing", "Ready").get("status") == "True"
+        return {each["configHash"] for each in status["members"]} ^ {status["configHash"]} if current else {"not yet"}
+
+    world.eventually(lambda: not goes_by(), 15)
+    assert world.identity(berth) == before
+    world.apply(world.deployment("after-a-change", "changing", 3, {"cpu": "10m"}))
+    world.eventually(lambda: len(world.bound("after-a-change")) == 3, 30)
+    world.kubectl("delete", "schedulerprofile", "changing")
+
+
 def test_profiles_are_served_when_the_leading_operator_is_killed(world: World) -> None:
     before = world.eventually(lambda: world.identity("berth-operator"), 30)
 
