@@ -110,7 +110,9 @@ def test_a_feature_gate_is_true_or_false(tmp_path: Path, capsys: pytest.CaptureF
 def test_an_address_that_cannot_be_served_on_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--kubernetes-version", "1.36", "--bind-address", "192.0.2.1", "--secure-port", "1"]
     assert main(["--config", str(config(tmp_path)), *flags]) == 1
-    assert capsys.readouterr().err == "192.0.2.1:1 cannot be served on: Cannot assign requested address\n"
+    assert capsys.readouterr().err == (
+        "192.0.2.1:1 cannot be served on: Cannot assign requested address; --secure-port and --bind-address choose another\n"
+    )
 
 
 def test_a_serving_certificate_that_cannot_be_read_is_one_line(
