@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from scheduler_runtime import config, discovery, extras, flags, logs, process
@@ -25,6 +26,17 @@ from scheduler_runtime.pending import FLUSH_SECONDS
 
 logger = logging.getLogger("berth-scheduler")
 
+NO_FILE = "the command line"
+"""Where the document comes from without a file, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What cannot be followed, and why."""
+
+    source: str
+    problems: Problems
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scheduler; return its exit code."""
@@ -32,45 +44,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logs.set_up(as_json=asked.logging_format == "json", verbosity=asked.v)
     for flag, why in flags.ignored(asked):
         logger.warning("--%s has no effect: %s", flag, why)
-    source = asked.config or "the command line"
-    try:
-        text = Path(asked.config).read_text() if asked.config else flags.NO_DOCUMENT
-    except (OSError, UnicodeDecodeError) as error:
-        return complain(f"{asked.config}: cannot be read: {getattr(error, 'strerror', error)}")
     overrides = Overrides.of(asked, has_document=bool(asked.config))
-    document = flags.load(text, overrides)
-    if isinstance(document, Problems):
-        return refuse(source, document)
-    version = asked.kubernetes_version or asked.emulated_version
+    read = read_document(asked.config, overrides)
+    if isinstance(read, Refused):
+        return refuse(read)
+    text, document = read
     if asked.write_config_to:
-        Path(asked.write_config_to).write_text(with_defaults(document, version, asked.feature_gates))
+        written = with_defaults(document, asked.kubernetes_version or asked.emulated_version, asked.feature_gates)
+        Path(asked.write_config_to).write_text(written)
         return 0
+    settings = settings_of(asked, text, document, overrides)
+    if isinstance(settings, Refused):
+        return refuse(settings)
+    try:
+        return run(settings)
+    except process.NotReadyError as error:
+        return complain(*str(error).splitlines())
+
+
+def read_document(file: str, overrides: Overrides) -> tuple[str, Document] | Refused:
+    """The document as ``file`` has it, and as ``overrides`` make it; upstream's defaults without a file."""
+    source = file or NO_FILE
+    try:
+        text = Path(file).read_text() if file else flags.NO_DOCUMENT
+    except (OSError, UnicodeDecodeError) as error:
+        return Refused(source, unreadable(error))
+    document = flags.load(text, overrides)
+    return Refused(source, document) if isinstance(document, Problems) else (text, document)
+
+
+def settings_of(
+    asked: argparse.Namespace, text: str, document: Document, overrides: Overrides
+) -> process.Settings | Refused:
+    """What to run with, by the flags and the document."""
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
-        return refuse(asked.extras, told)
-    if isinstance(plugins := discovery.installed(document), Problems):
-        return refuse(source, plugins)
+        return Refused(asked.extras, told)
+    offered = discovery.installed(document)
+    if isinstance(offered, Problems):
+        return Refused(asked.config or NO_FILE, offered)
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
-    settings = process.Settings(
-        source=source,
+    longest = asked.pod_max_in_unschedulable_pods_duration
+    return process.Settings(
+        source=asked.config or NO_FILE,
         found=Found(text, told),
         document=document,
         kubeconfig=kubeconfig,
-        version=version,
+        version=asked.kubernetes_version or asked.emulated_version,
         feature_gates=asked.feature_gates,
         listening=listening(asked, kubeconfig),
         user_agent=user_agent(),
-        longest_parked=longest.seconds if (longest := asked.pod_max_in_unschedulable_pods_duration) else FLUSH_SECONDS,
+        longest_parked=longest.seconds if longest else FLUSH_SECONDS,
         without_metrics=asked.disabled_metrics,
         overrides=overrides,
         files=Files(asked.config, asked.extras) if asked.config else None,
         config_map=asked.config_map,
         pod=own_pod(os.environ),
     )
-    try:
-        return run(settings)
-    except process.NotReadyError as error:
-        return complain(*str(error).splitlines())
 
 
 def user_agent() -> str:
@@ -114,7 +144,7 @@ def read_extras(file: str) -> str | Problems:
     try:
         text = Path(file).read_text() if file else ""
     except (OSError, UnicodeDecodeError) as error:
-        return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
+        return unreadable(error)
     told = extras.load(text, file) if file else Extras()
     return told if isinstance(told, Problems) else text
 
@@ -126,9 +156,14 @@ def run(settings: process.Settings) -> int:
     return int(importlib.import_module("uvloop").run(process.run(settings)))
 
 
-def refuse(file: str, problems: Problems) -> int:
-    """Print what is wrong with ``file``; return the exit code."""
-    return complain(*(f"{file}: {problem}" for problem in problems))
+def unreadable(error: Exception) -> Problems:
+    """Why a file cannot be read."""
+    return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
+
+
+def refuse(refused: Refused) -> int:
+    """Print what is wrong; return the exit code."""
+    return complain(*(f"{refused.source}: {problem}" for problem in refused.problems))
 
 
 def complain(*lines: str) -> int:
