@@ -137,6 +137,20 @@ def _of_its_own(number: int) -> Shape:
     return Shape({"app": f"app-{kind}"}, cpu=f"{100 + kind % 50}m", memory=f"{500_000 + kind}Ki")
 
 
+def _spread_of_its_own(number: int) -> Shape:
+    """One of 1,500 kinds, each spread by itself."""
+    labels = {"app": f"app-{number % 1500}"}
+    constraint = {**SPREAD.spec["topologySpreadConstraints"][0], "labelSelector": {"matchLabels": labels}}
+    return Shape(labels, {"topologySpreadConstraints": [constraint]}, cpu="1m", memory="1Mi")
+
+
+def _apart_of_its_own(number: int) -> Shape:
+    """One of 1,500 kinds, each kept apart by itself."""
+    labels = {"app": f"app-{number % 1500}"}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOST}
+    return Shape(labels, _affinity("podAntiAffinity", **{REQUIRED: [term]}), cpu="1m", memory="1Mi")
+
+
 def _never_again(number: int) -> Shape:
     return Shape(cpu=f"{100 + number % 50}m", memory=f"{500_000 + number}Ki")
 
@@ -155,6 +169,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "near": Family("required affinity by zone", lambda _: NEAR, before=1000),
         "rather-near": Family("preferred affinity by host", lambda _: RATHER_NEAR, before=1000),
         "rather-apart": Family("preferred anti-affinity by host", lambda _: RATHER_APART, before=1000),
+        "spread-kinds": Family("1,500 kinds in turn, each spread over zones", _spread_of_its_own, before=15_000),
+        "apart-kinds": Family("1,500 kinds in turn, each apart by host", _apart_of_its_own, before=15_000),
         "large": Family("pods that fit nowhere", lambda _: Shape(cpu="9")),
     }
 )

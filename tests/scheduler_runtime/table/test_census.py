@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from scheduler_runtime.table import (
     requirements_of,
     terms_of,
 )
+from scheduler_runtime.table import census as census_module
 from scheduler_runtime.table.census import MAX_SUMS
 from scheduler_runtime.table.terms import TERM_KINDS
 from scheduler_runtime.wire import LabelSelector, Pod
@@ -134,6 +136,61 @@ def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
     assert census.by_domain("zone").sum() == census.counts.sum() == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(POPULATIONS, max_size=3), STEPS, st.lists(POPULATIONS, min_size=1, max_size=3))
+def test_a_census_that_is_asked_for_later_is_counted_among_the_right_pods(
+    asked: list[Population], steps: list[Any], later: list[Population]
+) -> None:
+    world = World()
+    for population in asked:
+        world.table.census(population)
+    for step in steps:
+        world.step(*step)
+    for population in later:
+        counted = [sum(population.has(pod) for pod in world.on(row)) for row in range(len(world.table))]
+        assert world.table.census(population).counts.tolist() == counted
+
+
+def applied(number: int) -> Population:
+    labels = frozenset((f"app-{number}",))
+    return Population((PodSelector(frozenset(("default",)), (Requirement("app", "In", labels),)),))
+
+
+def crowded(nodes: int) -> Table:
+    """Nodes with ten pods each, and a label that they share with the pods of no other node."""
+    world = World()
+    for number in range(nodes):
+        world.table.set_node(testing.node(f"n{number}"))
+        for _ in range(10):
+            world._place(f"n{number}", {"app": f"app-{number}"}, False, None, False)
+    return world.table
+
+
+def test_another_census_looks_at_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, has = crowded(20), Population.has
+    looked_at: list[Pod] = []
+
+    def noted(population: Population, pod: Pod) -> bool:
+        looked_at.append(pod)
+        return has(population, pod)
+
+    table.census(applied(0))
+    monkeypatch.setattr(Population, "has", noted)
+    assert table.census(applied(5)).total == 10
+    assert len(looked_at) == 10
+
+
+def test_censuses_take_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census_module, "BUDGET_BYTES", 20_000)
+    table = crowded(20)
+    for number in range(20):
+        assert table.census(applied(number)).total == 10
+    kept = list(table._censuses)
+    assert 2 < len(kept) < 20
+    assert sum(census.size for census in kept) <= 20_000
+    assert table.census(applied(0)).counts.tolist() == [10, *[0] * 19]
 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,7 +205,8 @@ def test_a_label_that_no_node_has_any_more_is_dropped() -> None:
 def test_resources_take_room_only_while_somebody_speaks_of_them() -> None:
     table = testing.Cluster(testing.node("a"), testing.node("b")).table
     offered = table.resources
-    table.set_node(testing.node("a", once="1"))
+    only_once: dict[str, Any] = {"example.com/once": "1"}
+    table.set_node(testing.node("a", **only_once))
     table.set_node(testing.node("a"))
     table.add_pod(testing.pod("nothing", {"example.com/nothing": "0"}), "a")
     table.add_pod(testing.pod("one", {"example.com/one": "1"}), "a")

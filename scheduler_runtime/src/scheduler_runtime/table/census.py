@@ -8,7 +8,7 @@ changes the one number it concerns.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,9 +19,10 @@ from .changes import Changes
 from .columns import Column, Ints, LabelColumn
 from .hashing import hashed_once
 from .pod_selectors import ByLabels, PodSelector, Requirements
+from .whereabouts import Whereabouts
 
-MAX_CENSUSES = 1024
-"""As many are kept up to date; the one that was not asked for the longest is given up."""
+BUDGET_BYTES = 64 * 2**20
+"""What all censuses together may take; the one that was not asked for the longest is given up."""
 
 MAX_SUMS = 8
 """By as many labels each census is summed up at a time: every pod that comes or goes changes all of them."""
@@ -75,6 +76,12 @@ class Census:
         self._sums: dict[str, _Sums] = {}
         self._changes: Changes[tuple[int, int]] = Changes()
         self.total = 0
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        column = 0 if self._column is None else self._column.all.nbytes
+        return 2000 + 100 * len(self._rows) + column + sum(sums.counts.nbytes for sums in self._sums.values())
 
     @property
     def counts(self) -> Ints:
@@ -165,32 +172,53 @@ class Census:
 class Censuses:
     """The populations that were asked about, each with its census."""
 
-    def __init__(self, new: Callable[[], Census]) -> None:
+    def __init__(self, new: Callable[[], Census], pods: Sequence[dict[str, Pod]]) -> None:
+        """``pods`` are those in each row."""
         self._new = new
+        self._pods = pods
+        self._whereabouts = Whereabouts(pods)
         self._kept: OrderedDict[Population, Census] = OrderedDict()
+        self._sizes: dict[Population, int] = {}
+        """As they were when each was asked for the last time."""
+        self._taken = 0
         self._index: ByLabels[Population, Census] = ByLabels()
 
     def __iter__(self) -> Iterator[Census]:
         return iter(self._kept.values())
 
-    def get(self, population: Population, pods: Callable[[], Iterable[tuple[int, Pod]]]) -> Census:
-        """The census of ``population``, counted over ``pods`` when it is asked for the first time."""
+    def get(self, population: Population) -> Census:
+        """The census of ``population``, counted when it is asked for the first time."""
         census = self._kept.get(population)
-        if census is not None:
-            self._kept.move_to_end(population)
-            return census
-        census = self._kept[population] = self._new()
-        for row, pod in pods():
-            if population.has(pod):
-                census.add(row, 1)
-        self._index.add(_requirements(population), population, census)
-        if len(self._kept) > MAX_CENSUSES:
-            oldest, _ = self._kept.popitem(last=False)
-            self._index.remove(_requirements(oldest), oldest)
+        if census is None:
+            census = self._kept[population] = self._counted(population)
+            self._index.add(_requirements(population), population, census)
+        self._kept.move_to_end(population)
+        self._weigh(population, census.size)
         return census
+
+    def _counted(self, population: Population) -> Census:
+        census = self._new()
+        for row in self._whereabouts.rows(population.selectors):
+            number = sum(population.has(pod) for pod in self._pods[row].values())
+            if number:
+                census.add(row, number)
+        return census
+
+    def _weigh(self, population: Population, size: int) -> None:
+        self._taken += size - self._sizes.get(population, 0)
+        self._sizes[population] = size
+        while self._taken > BUDGET_BYTES and len(self._kept) > 1:
+            oldest, _ = self._kept.popitem(last=False)
+            self._taken -= self._sizes.pop(oldest)
+            self._index.remove(_requirements(oldest), oldest)
+
+    def refile(self, row: int, pod: Pod, change: int) -> None:
+        """A pod was moved to a row with everything else there, or from it: censuses are told otherwise."""
+        self._whereabouts.count(row, pod, change)
 
     def count(self, row: int, pod: Pod, change: int) -> None:
         """A pod came to a row, or left it."""
+        self._whereabouts.count(row, pod, change)
         if self._kept:
             for population, census in self._index.candidates(pod):
                 if population.has(pod):

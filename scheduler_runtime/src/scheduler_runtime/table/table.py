@@ -63,7 +63,7 @@ class Table:
         self._labels: dict[str, WrittenLabels] = {}
         self._label_uses = Uses()
         self._absent = WrittenLabels((), 0, 0)
-        self._censuses = Censuses(self._new_census)
+        self._censuses = Censuses(self._new_census, self._pods)
         self._terms: dict[TermKind, Terms] = {kind: Terms(self._new_census) for kind in TERM_KINDS}
 
     # What is read.
@@ -166,7 +166,7 @@ class Table:
 
     def census(self, population: Population) -> Census:
         """How many pods of ``population`` are on each node."""
-        return self._censuses.get(population, self._placed)
+        return self._censuses.get(population)
 
     def terms(self, kind: TermKind) -> Terms:
         """The affinity terms of one kind that pods on nodes hold."""
@@ -197,7 +197,12 @@ class Table:
         for pod in self._pods[row].values():
             self._ports.count(row, host_ports(pod), -1)
             self._requested.remove(row, requests_of(pod).amounts)
+            self._censuses.refile(row, pod, -1)
         last = len(self) - 1
+        if row < last:
+            for pod in self._pods[last].values():
+                self._censuses.refile(last, pod, -1)
+                self._censuses.refile(row, pod, 1)
         for column in self._columns():
             column.all[row] = column.all[last]
             column.all[last] = 0
@@ -278,11 +283,6 @@ class Table:
         for terms in self._terms.values():
             for held in terms:
                 yield held.census
-
-    def _placed(self) -> Iterator[tuple[int, Pod]]:
-        for row, pods in enumerate(self._pods):
-            for pod in pods.values():
-                yield row, pod
 
     def _columns(self) -> Iterator[Column]:
         yield from self._allocatable.values()
