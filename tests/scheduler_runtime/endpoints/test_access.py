@@ -44,6 +44,8 @@ def status(access: Access, path: str, token: str = "", certified: Caller | None 
     [
         pytest.param("/livez", "", 200, id="health-is-open"),
         pytest.param("/readyz?verbose", "", 200, id="a-query-changes-nothing"),
+        pytest.param("/livez/", "", 200, id="a-slash-at-the-end-changes-nothing"),
+        pytest.param("//livez/metrics", "", 403, id="no-other-way-to-a-page"),
         pytest.param("/livez/leaderElection", "", 403, id="below-health-is-not-open"),
         pytest.param("/metrics", "", 403, id="anonymous"),
         pytest.param("/metrics", "anna's", 200, id="allowed"),

@@ -28,6 +28,8 @@ ILL = Endpoints(LIVE, {**LIVE, "sched-handler-sync": lambda: "not listed yet: /a
         ("/readyz?verbose", (200, "[+]leaderElection ok\n[+]shutdown ok\nreadyz check passed\n")),
         ("/livez?verbose&exclude=leaderElection", (200, "[+]leaderElection excluded: ok\nlivez check passed\n")),
         ("/metrics", (200, "m 1\n")),
+        ("/%6detrics/", (200, "m 1\n")),
+        ("/x/../metrics", (404, "there are /healthz, /livez, /readyz, /debug/x and /metrics\n")),
         ("/debug/x?compare", (200, "['compare']")),
         ("/livez/shutdown", (404, "there are /healthz, /livez, /readyz, /debug/x and /metrics\n")),
         ("/else", (404, "there are /healthz, /livez, /readyz, /debug/x and /metrics\n")),
@@ -98,3 +100,8 @@ def test_a_slow_caller_keeps_nobody_waiting() -> None:
     with serving(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port)) as slow:
         slow.sendall(b"GET /livez HT")
         assert get(port, "/livez") == (200, "ok")
+
+
+def test_a_path_is_only_what_is_written_there() -> None:
+    assert WELL.answer("//livez/metrics").status == 404
+    assert WELL.answer("http://livez/metrics").status == 404

@@ -14,9 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
-from urllib.parse import unquote
 
-from .answers import Answer
+from .answers import Answer, path_of
 from .statuses import forbidden, internal_error, unauthorized
 
 MASTERS = "system:masters"
@@ -80,7 +79,7 @@ class Access:
 
     def refusal(self, method: str, target: str, authorization: str, certified: Caller | None) -> Answer | None:
         """Why the request is not answered; None when it is. ``certified`` is who the client certificate names."""
-        path, verb = unquote(target.partition("?")[0]), method.lower()
+        path, verb = path_of(target), method.lower()
         try:
             caller = certified or self._caller(authorization)
         except ReviewError:

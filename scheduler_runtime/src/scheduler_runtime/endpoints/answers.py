@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from .health import Checks, Observe, health
 
@@ -32,6 +32,11 @@ class Page:
     make: Callable[[Query], str]
 
 
+def path_of(target: str) -> str:
+    """The path that a request asks for: the same for who may ask and for what is answered."""
+    return unquote(target.partition("?")[0]).rstrip("/") or "/"
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoints:
     """The checks behind each health path, and the pages."""
@@ -43,8 +48,7 @@ class Endpoints:
 
     def answer(self, target: str) -> Answer:
         """The answer to a GET of ``target``, a path that may have a query."""
-        url = urlsplit(target)
-        path, query = unquote(url.path).rstrip("/") or "/", parse_qs(url.query, keep_blank_values=True)
+        path, query = path_of(target), parse_qs(target.partition("?")[2], keep_blank_values=True)
         page = self.pages.get(path)
         if page is not None:
             return Answer(200, page.kind, page.make(query))

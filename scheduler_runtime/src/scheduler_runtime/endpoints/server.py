@@ -41,9 +41,9 @@ def serving(
     try:
         server = Server(address, port, endpoints, tls, access)
     except OSError as error:
-        raise NotServedError(
-            f"{address}:{port} cannot be served on: {error.strerror or error}; --secure-port and --bind-address choose another"
-        ) from error
+        why = error.strerror or error
+        text = f"{address}:{port} cannot be served on: {why}; --secure-port and --bind-address choose another"
+        raise NotServedError(text) from error
     with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="endpoints", daemon=True)
         thread.start()
