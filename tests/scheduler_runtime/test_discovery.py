@@ -84,6 +84,14 @@ def test_what_the_document_does_not_name_is_not_imported(site: Path) -> None:
             id="import-error",
         ),
         pytest.param(
+            "flawed-caps",
+            f"{CODE}    events = ('Node',)",
+            "PriceCap",
+            "PriceCap",
+            "flawed_caps:PriceCap of flawed-caps 1.0: events[0] is 'Node', not a ClusterEvent; write ClusterEvent(…)",
+            id="flawed",
+        ),
+        pytest.param(
             "ending-caps",
             "raise SystemExit(3)",
             "PriceCap",

@@ -41,6 +41,7 @@ class PriceCap(NodePlugin):
     def filter_node(self, pod, node):
         return None
 """
+FLAWED = f"{CODE}\n    preFilter = filter_node\n"
 DECLARES = {
     "hooks": ["filter", "filterRow"],
     "argsSchema": {
@@ -109,6 +110,9 @@ async def test_code_with_the_hash_that_was_written_down_is_run_once() -> None:
         pytest.param(told("1 / 0"), holds("1 / 0"), "ZeroDivisionError: division by zero", id="raises"),
         pytest.param(
             told("import sys; sys.exit(3)"), holds("import sys; sys.exit(3)"), "SystemExit: 3", id="ends-the-process"
+        ),
+        pytest.param(
+            told(FLAWED), holds(FLAWED), "price_cap.py: preFilter is not a hook; did you mean pre_filter?", id="flawed"
         ),
         pytest.param(
             told(name="Prices"), holds(CODE), "has no plugin of this name; those that it has: Odd, PriceCap", id="name"

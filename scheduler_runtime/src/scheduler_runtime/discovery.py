@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
-from scheduler_runtime.api import Plugin, declaration_of
+from scheduler_runtime.api import Plugin, declaration_of, flaws_of
 from scheduler_runtime.catalog import find, is_upstreams
 from scheduler_runtime.config import Document, Problem, Problems
 
@@ -61,6 +61,8 @@ def _loaded(point: EntryPoint) -> type[Plugin] | str:
         return f"{_origin(point)} is {kind!r}; wanted is a class of a scheduler_runtime.api.Plugin"
     if (own := declaration_of(kind).name) != point.name:
         return f"{_origin(point)} calls itself {own}; let the entry point and the class have the same name"
+    if flaws := "; ".join(flaws_of(kind)):
+        return f"{_origin(point)}: {flaws}"
     return kind
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType, ModuleType
 
 import msgspec
 
-from scheduler_runtime.api import Plugin, declaration_of, hooks_of
+from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.declarations import differences
@@ -115,6 +115,7 @@ def _class(module: ModuleType, plugin: str, file: str) -> type[Plugin] | str:
     ]
     for kind in own:
         if hooks_of(kind) and declaration_of(kind).name == plugin:
-            return kind
+            flaws = "; ".join(flaws_of(kind))
+            return f"{file}: {flaws}" if flaws else kind
     names = ", ".join(kind.__name__ for kind in own) or "none"
     return f"{file} has no plugin of this name; those that it has: {names}"

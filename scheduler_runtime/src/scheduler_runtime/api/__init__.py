@@ -27,6 +27,7 @@ from .answers import (
     Wait,
 )
 from .contract import Plugin, declaration_of, hooks_of
+from .flaws import flaws_of
 from .handle import Binds, Handle, ManyTrials, Preemptions, Trial, WaitingPod
 from .node_plugin import NodePlugin
 from .normalising import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
@@ -74,6 +75,7 @@ __all__ = [
     "WaitingPod",
     "Watch",
     "declaration_of",
+    "flaws_of",
     "highest_is_best",
     "hooks_of",
     "keeps_equal",

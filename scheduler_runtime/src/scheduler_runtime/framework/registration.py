@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..api import Declaration, Plugin, declaration_of, hooks_of
+from ..api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
 from .outcomes import RegistrationError
 from .services import PluginHandle, Surroundings
@@ -52,7 +52,9 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
 
 
 def check(kind: type[Plugin], declaration: Declaration) -> None:
-    """Refuse a class whose hooks are not the declared ones. Raises RegistrationError."""
+    """Refuse a class whose hooks are not the declared ones, or that declares what is none. Raises RegistrationError."""
+    for flaw in flaws_of(kind):
+        raise RegistrationError(f"plugin {declaration.name}: {flaw}")
     implemented, declared = hooks_of(kind), frozenset(declaration.hooks)
     for hook in sorted(implemented - declared):
         raise RegistrationError(f"plugin {declaration.name}: {kind.__name__} has {hook}, which is not declared")

@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 import yaml
 
 from .. import config, wire
-from ..api import Plugin, declaration_of
+from ..api import Plugin, declaration_of, flaws_of
 from ..catalog import Target
+from ..catalog.names import is_scalar_resource
+from ..catalog.spelling import not_a_field
 from ..config import EffectiveProfile
 from ..framework import Framework, Services
 from ..plugins import IN_TREE
 from ..table import Table
 from .objects import Objects
 
+_NOT_READ = frozenset(
+    (
+        "activeDeadlineSeconds",
+        "automountServiceAccountToken",
+        "dnsConfig",
+        "dnsPolicy",
+        "enableServiceLinks",
+        "hostAliases",
+        "hostIPC",
+        "hostPID",
+        "hostname",
+        "hostnameOverride",
+        "imagePullSecrets",
+        "os",
+        "priorityClassName",
+        "readinessGates",
+        "restartPolicy",
+        "runtimeClassName",
+        "schedulingGroup",
+        "securityContext",
+        "serviceAccount",
+        "serviceAccountName",
+        "setHostnameAsFQDN",
+        "shareProcessNamespace",
+        "subdomain",
+        "terminationGracePeriodSeconds",
+    )
+)
+"""Fields of a pod's spec that no scheduler reads: they may be written, as in any manifest."""
 _HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
@@ -31,8 +62,11 @@ def node(
     unschedulable: bool = False,
     **more: str,
 ) -> wire.Node:
-    """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``."""
-    extra = {resource.replace("_", "-"): amount for resource, amount in more.items()}
+    """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``.
+
+    Raises TypeError when nobody could ask for such a resource.
+    """
+    extra = {_resource(name): amount for name, amount in more.items()}
     return wire.Node(
         metadata=wire.NodeMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
@@ -40,26 +74,55 @@ def node(
     )
 
 
-def pod(name: str, requests: Mapping[str, str] | None = None, /, **spec: Any) -> wire.Pod:
+def _resource(written: str) -> str:
+    """The resource that a keyword of :func:`node` names. Raises TypeError when it is none."""
+    name = written if "/" in written else written.replace("_", "-")
+    if name != "ephemeral-storage" and not is_scalar_resource(name):
+        known = ("cpu", "memory", "pods", "ephemeral_storage", "labels", "taints", "unschedulable")
+        raise TypeError(f"node(): {written} {not_a_field(written, known)}")
+    return name
+
+
+def pod(
+    name: str,
+    requests: Mapping[str, str] | None = None,
+    /,
+    *,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "default",
+    **spec: Any,
+) -> wire.Pod:
     """A pod of one container. ``spec`` is as in YAML, with its fields in camelCase.
 
-    Raises when a field does not have the type that the API gives it.
+    Raises TypeError when a pod has no such field, and ValueError when one does not have the type that the API gives it.
     """
+    _refuse_unknown(spec)
     container = {"name": "main", "resources": {"requests": dict(requests or {})}}
-    raw = {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}"},
-        "spec": {"containers": [container], **spec},
-    }
-    return msgspec.convert(raw, wire.Pod)
+    owner = "" if namespace == "default" else f"{namespace}/"
+    metadata = wire.ObjectMeta(
+        name=name, namespace=namespace, uid=f"uid-of-{owner}{name}", labels=dict(labels) if labels else None
+    )
+    return wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
+
+
+def _refuse_unknown(spec: Collection[str]) -> None:
+    """A misspelt field would be a test of another pod. Raises TypeError."""
+    read = tuple(field.encode_name for field in msgspec.structs.fields(wire.PodSpec))
+    for name in spec:
+        if name not in read and name not in _NOT_READ:
+            raise TypeError(f"pod(): {name} {not_a_field(name, ('labels', 'namespace', *read))}")
 
 
 class Cluster:
     """Nodes and what is on them: the cache as far as a decision needs it."""
 
     def __init__(self, *nodes: wire.Node) -> None:
+        """Raises ValueError when two nodes have one name."""
         self.table = Table()
         self.assumed: dict[str, str] = {}
         for each in nodes:
+            if self.table.row(each.name) is not None:
+                raise ValueError(f"there are two nodes called {each.name}; give one of them another name")
             self.table.set_node(each)
 
     def place(self, pod: wire.Pod, node_name: str) -> None:
@@ -124,6 +187,10 @@ def framework(
 
 def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], version: str) -> EffectiveProfile:
     """The meaning of a profile as it is written. Raises ValueError listing everything that is wrong with it."""
+    plugins = tuple(plugins)
+    for plugin in plugins:
+        if flaws := "; ".join(flaws_of(plugin)):
+            raise ValueError(f"plugin {declaration_of(plugin).name}: {flaws}")
     document = config.load(_HEADER + yaml.safe_dump({"profiles": [{"schedulerName": "test", **profile}]}))
     if isinstance(document, config.Problems):
         raise ValueError(str(document))

@@ -11,7 +11,7 @@ from ..catalog import Target
 from ..framework import PluginError, RegistrationError
 from .chance import Chance
 from .checks import CHECKS, Case
-from .checks.declaring import hooks, model, round_trip
+from .checks.declaring import flaws, heard, hooks, model, round_trip
 from .objects import Objects
 from .said import Said
 from .subject import Subject
@@ -76,7 +76,9 @@ def breaches(
     seed: int = 1,
 ) -> list[Breach]:
     """As :func:`check`, but return the promises that are broken, the first breach of each."""
-    declared = [Breach(each.__name__, sentence) for each in (hooks, model) for sentence in each(plugin)]
+    declared = [Breach("flaws", sentence) for sentence in flaws(plugin)] or [
+        Breach(each.__name__, sentence) for each in (hooks, heard, model) for sentence in each(plugin)
+    ]
     if declared:
         return declared  # An object cannot be made of it.
     watched = Objects(*objects)

@@ -310,6 +310,11 @@ class Pod(Wire, frozen=True, gc=False):
         return self.metadata.namespace
 
     @property
+    def labels(self) -> dict[str, str]:
+        """Its labels; empty when it has none."""
+        return self.metadata.labels or {}
+
+    @property
     def key(self) -> str:
         """``namespace/name``, as messages name it."""
         return f"{self.metadata.namespace}/{self.metadata.name}"

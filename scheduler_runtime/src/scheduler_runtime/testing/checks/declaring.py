@@ -9,12 +9,18 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from ...api import Plugin, PluginArgs, declaration_of, hooks_of
+from ...api import Plugin, PluginArgs, declaration_of, flaws_of, hooks_of
 from ...catalog import Target
+from ...catalog.spelling import did_you_mean, nearest
 from ...framework import RegistrationError
 from ...framework.registration import check
 
 _ASYNC = frozenset({"pre_bind", "bind"})
+
+
+def flaws(kind: type[Plugin]) -> Iterator[str]:
+    """What it declares is of the right type, and no method of it is a misspelt hook."""
+    yield from flaws_of(kind)
 
 
 def hooks(kind: type[Plugin]) -> Iterator[str]:
@@ -32,6 +38,15 @@ def hooks(kind: type[Plugin]) -> Iterator[str]:
             yield f"{hook} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
         if hook in _ASYNC and not is_async:
             yield f"{hook} is no coroutine; write async def {hook}"
+
+
+def heard(kind: type[Plugin]) -> Iterator[str]:
+    """Its events are of kinds that a scheduler hears of: pods, nodes, and what the plugin watches."""
+    declaration = declaration_of(kind)
+    known = ("Pod", "Node", *(watch.event_resource for watch in declaration.watches_for()))
+    for resource in sorted({event.resource for event in declaration.events} - {*known, "*"}):
+        meant = did_you_mean(nearest(resource, known)) or "; add the kind to its watches"
+        yield f"it registers events of {resource}, which it does not watch{meant}"
 
 
 def model(kind: type[Plugin]) -> Iterator[str]:

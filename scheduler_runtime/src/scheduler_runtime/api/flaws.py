@@ -1,0 +1,85 @@
+"""What is wrong with the class of a plugin, seen before an object is made of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..catalog import HOOK_POINTS, ClusterEvent, PluginArgs, Rule, Watch
+from ..catalog.declaration import UNPOINTED_HOOKS
+from ..catalog.spelling import nearest
+from .contract import Plugin
+from .node_plugin import NodePlugin
+
+_OURS = (Plugin, NodePlugin, object)
+
+
+def flaws_of(kind: type[Plugin]) -> Iterator[str]:
+    """A sentence for each declaration that is of a wrong type, and each method that is a misspelt hook."""
+    yield from _of_args(kind)
+    for name, wanted in (("rules", Rule), ("watches", Watch), ("events", ClusterEvent)):
+        yield from _of_several(name, _declared(kind, name), wanted)
+    yield from _misspelt(kind)
+
+
+def _declared(kind: type[Plugin], name: str) -> Any:
+    return getattr(kind.declaration or kind, name)
+
+
+def _of_args(kind: type[Plugin]) -> Iterator[str]:
+    args: Any = kind.declaration.args if kind.declaration else kind.Args
+    if args is not None and not (isinstance(args, type) and issubclass(args, PluginArgs)):
+        written = args.__name__ if isinstance(args, type) else repr(args)
+        yield f"Args is {written}, not a PluginArgs; write class Args(PluginArgs)"
+
+
+def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
+    if callable(values):
+        return  # It depends on the arguments.
+    if not isinstance(values, tuple | list):
+        yield f"{name} is {values!r}, not a tuple; write {name} = ({wanted.__name__}(…),)"
+        return
+    for index, value in enumerate(values):
+        if not isinstance(value, wanted):
+            yield f"{name}[{index}] is {value!r}, not a {wanted.__name__}; write {wanted.__name__}(…)"
+
+
+def _misspelt(kind: type[Plugin]) -> Iterator[str]:
+    hooks = _hooks(kind)
+    for name, method in sorted(_methods_of_its_own(kind).items()):
+        if meant := _meant(name, method, hooks):
+            yield f"{name} is not a hook; did you mean {meant}? A method of your own takes a name that begins with _"
+
+
+def _hooks(kind: type[Plugin]) -> Mapping[str, Callable[..., Any]]:
+    names = [*HOOK_POINTS, *UNPOINTED_HOOKS, *(("filter_node", "score_node") if issubclass(kind, NodePlugin) else ())]
+    base = NodePlugin if issubclass(kind, NodePlugin) else Plugin
+    return {name: getattr(base, name) for name in names}
+
+
+def _methods_of_its_own(kind: type[Plugin]) -> Mapping[str, Callable[..., Any]]:
+    """Those that the contract knows nothing of, and that nobody has marked as private."""
+    own = (item for each in kind.__mro__ if each not in _OURS for item in vars(each).items())
+    return {
+        name: value
+        for name, value in own
+        if inspect.isfunction(value) and not name.startswith("_") and not hasattr(NodePlugin, name)
+    }
+
+
+def _meant(name: str, method: Callable[..., Any], hooks: Mapping[str, Callable[..., Any]]) -> str:
+    """The hook that is written almost like ``name``; if not in another case, it must also be given as much."""
+    for hook in hooks:
+        if _letters(name) == _letters(hook):
+            return hook
+    near = nearest(name, hooks, alike=0.8)
+    return near[0] if near and _arguments(method) == _arguments(hooks[near[0]]) else ""
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _arguments(method: Callable[..., Any]) -> int:
+    return len(inspect.signature(method).parameters)

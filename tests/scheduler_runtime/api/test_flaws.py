@@ -1,0 +1,98 @@
+"""What is said of the class of a plugin that declares what is none, or spells a hook in another way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from examples.plugins.price_cap.price_cap import PriceCap
+from scheduler_runtime import testing
+from scheduler_runtime.api import NodePlugin, Plugin, Watch, flaws_of, highest_is_best
+from scheduler_runtime.plugins import IN_TREE
+from tests.support.sound_plugin import Sound, breach_of, broken
+
+
+def like_filter(self: Any, pod: Any, nodes: Any, state: Any) -> Any:
+    return ()
+
+
+def filters_node(self: Any, pod: Any, node: Any) -> Any:
+    return None
+
+
+def with_nodes(self: Any, nodes: Any) -> Any:
+    return nodes
+
+
+OWN = "A method of your own takes a name that begins with _"
+FLAWS = [
+    pytest.param(
+        broken(Args=type("Args", (), {})), "Args is Args, not a PluginArgs; write class Args(PluginArgs)", id="args"
+    ),
+    pytest.param(broken(watches=("v1",)), "watches[0] is 'v1', not a Watch; write Watch(…)", id="watches"),
+    pytest.param(broken(rules=("get",)), "rules[0] is 'get', not a Rule; write Rule(…)", id="rules"),
+    pytest.param(
+        broken(events=("Node",)), "events[0] is 'Node', not a ClusterEvent; write ClusterEvent(…)", id="events"
+    ),
+    pytest.param(broken(events="Node"), "events is 'Node', not a tuple; write events = (ClusterEvent(…),)", id="text"),
+    pytest.param(
+        broken(preFilter=like_filter), f"preFilter is not a hook; did you mean pre_filter? {OWN}", id="camel-case"
+    ),
+    pytest.param(
+        broken(normalizeScore=highest_is_best),
+        f"normalizeScore is not a hook; did you mean normalize_score? {OWN}",
+        id="borrowed",
+    ),
+    pytest.param(broken(filterr=like_filter), f"filterr is not a hook; did you mean filter? {OWN}", id="misspelt"),
+    pytest.param(
+        broken(NodePlugin, filter_nodes=filters_node),
+        f"filter_nodes is not a hook; did you mean filter_node? {OWN}",
+        id="of-a-node-plugin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("plugin", "flaw"), FLAWS)
+def test_a_flaw_is_told_with_what_to_write(plugin: type[Plugin], flaw: str) -> None:
+    assert list(flaws_of(plugin)) == [flaw]
+
+
+@pytest.mark.parametrize(("plugin", "flaw"), FLAWS)
+def test_the_kit_tells_of_it(plugin: type[Plugin], flaw: str) -> None:
+    assert breach_of(plugin, "flaws") == flaw
+
+
+@pytest.mark.parametrize(("plugin", "flaw"), FLAWS)
+def test_no_framework_is_made_of_it(plugin: type[Plugin], flaw: str) -> None:
+    with pytest.raises(ValueError, match="plugin Broken: ") as refused:
+        testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Broken"}]}}}, plugin)
+    assert str(refused.value) == f"plugin Broken: {flaw}"
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        *IN_TREE.values(),
+        PriceCap,
+        Sound,
+        broken(scores=with_nodes, _filterr=like_filter, rows_of=with_nodes),
+        broken(watches=lambda _: (Watch("v1", "Service"),)),
+    ],
+)
+def test_a_sound_class_has_no_flaw(plugin: type[Plugin]) -> None:
+    assert list(flaws_of(plugin)) == []
+
+
+def test_an_event_of_a_kind_that_nobody_watches_is_told_of() -> None:
+    event = Sound.events[0]
+    misspelt = type(event)("Nodee", event.actions)
+    assert breach_of(broken(events=(misspelt,)), "heard") == (
+        "it registers events of Nodee, which it does not watch; did you mean Node?"
+    )
+    assert (
+        testing.breaches(
+            broken(watches=(Watch("v1", "Service"),), events=(*Sound.events, type(event)("Service", event.actions)))
+        )
+        == []
+    )
