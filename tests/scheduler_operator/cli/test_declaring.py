@@ -80,6 +80,11 @@ def test_what_is_printed_makes_the_plugin_known_to_a_profile(tmp_path: Path) -> 
         ),
         pytest.param("def\n", ":1: cannot be loaded: SyntaxError", id="syntax"),
         pytest.param("raise SystemExit(0)\n", ":1: cannot be loaded: SystemExit: 0", id="exit"),
+        pytest.param(
+            f"{PRICE_CAP}\n    preFilter = filter\n",
+            "PriceCap: preFilter is not a hook; did you mean pre_filter?",
+            id="misspelt",
+        ),
         pytest.param(PRICE_CAP.replace("PriceCap", "NodeName"), "berth knows NodeName by itself", id="known-already"),
         pytest.param(
             PRICE_CAP.replace('namespace="berth-system"', 'namespace="elsewhere"'),
@@ -95,9 +100,25 @@ def test_what_cannot_be_declared_is_refused(tmp_path: Path, code: str, words: st
     assert words in ran.stderr
 
 
+def test_a_plugin_may_import_what_is_beside_it(tmp_path: Path) -> None:
+    for name, currency in (("here", "euro"), ("there", "yen")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "units_of_price.py").write_text(f"CURRENCY = {currency!r}\n")
+        ran = declared(folder, f"from units_of_price import CURRENCY\n{PRICE_CAP}\n    name = f'In{{CURRENCY}}'\n")
+        assert (ran.status, ran.stderr) == (0, "")
+        assert yaml.safe_load(ran.stdout)["spec"]["plugin"] == f"In{currency}"
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    for name in (str(tmp_path), str(tmp_path / "gone.py"), "notes.txt"):
-        assert berth("plugins", "--declare", name).stderr == f"{name}: is no Python file\n"
+    notes = tmp_path / "notes.txt"
+    notes.write_text("x = 1\n")
+    for name, words in (
+        (tmp_path, "is a folder; name a file"),
+        (tmp_path / "gone.py", "does not exist"),
+        (notes, "is no Python file; its name has to end in .py"),
+    ):
+        assert berth("plugins", "--declare", str(name)).stderr == f"{name}: {words}\n"
     assert "takes no NAME" in berth("plugins", "NodeName", "--declare", "a.py").stderr
 
 

@@ -1,8 +1,10 @@
 """A plugin's own code to the PluginConfig that declares it, so that nobody has to load that code again."""
 
 import importlib.util
+import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +17,7 @@ from scheduler_operator.group import API_VERSION
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, read
 from scheduler_operator.render.declaring import HOOKS, declaration_problems
-from scheduler_runtime.api import Declaration, Plugin, declaration_of, hooks_of
+from scheduler_runtime.api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog.structural import structural
 
 _LOADED_AS = "berth_declared"
@@ -32,20 +34,39 @@ def plugin_configs(file: str, namespace: str) -> list[dict[str, Any]]:
 
 def _declarations(file: str) -> Iterator[Declaration]:
     for value in vars(_loaded(file)).values():
-        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == _LOADED_AS and hooks_of(value):
-            yield declaration_of(value)
+        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == _LOADED_AS:
+            or_refuse(Refusal(file, f"{value.__name__}: {flaw}") for flaw in flaws_of(value))
+            if hooks_of(value):
+                yield declaration_of(value)
 
 
 def _loaded(file: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(_LOADED_AS, file)
-    if spec is None or spec.loader is None or not Path(file).is_file():
-        raise RefusedError(Refusal(file, "is no Python file"))
+    if not Path(file).is_file():
+        raise RefusedError(Refusal(file, "is a folder; name a file" if Path(file).is_dir() else "does not exist"))
+    if spec is None or spec.loader is None:
+        raise RefusedError(Refusal(file, "is no Python file; its name has to end in .py"))
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _beside(file):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever somebody's code does is theirs to mend
         raise RefusedError(Refusal(file, f"cannot be loaded: {_said(error)}", line=_line(error, file))) from error
     return module
+
+
+@contextmanager
+def _beside(file: str) -> Iterator[None]:
+    """Let what is imported be found beside ``file``, as when Python runs it; afterwards nobody else finds it."""
+    before, folder = frozenset(sys.modules), str(Path(file).resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in sys.modules.keys() - before:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(f"{folder}/"):
+                del sys.modules[name]
 
 
 def _said(error: BaseException) -> str:
