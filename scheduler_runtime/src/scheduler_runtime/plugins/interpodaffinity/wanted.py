@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from ...api import Pod
 from ...table import PodTerm, PodTerms, Population, terms_of
+from ...table.recent import Recent
 from .namespaces import Namespaces
 
 MAX_KEPT = 1024
@@ -45,7 +45,7 @@ class Wants:
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
-        self._kept: OrderedDict[PodTerms, Wanted] = OrderedDict()
+        self._kept: Recent[PodTerms, Wanted] = Recent(MAX_KEPT)
 
     def of(self, pod: Pod) -> Wanted:
         """What ``pod`` asks for. Raises SelectorError naming the field that cannot be read."""
@@ -56,9 +56,8 @@ class Wants:
         wanted = self._kept.get(terms)
         if wanted is not None and (wanted.revision is None or wanted.revision == self._namespaces.revision):
             return wanted
-        wanted = self._kept[terms] = self._resolved(terms)
-        if len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
+        wanted = self._resolved(terms)
+        self._kept.put(terms, wanted)
         return wanted
 
     def _resolved(self, terms: PodTerms) -> Wanted:

@@ -9,9 +9,9 @@ from ...api import Handle, Watch
 from ...catalog.in_tree import CONTROLLERS, REPLICA_SETS, SERVICES, STATEFUL_SETS
 from ...table import PodSelector, Requirement, Requirements, SelectorError, requirements_of
 from ...table.pod_selectors import NO_LABELS
+from ...table.recent import Recent
 from ...wire import OwnerReference, Pod, Service
 from .constraints import in_namespace, matching_labels
-from .recent import Recent
 
 _OWNERS = {(watch.api_version, watch.kind): watch for watch in (CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)}
 _Label = tuple[str, str]

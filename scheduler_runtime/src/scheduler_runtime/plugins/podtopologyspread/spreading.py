@@ -10,6 +10,7 @@ import msgspec
 from ...api import Handle, Pod
 from ...catalog.args import PodTopologySpreadArgs, TopologySpreadConstraint
 from ...table.pod_selectors import NO_LABELS
+from ...table.recent import Recent
 from .constraints import (
     HARD,
     HOSTNAME,
@@ -22,7 +23,6 @@ from .constraints import (
     read_constraints,
 )
 from .ground import Ground, ScoredGround, scope_of
-from .recent import Recent
 from .selecting import DefaultSelectors
 from .tally import Tally
 
