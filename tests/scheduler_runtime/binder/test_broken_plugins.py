@@ -92,25 +92,25 @@ async def told(scene: Scene, message: str) -> None:
 
 
 CASES = [
-    pytest.param("pre_filter", fails, {}, "a plugin's bug", id="pre_filter"),
-    pytest.param("filter", fails, {}, "a plugin's bug", id="filter"),
-    pytest.param("pre_score", fails, {"score": zeros}, "a plugin's bug", id="pre_score"),
-    pytest.param("score", fails, {}, "a plugin's bug", id="score"),
-    pytest.param("normalize_score", fails, {"score": zeros}, "a plugin's bug", id="normalize_score"),
-    pytest.param("reserve", fails, {}, "a plugin's bug", id="reserve"),
-    pytest.param("permit", fails, {}, "a plugin's bug", id="permit"),
+    pytest.param("pre_filter", fails, {}, "ZeroDivisionError: a plugin's bug", id="pre_filter"),
+    pytest.param("filter", fails, {}, "ZeroDivisionError: a plugin's bug", id="filter"),
+    pytest.param("pre_score", fails, {"score": zeros}, "ZeroDivisionError: a plugin's bug", id="pre_score"),
+    pytest.param("score", fails, {}, "ZeroDivisionError: a plugin's bug", id="score"),
+    pytest.param("normalize_score", fails, {"score": zeros}, "ZeroDivisionError: a plugin's bug", id="normalize_score"),
+    pytest.param("reserve", fails, {}, "ZeroDivisionError: a plugin's bug", id="reserve"),
+    pytest.param("permit", fails, {}, "ZeroDivisionError: a plugin's bug", id="permit"),
     pytest.param(
         "signature",
         fails,
         {"filter": no_reasons, "row_local": True, "looks_at_pods": False},
-        "a plugin's bug",
+        "ZeroDivisionError: a plugin's bug",
         id="signature",
     ),
     pytest.param(
         "signature",
         lambda: [1],
         {"filter": no_reasons, "row_local": True, "looks_at_pods": False},
-        "unhashable type: 'list'",
+        "TypeError: unhashable type: 'list'",
         id="signature-that-is-no-key",
     ),
     pytest.param("filter", without_reason, {}, "the reason of a Reject is None, not text", id="no-text"),
@@ -147,7 +147,7 @@ CASES = [
         "score",
         lambda *_: np.array([0, 101]),
         {},
-        "it scored 101 after normalising; scores go from 0 to 100",
+        "it scored 101; return whole numbers from 0 to 100, or add normalize_score = highest_is_best",
         id="range",
     ),
     pytest.param(
@@ -179,7 +179,7 @@ async def test_a_post_filter_that_fails_concerns_its_pod_alone() -> None:
     async with running(breaking("post_filter", fails), without=["DefaultPreemption"]) as scene:
         scene.add("broken", cpu="9", priority=9)
         scene.add("a")
-        await told(scene, "plugin Breaks failed in post_filter: a plugin's bug")
+        await told(scene, "plugin Breaks failed in post_filter: ZeroDivisionError: a plugin's bug")
 
 
 def gates(self: Any, pod: Pod) -> Any:
@@ -197,9 +197,11 @@ def sorts(self: Any, entry: QueueEntry) -> Any:
 @pytest.mark.parametrize(
     ("hooks", "without", "message"),
     [
-        pytest.param({"pre_enqueue": gates}, [], "pre_enqueue: a plugin's bug", id="pre_enqueue"),
+        pytest.param({"pre_enqueue": gates}, [], "pre_enqueue: ZeroDivisionError: a plugin's bug", id="pre_enqueue"),
         pytest.param({"pre_enqueue": answers_no}, [], "pre_enqueue: it answered 'no', which is not", id="no-reject"),
-        pytest.param({"sort_key": sorts}, ["PrioritySort"], "sort_key: a plugin's bug", id="sort_key"),
+        pytest.param(
+            {"sort_key": sorts}, ["PrioritySort"], "sort_key: ZeroDivisionError: a plugin's bug", id="sort_key"
+        ),
     ],
 )
 async def test_a_plugin_that_fails_before_the_queue_concerns_its_pod_alone(
@@ -276,7 +278,8 @@ async def refuses(*_: Any) -> Any:
         pytest.param(
             {"pre_bind": fails_later, "pre_bind_flight": fails},
             [],
-            "running PreBindPreFlight 'Breaks': plugin Breaks failed in pre_bind_flight: a plugin's bug",
+            "running PreBindPreFlight 'Breaks': plugin Breaks failed in pre_bind_flight: "
+            "ZeroDivisionError: a plugin's bug",
             id="pre_bind_flight",
         ),
     ],
@@ -297,7 +300,7 @@ async def test_what_fails_after_the_binding_changes_nothing(caplog: pytest.LogCa
         scene.add("a")
         await scene.until(lambda: scene.binds.bound)
         assert await scene.events() == [("Scheduled", "Successfully assigned default/a to n")]
-    assert "plugin Breaks failed in post_bind: a plugin's bug" in caplog.text
+    assert "plugin Breaks failed in post_bind: ZeroDivisionError: a plugin's bug" in caplog.text
 
 
 async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -306,7 +309,7 @@ async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplo
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is Place.PARKED)
         assert scene.cpu == 0
-    assert "plugin Breaks failed in unreserve: a plugin's bug" in caplog.text
+    assert "plugin Breaks failed in unreserve: ZeroDivisionError: a plugin's bug" in caplog.text
 
 
 class Lonely(Plugin):
@@ -349,7 +352,10 @@ async def test_what_is_kept_stays_true_when_a_row_hook_fails() -> None:
         await scene.until(lambda: scene.binds.bound)
         scene.add("broken")
         await scene.until(lambda: len(scene.script.requests("POST")) > 1)
-        assert (await scene.events())[1] == ("FailedScheduling", "plugin Lonely failed in filter_row: a plugin's bug")
+        assert (await scene.events())[1] == (
+            "FailedScheduling",
+            "plugin Lonely failed in filter_row: ZeroDivisionError: a plugin's bug",
+        )
         after = scene.add("after")
         await scene.until(lambda: scene.place(after) is Place.PARKED)
         assert scene.binds.bound == [("warm", "n")]

@@ -143,7 +143,7 @@ async def test_a_plugin_that_fails_concerns_its_pod_alone() -> None:
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
         assert scene.place(broken) is Place.BACKOFF
         notes = [note for reason, note in await scene.events() if reason == "FailedScheduling"]
-        assert set(notes) == {"plugin Breaks failed in filter: a plugin's bug"}
+        assert set(notes) == {"plugin Breaks failed in filter: ZeroDivisionError: a plugin's bug"}
 
 
 class Holds(Plugin):

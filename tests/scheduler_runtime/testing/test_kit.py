@@ -50,7 +50,7 @@ def test_the_same_seed_finds_the_same() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        pytest.param(lambda _: 1 / 0, "failed in filter: division by zero", id="raises"),
+        pytest.param(lambda _: 1 / 0, "failed in filter: ZeroDivisionError: division by zero", id="raises"),
         pytest.param(lambda _: "no", "failed in filter: it yielded 'no', not a Reject", id="no-reject"),
         pytest.param(
             lambda _: Reject(np.ones(99, np.bool_), "x"), "failed in filter: it rejected bool (99,)", id="shape"
@@ -69,8 +69,8 @@ def test_a_filter_that_fails_is_named(answer: Any, words: str) -> None:
     ("answer", "words"),
     [
         pytest.param(lambda nodes: np.full(len(nodes), np.nan), "is not a finite number", id="nan"),
-        pytest.param(lambda nodes: np.full(len(nodes), 101), "it scored 101 after normalising", id="range"),
-        pytest.param(lambda nodes: np.zeros(len(nodes)), "wanted are whole numbers", id="not-whole"),
+        pytest.param(lambda nodes: np.full(len(nodes), 101), "it scored 101; return whole numbers", id="range"),
+        pytest.param(lambda nodes: np.zeros(len(nodes)), "add normalize_score = highest_is_best", id="not-whole"),
         pytest.param(lambda nodes: [0] * len(nodes), "it scored list", id="type"),
     ],
 )

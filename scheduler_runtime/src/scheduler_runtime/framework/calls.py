@@ -48,7 +48,10 @@ class Hook:
             raise self.error(error) from error
 
     def error(self, problem: object) -> PluginError:
-        """That it failed, and how."""
+        """That it failed, and how. An exception is told with its type: the text of a KeyError is a key alone."""
+        if isinstance(problem, Exception):
+            text = str(problem)
+            problem = f"{type(problem).__name__}: {text}" if text else type(problem).__name__
         return PluginError(self.plugin, self.name, problem)
 
 
@@ -117,15 +120,21 @@ def checked_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
 def checked_normalised(hook: Hook, scores: Scores, feasible: Mask) -> Ints:
     """``scores`` if every feasible row has a whole number from 0 to 100. Raises PluginError otherwise."""
     if scores.dtype.kind == "f":
-        raise hook.error(f"it returned {scores.dtype} after normalising; wanted are whole numbers")
+        raise hook.error(f"its scores are {scores.dtype}; {_remedy(hook)}")
     # Seen as unsigned, a negative score is a huge one: one look finds both kinds.
     if scores.dtype == np.int64 and scores.view(np.uint64).max() <= MAX_SCORE:
         return scores
     inside = scores[feasible]
     worst = inside.min() if inside.min() < 0 else inside.max()
     if not 0 <= worst <= MAX_SCORE:
-        raise hook.error(f"it scored {worst} after normalising; scores go from 0 to {MAX_SCORE}")
+        raise hook.error(f"it scored {worst}; {_remedy(hook)}")
     return scores
+
+
+def _remedy(hook: Hook) -> str:
+    """What to do about scores that cannot be added to those of others."""
+    remedy = f"return whole numbers from 0 to {MAX_SCORE}"
+    return remedy if hook.name == "normalize_score" else f"{remedy}, or add normalize_score = highest_is_best"
 
 
 def _shape_of(value: object) -> str:

@@ -51,7 +51,9 @@ def fails_to_normalise(*_: Any) -> Ints:
     ("plugin", "message"),
     [
         pytest.param(
-            filtering(lambda _: 1 / 0), "plugin Filters failed in filter: division by zero", id="filter-raises"
+            filtering(lambda _: 1 / 0),
+            "plugin Filters failed in filter: ZeroDivisionError: division by zero",
+            id="filter-raises",
         ),
         pytest.param(
             filtering(lambda _: "no"),
@@ -85,22 +87,35 @@ def fails_to_normalise(*_: Any) -> Ints:
         ),
         pytest.param(
             scoring(lambda _: np.array([0, 101, 3])),
-            "plugin Judges failed in score: it scored 101 after normalising; scores go from 0 to 100",
+            "plugin Judges failed in score: it scored 101; "
+            "return whole numbers from 0 to 100, or add normalize_score = highest_is_best",
             id="too-high",
         ),
         pytest.param(
             scoring(lambda _: np.array([0, -1, 300])),
-            "plugin Judges failed in score: it scored -1 after normalising; scores go from 0 to 100",
+            "plugin Judges failed in score: it scored -1; "
+            "return whole numbers from 0 to 100, or add normalize_score = highest_is_best",
             id="too-low",
         ),
         pytest.param(
             scoring(lambda _: np.array([0.0, 1.0, 2.0])),
-            "plugin Judges failed in score: it returned float64 after normalising; wanted are whole numbers",
+            "plugin Judges failed in score: its scores are float64; "
+            "return whole numbers from 0 to 100, or add normalize_score = highest_is_best",
             id="not-whole",
         ),
         pytest.param(
+            scoring(lambda _: np.zeros(3), normalize_score=lambda *_: np.array([0, 150, 3])),
+            "plugin Judges failed in normalize_score: it scored 150; return whole numbers from 0 to 100",
+            id="normalised-too-high",
+        ),
+        pytest.param(
+            filtering(lambda _: dict[str, Any]()["example.com/rank"]),
+            "plugin Filters failed in filter: KeyError: 'example.com/rank'",
+            id="key-error",
+        ),
+        pytest.param(
             scoring(lambda _: np.zeros(3), normalize_score=fails_to_normalise),
-            "plugin Judges failed in normalize_score: no maximum",
+            "plugin Judges failed in normalize_score: ZeroDivisionError: no maximum",
             id="normalising-raises",
         ),
     ],

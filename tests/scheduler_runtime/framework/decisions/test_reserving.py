@@ -62,7 +62,7 @@ def test_a_placement_that_is_refused_is_undone_in_reverse(last: type[Plugin], me
 def test_a_placement_that_fails_is_undone_too() -> None:
     cluster = testing.Cluster(testing.node("a"))
     decides = testing.framework(only("Reserves", "Raises"), Reserves, Raises)
-    with pytest.raises(PluginError, match="plugin Raises failed in permit: out of order"):
+    with pytest.raises(PluginError, match="plugin Raises failed in permit: RuntimeError: out of order"):
         decides.schedule(testing.pod("p"), cluster)
     assert CALLS == ["Reserves.reserve a", "Reserves.unreserve a"]
     assert cluster.assumed == {}

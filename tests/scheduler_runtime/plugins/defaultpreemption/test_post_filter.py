@@ -166,7 +166,7 @@ class Touchy(Plugin):
 
 def test_only_one_node_but_failed_with_a_plugin(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene([for_one("node1", labels={"error": "yes"})], [pod("p1", node="node1")], Touchy)
-    assert scene.help_said(pod("p", HIGH)) == "plugin Touchy failed in remove_pod: failed to remove pod"
+    assert scene.help_said(pod("p", HIGH)) == "plugin Touchy failed in remove_pod: RuntimeError: failed to remove pod"
     assert scene.refused(pod("p", HIGH)).nomination is None
     assert "trying a node failed" in caplog.text
 
