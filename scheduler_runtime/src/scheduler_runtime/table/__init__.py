@@ -1,7 +1,7 @@
 """The state of all nodes as columns. Updated in place for the rows that change; read-only for plugins."""
 
 from .census import Census, Population
-from .columns import Ints, LabelColumn, Mask
+from .columns import Ints, LabelColumn, Mask, wrapped
 from .images import Image
 from .pod_selectors import PodSelector, Requirement, Requirements, SelectorError, hold, requirements_of
 from .ports import EVERY_ADDRESS, HostPort, host_ports
@@ -34,4 +34,5 @@ __all__ = [
     "offered_by",
     "requirements_of",
     "terms_of",
+    "wrapped",
 ]

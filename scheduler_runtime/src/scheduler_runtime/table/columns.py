@@ -16,6 +16,11 @@ Ints = NDArray[np.int64]
 """One whole number per node, in the table's order."""
 
 
+def wrapped(number: int) -> int:
+    """What 64 bits hold of ``number``."""
+    return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
+
+
 class Column:
     """One value per row, with room to grow: ``all`` is written, ``shown`` is what readers get."""
 
@@ -25,6 +30,10 @@ class Column:
         self.all: NDArray[Any] = np.zeros(capacity, dtype)
         self.shown: NDArray[Any] = self.all
         self.resize(rows, capacity)
+
+    def add(self, row: int, amount: int) -> None:
+        """Add ``amount`` to a whole number; beyond 64 bits it goes round, as upstream's does."""
+        self.all[row] = wrapped(self.all.item(row) + amount)
 
     def resize(self, rows: int, capacity: int) -> None:
         """Show ``rows`` rows, with room for ``capacity``."""

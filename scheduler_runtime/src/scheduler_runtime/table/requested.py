@@ -42,13 +42,13 @@ class Requested:
         asked = _asked(amounts)
         self._uses.add(asked)
         for resource in asked:
-            self.column(resource).all[row] += amounts[resource]
+            self.column(resource).add(row, amounts[resource])
 
     def remove(self, row: int, amounts: Amounts) -> None:
         """A pod that asks for ``amounts`` left a row."""
         asked = _asked(amounts)
         for resource in asked:
-            self.columns[resource].all[row] -= amounts[resource]
+            self.columns[resource].add(row, -amounts[resource])
         self.drop(*self._uses.remove(asked))
 
     def drop(self, *resources: str) -> None:

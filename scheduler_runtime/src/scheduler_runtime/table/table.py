@@ -353,8 +353,8 @@ class Table:
             self._requested.add(row, requests.amounts)
         else:
             self._requested.remove(row, requests.amounts)
-        self._scored["cpu"].all[row] += sign * requests.scored_cpu
-        self._scored["memory"].all[row] += sign * requests.scored_memory
+        self._scored["cpu"].add(row, sign * requests.scored_cpu)
+        self._scored["memory"].add(row, sign * requests.scored_memory)
         self._pod_counts.all[row] += sign
         ports = host_ports(pod)
         if ports:

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..wire import Pod
-from .columns import Column
+from .columns import Column, wrapped
 from .ports import Ports, host_ports
 from .requested import Requested, requests_of
 
@@ -83,7 +83,7 @@ class TriedRow:
         for resource, amount in requests_of(pod).amounts.items():
             if not amount:
                 continue
-            value = values[resource] = values.get(resource, 0) + sign * amount
+            value = values[resource] = wrapped(values.get(resource, 0) + sign * amount)
             column = columns.get(resource)
             if column is None:
                 column = self._column(resource)

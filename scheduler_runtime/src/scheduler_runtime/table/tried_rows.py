@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..wire import Pod
-from .columns import Column, Ints
+from .columns import Column, Ints, wrapped
 from .ports import Ports, host_ports
 from .requested import Requested, requests_of
 from .tried_row import may_bind_ports
@@ -66,7 +66,7 @@ class TriedRows:
                 for resource, amount in requests_of(pod).amounts.items():
                     if resource not in sums:
                         sums[resource] = [0] * len(places)
-                    sums[resource][place] += amount
+                    sums[resource][place] = wrapped(sums[resource][place] + amount)
                 if may_bind_ports(pod):
                     self._ports.count(row, host_ports(pod), sign)
                     self._ports_changed.append((row, pod, sign))

@@ -10,6 +10,7 @@ import numpy as np
 from ...api import MAX_SCORE, SKIP, Cycle, Handle, Ints, NodeTable, Plugin, Pod
 from ...catalog import Version, in_tree
 from ...catalog.args import NodeResourcesBalancedAllocationArgs
+from ...table import wrapped
 from . import allocation, one_row
 from .evenness import Evenness
 from .wanted import Wanted, wanted_of
@@ -55,7 +56,7 @@ class NodeResourcesBalancedAllocation(Plugin):
             if whole > 0:
                 taken = nodes.requested(resource).item(row)
                 before.append((taken, whole))
-                after.append((one_row.wrapped(taken + amount), whole))
+                after.append((wrapped(taken + amount), whole))
         with_pod = one_row.balance(after)
         return _HALF + (_HALF + with_pod - one_row.balance(before)) // 2 if self.by_improvement else with_pod
 

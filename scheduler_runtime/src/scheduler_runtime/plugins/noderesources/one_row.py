@@ -6,15 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from ...api import MAX_SCORE
+from ...table import wrapped
 
 Taken = tuple[int, int, int]
 """Weight, what the node offers (more than nothing), and what would be taken of it with the pod."""
 RowStrategy = Callable[[Iterable[Taken]], int]
-
-
-def wrapped(number: int) -> int:
-    """What 64 bits hold of ``number``."""
-    return (number + 2**63) % 2**64 - 2**63 if number >= 2**63 or number < -(2**63) else number
 
 
 def hundredths(part: int, whole: int) -> int:

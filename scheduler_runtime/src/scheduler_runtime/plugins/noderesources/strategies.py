@@ -8,6 +8,7 @@ import numpy as np
 
 from ...api import Ints, NodeTable
 from ...catalog.args import ScoringStrategy
+from ...table import wrapped
 from . import allocation, one_row
 from .gauges import Follower, Gauge, Shares
 from .wanted import Wanted
@@ -45,7 +46,7 @@ class Strategy(Follower):
         for each in wanted:
             whole = nodes.allocatable(each.resource).item(row)
             if whole > 0:
-                used = one_row.wrapped(nodes.scored(each.resource).item(row) + each.amount)
+                used = wrapped(nodes.scored(each.resource).item(row) + each.amount)
                 taken.append((each.weight, whole, used))
         return self._row(taken)
 
