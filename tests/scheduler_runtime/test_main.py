@@ -111,7 +111,8 @@ def test_an_address_that_cannot_be_served_on_is_one_line(tmp_path: Path, capsys:
     flags = ["--kubernetes-version", "1.36", "--bind-address", "192.0.2.1", "--secure-port", "1"]
     assert main(["--config", str(config(tmp_path)), *flags]) == 1
     assert capsys.readouterr().err == (
-        "192.0.2.1:1 cannot be served on: Cannot assign requested address; --secure-port and --bind-address choose another\n"
+        "192.0.2.1:1 cannot be served on: Cannot assign requested address; "
+        "--secure-port and --bind-address choose another\n"
     )
 
 
