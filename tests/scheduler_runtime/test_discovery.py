@@ -160,3 +160,32 @@ def test_a_scheduler_that_cannot_load_a_plugin_ends_with_a_sentence(
     document.write_text(written(enabling("PriceCap")))
     assert main(["--config", str(document)]) == 1
     assert capsys.readouterr().err.startswith(f"{document}: plugin PriceCap: broken_caps:PriceCap of broken-caps 1.0")
+
+
+@pytest.mark.parametrize(
+    ("written_as", "words"),
+    [
+        ("namedcap", "; did you mean NamedCap?"),
+        ("NamedCap2", "; did you mean NamedCap?"),
+        ("Coscheduling", "; install its package"),
+    ],
+)
+def test_a_plugin_that_is_not_installed_is_told_with_those_that_are(site: Path, written_as: str, words: str) -> None:
+    install(site, "named-caps", NamedCap="PriceCap")
+    document = config.load(written(enabling(written_as)))
+    assert not isinstance(document, Problems)
+    refused = discovery.missing(document, ())
+    assert str(refused).startswith(f"plugin {written_as}: is neither a plugin of Kubernetes nor installed{words} ")
+    assert "named_caps:PriceCap of named-caps 1.0" in str(refused)
+
+
+def test_a_misspelt_plugin_of_kubernetes_is_left_to_who_knows_its_place() -> None:
+    document = config.load(written(enabling("NodeAfinity")))
+    assert not isinstance(document, Problems)
+    assert discovery.missing(document, ()) is None
+
+
+def test_a_plugin_that_comes_from_elsewhere_need_not_be_installed() -> None:
+    document = config.load(written(enabling("Coscheduling")))
+    assert not isinstance(document, Problems)
+    assert discovery.missing(document, {"Coscheduling"}) is None

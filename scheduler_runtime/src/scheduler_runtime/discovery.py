@@ -5,11 +5,13 @@ Only those that a document names are imported: what nobody uses cannot keep a sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of
-from scheduler_runtime.catalog import find, is_upstreams
+from scheduler_runtime.catalog import REMOVED, find, is_upstreams
+from scheduler_runtime.catalog.spelling import did_you_mean, nearest
 from scheduler_runtime.config import Document, Problem, Problems
 
 GROUP = "berth.plugins"
@@ -17,14 +19,9 @@ GROUP = "berth.plugins"
 
 def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
     """The plugins that ``document`` names and installed distributions offer, or why they cannot be used."""
-    wanted = frozenset(_named(document))
-    offers: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=GROUP):
-        if point.name in wanted:
-            offers.setdefault(point.name, []).append(point)
-    loaded: dict[str, type[Plugin]] = {}
+    offers, loaded = _offers(), dict[str, type[Plugin]]()
     problems: list[Problem] = []
-    for name, points in sorted(offers.items()):
+    for name, points in sorted((name, offers[name]) for name in offers.keys() & frozenset(_named(document))):
         plugin = _chosen(name, points)
         if isinstance(plugin, str):
             problems.append(Problem(f"plugin {name}", plugin))
@@ -35,10 +32,54 @@ def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
 
 def _named(document: Document) -> Iterator[str]:
     """Every plugin that ``document`` enables or gives arguments to."""
+    yield from _enabled(document)
+    yield from (entry.name for profile in document.profiles for entry in profile.plugin_config)
+
+
+def _enabled(document: Document) -> Iterator[str]:
     for profile in document.profiles:
         for point in (*profile.plugins.named_points, "multiPoint"):
             yield from (entry.name for entry in profile.plugins.at(point).enabled)
-        yield from (entry.name for entry in profile.plugin_config)
+
+
+def missing(document: Document, found: Collection[str]) -> Problems | None:
+    """That ``document`` enables plugins which neither Kubernetes has nor are ``found``, with those that are installed.
+
+    A misspelt plugin of Kubernetes is left to whoever knows the versions.
+    """
+    offers = _offers()
+    problems = tuple(
+        Problem(f"plugin {name}", _not_installed(name, offers))
+        for name in sorted(frozenset(_enabled(document)) - frozenset(found))
+        if not _is_known(name) and (_near(name, offers) or not catalog.nearest(name))
+    )
+    return Problems(problems) if problems else None
+
+
+def _offers() -> dict[str, list[EntryPoint]]:
+    offers: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        offers.setdefault(point.name, []).append(point)
+    return offers
+
+
+def _is_known(name: str) -> bool:
+    """Whether Kubernetes has, or had, a plugin of this name, or it is none: others say more of these."""
+    return not name or name == "*" or name in REMOVED or bool(find(name)) or is_upstreams(name)
+
+
+def _not_installed(name: str, offers: Mapping[str, Iterable[EntryPoint]]) -> str:
+    """That nobody offers the plugin called ``name``, and what is offered."""
+    listed = ", ".join(_origin(point) for _, points in sorted(offers.items()) for point in points)
+    offered = f"installed packages offer {listed}" if listed else "no installed package offers any"
+    near = did_you_mean(_near(name, offers)) or "; install its package"
+    return f"is neither a plugin of Kubernetes nor installed{near} ({offered})"
+
+
+def _near(name: str, names: Iterable[str]) -> list[str]:
+    """The one of ``names`` that was perhaps meant."""
+    by_letters = {each.lower(): each for each in names}
+    return [by_letters[each] for each in nearest(name.lower(), by_letters)]
 
 
 def _chosen(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:

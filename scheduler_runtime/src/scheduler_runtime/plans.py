@@ -61,7 +61,7 @@ class Planner:
         if isinstance(installed, Problems) or isinstance(loaded, Problems):
             return _all(installed, loaded)
         plugins = {**installed, **loaded}
-        if problems := undeclared(plugins, told):
+        if problems := undeclared(plugins, told) or await asyncio.to_thread(discovery.missing, document, plugins):
             return problems
         profiles = await asyncio.to_thread(self._profiles, document, plugins)
         if isinstance(profiles, Problems):
