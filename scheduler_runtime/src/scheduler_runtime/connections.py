@@ -47,7 +47,8 @@ class Connection(asyncio.Protocol):
         """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed."""
         if not self.is_open or self._transport is None:
             raise LostError("the connection was closed")
-        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiter = waiter
         self._transport.write(request)
         try:
             return await waiter
@@ -134,7 +135,7 @@ class Pool:
                 return connection
             if self._count < self._limit:
                 return await self._open()
-            turn = asyncio.get_running_loop().create_future()
+            turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
             self._queue.append(turn)
             try:
                 given = await turn

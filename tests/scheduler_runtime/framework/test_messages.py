@@ -186,7 +186,7 @@ def test_a_pod_that_needs_a_plugin_this_build_lacks_is_told_what_to_do(spec: dic
 
 
 def test_a_pod_that_needs_several_plugins_is_told_of_each_field() -> None:
-    spec = {"volumes": [{"name": "v", "iscsi": {}}], "resourceClaims": [{"name": "gpu"}]}
+    spec: dict[str, Any] = {"volumes": [{"name": "v", "iscsi": {}}], "resourceClaims": [{"name": "gpu"}]}
     refused = refusal([testing.node("a")], testing.pod("p", **spec))
     assert refused.plugins == {"VolumeRestrictions", "DynamicResources"}
     assert refused.message == (

@@ -24,7 +24,7 @@ def waiting(*constraints: dict[str, Any], labels: dict[str, str] | None = None, 
 
 
 def other(labels: dict[str, str] | None, node: str = "there", namespace: str = "default", nominated: str = "") -> Pod:
-    pod = labelled(testing.pod("other", **({"nodeName": node} if node else {})), labels, namespace=namespace)
+    pod = labelled(testing.pod("other", nodeName=node), labels, namespace=namespace)
     return msgspec.structs.replace(pod, status=PodStatus(nominated_node_name=nominated))
 
 
