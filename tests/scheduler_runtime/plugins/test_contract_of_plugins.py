@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, Any] = {
 """What chance does not bring out often enough."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", IN_TREE)
 def test_a_plugin_keeps_the_contract(name: str) -> None:
     testing.check(IN_TREE[name], **EXAMPLES.get(name, {}))
