@@ -49,7 +49,10 @@ async def test_a_pod_that_fits_nowhere_says_why_and_is_placed_when_a_node_comes(
 ) -> None:
     async with scheduling(cluster, tmp_path) as (there, process):
         await there.create_pods(1, "a", nodeSelector={"kubernetes.io/hostname": "late"})
-        text = "0/20 nodes are available: 20 node(s) didn't match Pod's node affinity/selector."
+        text = (
+            "0/20 nodes are available: 20 node(s) didn't match Pod's node affinity/selector. "
+            "no new claims to deallocate, preemption: 0/20 nodes are available: 20 Preemption is not helpful for scheduling."
+        )
 
         async def says_so() -> bool:
             condition = await there.condition("a-0")
