@@ -51,7 +51,8 @@ async def test_a_pod_that_fits_nowhere_says_why_and_is_placed_when_a_node_comes(
         await there.create_pods(1, "a", nodeSelector={"kubernetes.io/hostname": "late"})
         text = (
             "0/20 nodes are available: 20 node(s) didn't match Pod's node affinity/selector. "
-            "no new claims to deallocate, preemption: 0/20 nodes are available: 20 Preemption is not helpful for scheduling."
+            "no new claims to deallocate, "
+            "preemption: 0/20 nodes are available: 20 Preemption is not helpful for scheduling."
         )
 
         async def says_so() -> bool:
