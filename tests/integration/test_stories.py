@@ -38,9 +38,10 @@ def world(cluster: Cluster) -> World:
     return on_process_nodes(cluster)
 
 
-def binders(audit_log: AuditLog) -> set[str]:
-    """The users who bound pods of namespace default, as the API server recorded them."""
-    return {each["user"]["username"] for each in audit_log.records() if each["objectRef"]["namespace"] == "default"}
+def binders(audit_log: AuditLog, deployment: str) -> set[str]:
+    """The users who bound pods of ``deployment``, as the API server recorded them."""
+    bound = (each for each in audit_log.records() if each["objectRef"]["name"].startswith(f"{deployment}-"))
+    return {each["user"]["username"] for each in bound}
 
 
 def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_log: AuditLog) -> None:
@@ -48,7 +49,7 @@ def test_only_the_profiles_service_account_bound_its_pods(world: World, audit_lo
     world.apply(world.deployment("audited", "story", 5, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("audited")) == 5, 30)
 
-    assert binders(audit_log) == {"system:serviceaccount:berth-system:berth-story"}
+    assert binders(audit_log, "audited") == {"system:serviceaccount:berth-system:berth-story"}
 
 
 def test_a_thousand_pods_on_a_hundred_nodes_stay_within_capacity(world: World) -> None:
