@@ -80,7 +80,7 @@ def test_scheduling_goes_on_when_the_leading_scheduler_is_killed(world: World) -
 
     world.apply(world.deployment("after-a-kill", "story", 3, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("after-a-kill")) == 3, 40)
-    assert world.identity(berth) not in ("", before)
+    world.eventually(lambda: world.identity(berth) not in ("", before), 40)
 
 
 def test_a_document_edited_to_nonsense_is_put_back_and_stops_nobody(world: World) -> None:
