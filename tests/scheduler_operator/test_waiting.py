@@ -84,3 +84,18 @@ def test_a_pod_that_no_node_takes_is_told_with_the_schedulers_words() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
     found = hindrance([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
     assert str(found) == "pod home/a waits: Unschedulable: 0/3 nodes"
+
+
+def test_pods_created_in_one_second_are_told_apart_by_the_image_they_are_to_run() -> None:
+    def made(name: str, image: str) -> dict[str, Any]:
+        waiting = {"reason": "ErrImageNeverPull", "message": f"there is no {image}"}
+        return {
+            "metadata": {"name": name, "namespace": "home", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"containers": [{"image": image}]},
+            "status": {"containerStatuses": [{"name": "c", "ready": False, "state": {"waiting": waiting}}]},
+        }
+
+    found = hindrance([made("before", "old"), made("after", "new")], images=["new"])
+    assert found is not None
+    assert str(found) == "pod home/after waits: ErrImageNeverPull: there is no new"
+    assert hindrance([made("before", "old")], images=["new"]) is None

@@ -256,7 +256,8 @@ async def _running(profile: Authored, applied: Mapping[Identity, Object], operat
     running = Running(Processes.from_deployment(deployment), leader, members=members(pods, leader))
     if running.is_settled or not (running.processes and running.processes.current):
         return running  # the pods that there may be are not of the newest configuration
-    return replace(running, hindrance=hindrance(pods))
+    images = [str(container["image"]) for container in deployment["spec"]["template"]["spec"]["containers"]]
+    return replace(running, hindrance=hindrance(pods, images))
 
 
 async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Operator) -> None:

@@ -4,7 +4,7 @@ The Deployment says no more than how many are ready. What is in the way stands i
 writes it into the state of the container, a scheduler into a condition.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -37,9 +37,13 @@ class Hindrance:
         return f"pod {self.pod} waits: {self.reason}: {self.message}{more}"
 
 
-def hindrance(pods: Iterable[Mapping[str, Any]]) -> Hindrance | None:
-    """What is most in the way of the newest of ``pods``; None when nothing is, or nobody says so."""
-    found = sorted(filter(None, map(_of_pod, _newest(pods))), key=lambda each: (not each.is_lasting, each.pod))
+def hindrance(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> Hindrance | None:
+    """What is most in the way of the newest of ``pods``; None when nothing is, or nobody says so.
+
+    ``images`` are those that the newest run: what was created in the same second can be told apart by them.
+    """
+    current = [pod for pod in pods if not images or _images(pod) == set(images)]
+    found = sorted(filter(None, map(_of_pod, _newest(current))), key=lambda each: (not each.is_lasting, each.pod))
     return replace(found[0], others=len(found) - 1) if found else None
 
 
@@ -50,6 +54,10 @@ def _newest(pods: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return []
     newest = _template(max(staying, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
     return [pod for pod in staying if _template(pod) == newest]
+
+
+def _images(pod: Mapping[str, Any]) -> set[str]:
+    return {str(container["image"]) for container in pod["spec"]["containers"]}
 
 
 def _template(pod: Mapping[str, Any]) -> str:
