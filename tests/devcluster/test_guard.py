@@ -21,9 +21,10 @@ SLEEP = ["/bin/sleep", "300"]
 ORPHAN = ["/bin/sh", "-c", "(setsid /bin/sleep 300 & echo $!) & wait; exec /bin/sleep 300"]
 # Starts a guard with two components and waits: the parent that the tests take away.
 PARENT = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from devcluster.guard import Guard
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background of a shell ignores it
 guard = Guard.begin(Path(sys.argv[1]))
 guard.start("one", {sleep})
 guard.start("two", {orphan})

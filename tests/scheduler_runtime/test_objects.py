@@ -10,9 +10,11 @@ from typing import Any
 
 from aiohttp import web
 
+from scheduler_runtime import watches
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.objects import Objects
-from scheduler_runtime.wire import Service
+from scheduler_runtime.watches import Change, Reflector
+from scheduler_runtime.wire import Pod, Resizing, Service
 from tests.support.scripted import Answer, Script, says, serving
 
 Object = dict[str, Any]
@@ -99,6 +101,28 @@ async def test_a_change_of_what_nobody_reads_is_not_told() -> None:
     async with kept(SERVICES, script, told, 2) as objects:
         assert objects.revision(SERVICES) == 2
         assert [each.action for each in told] == [Action.ADD, Action.ADD]
+
+
+async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_once() -> None:
+    changes = list[Change[Pod]]()
+    everywhere, here = Watch("v1", "Pod"), Watch("v1", "Pod", namespace="default")
+    elsewhere = {"metadata": {"name": "a", "namespace": "shop", "uid": "uid-shop-a", "resourceVersion": "2"}}
+    async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
+        pods = Reflector(watches.pods(Resizing()), client, changes.append)
+        objects = Objects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
+        assert objects.watches == {SERVICES}
+        task = asyncio.create_task(pods.run())
+        async with asyncio.timeout(5):
+            await pods.synced.wait()
+        task.cancel()
+        assert [pod.key for pod in objects.list(everywhere)] == ["default/a", "default/b", "shop/a"]
+        assert [pod.key for pod in objects.list(here)] == ["default/a", "default/b"]
+        assert objects.find(everywhere, "a", "shop") is changes[2].new
+        assert objects.find(here, "a", "shop") is None
+        assert objects.find(everywhere, "c", "shop") is None
+        assert objects.revision(here) == objects.revision(everywhere) == 3
+        assert objects.reflectors_for([here]) == {}
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_an_object_that_is_not_there_is_none() -> None:

@@ -15,7 +15,7 @@ from scheduler_runtime.cache import Cache
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.watches import Change
-from scheduler_runtime.wire import Node, NodeMeta, Pod, QuantityError
+from scheduler_runtime.wire import AnnotatedMeta, Node, Pod, QuantityError
 from scheduler_runtime.wire.requests import thousandths_of
 
 NOTHING = Action(0)
@@ -153,7 +153,7 @@ def node_actions(old: Node, new: Node) -> Action:
     return action
 
 
-def _named(metadata: NodeMeta) -> tuple[dict[str, str], dict[str, str]]:
+def _named(metadata: AnnotatedMeta) -> tuple[dict[str, str], dict[str, str]]:
     return metadata.labels or {}, metadata.annotations or {}
 
 

@@ -1,8 +1,11 @@
-"""The objects beside pods and nodes that plugins watch: a copy of each, and an event for each change.
+"""The objects that plugins watch: a copy of each, and an event for each change.
 
 declared watches ──► one reflector each ──► the copy that handles read
                             │
                             └──► events, for the pods that wait for such a change
+
+Pods and nodes are not watched a second time: plugins read the scheduler's own copy, so that whatever is
+decided about is in it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -21,15 +25,24 @@ from scheduler_runtime.watches import Change, Kind, Reflector
 from scheduler_runtime.wire import KINDS, ListMeta, ObjectMeta, WatchEvent
 
 Told = Callable[[Event], None]
+Kinded = tuple[str, str]
+"""An API version and a kind."""
+_NOTHING: Mapping[Kinded, Reflector[Any]] = MappingProxyType({})
 
 
 class Objects:
     """What plugins read through their handles."""
 
-    def __init__(self, watches: Iterable[Watch], client: Client, told: Told) -> None:
-        """``told`` hears of every change of something that is read, after the copy has it."""
+    def __init__(
+        self, watches: Iterable[Watch], client: Client, told: Told, followed: Mapping[Kinded, Reflector[Any]] = _NOTHING
+    ) -> None:
+        """``told`` hears of every change of something that is read, after the copy has it.
+
+        What is ``followed`` anyway is read there, and nobody hears of it here.
+        """
         self._told = told
         self._client = client
+        self._followed = followed
         self._revisions: dict[Watch, int] = {}
         self._reflectors = self.reflectors_for(watches)
 
@@ -40,7 +53,11 @@ class Objects:
 
     def reflectors_for(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
         """What would have to run besides, were ``watches`` read as well. They can be read once it is adopted."""
-        missing = [watch for watch in dict.fromkeys(watches) if watch not in self._revisions]
+        missing = [
+            watch
+            for watch in dict.fromkeys(watches)
+            if watch not in self._revisions and _kinded(watch) not in self._followed
+        ]
         self._revisions |= dict.fromkeys(missing, 0)
         return {watch: Reflector(kind_of(watch), self._client, partial(self._take, watch)) for watch in missing}
 
@@ -67,16 +84,22 @@ class Objects:
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they came."""
+        """The objects of ``watch``: pods, nodes and those of ``wire.KINDS`` as structs, any other as it came."""
+        if followed := self._followed.get(_kinded(watch)):
+            return (each for each in followed.objects.values() if _is_of(watch, each.metadata))
         return map(_content, self._reflectors[watch].objects.values())
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
         """The object of ``watch`` that has this name, or None."""
+        if followed := self._followed.get(_kinded(watch)):
+            item = followed.objects.get(f"{namespace}/{name}" if namespace else name)
+            return item if item and _is_of(watch, item.metadata) else None
         return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
         """How often something that is read of the objects of ``watch`` changed."""
-        return self._revisions[watch]
+        followed = self._followed.get(_kinded(watch))
+        return followed.changes if followed else self._revisions[watch]
 
     def _take(self, watch: Watch, change: Change[Any]) -> None:
         action = _action(change)
@@ -134,6 +157,14 @@ def kind_of(watch: Watch) -> Kind[Any]:
     where = f"/namespaces/{watch.namespace}" if watch.namespace else ""
     only = {"fieldSelector": f"metadata.name={watch.name}"} if watch.name else {}
     return Kind(f"{root}{where}/{watch.resource}", _key, read_list, read_item, only)
+
+
+def _kinded(watch: Watch) -> Kinded:
+    return watch.api_version, watch.kind
+
+
+def _is_of(watch: Watch, metadata: Any) -> bool:
+    return watch.namespace in ("", metadata.namespace) and watch.name in ("", metadata.name)
 
 
 def _key(item: Any) -> str:

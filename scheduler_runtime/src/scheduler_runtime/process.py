@@ -54,7 +54,7 @@ from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.sources import Sources
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.watches import NODES, Change, Reflector, pods
-from scheduler_runtime.wire import Pod, Resizing
+from scheduler_runtime.wire import Node, Pod, Resizing
 
 logger = logging.getLogger(__name__)
 
@@ -124,9 +124,12 @@ class Process:
         self.nominations = Nominations()
         self.recorder = Recorder(teller, self.outbox, process_name(), events=plan.extras.events)
         self.conditions = Conditions(teller, self.outbox, self.nominations)
-        self.objects = Objects(plan.watches, client, self._happened)
-        self.informers = Informers()
         target = Target(version, settings.feature_gates)
+        self.nodes = Reflector(NODES, client, self._node)
+        self.pods = Reflector(pods(Resizing.of(target)), client, self._pod)
+        followed: dict[tuple[str, str], Reflector[Any]] = {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
+        self.objects = Objects(plan.watches, client, self._happened, followed)
+        self.informers = Informers()
         services = self._services(client, self.recorder, version, metrics)
         profiles = self.profiles = Profiles(services, target, settings.seed)
         profiles.replace(plan, profiles.made(plan))
@@ -149,8 +152,6 @@ class Process:
             on_gone=self.binder.cancel,
             on_settled=self.conditions.withdraw,
         )
-        self.nodes = Reflector(NODES, client, self.intake.node)
-        self.pods = Reflector(pods(Resizing.of(target)), client, self.intake.pod)
         gauges.show(metrics, self, target)
 
     @property
@@ -266,10 +267,21 @@ class Process:
             if self.cache.is_assumed(pod.uid):
                 self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
 
+    def _node(self, change: Change[Node]) -> None:
+        self._changed("Node")
+        self.intake.node(change)
+
+    def _pod(self, change: Change[Pod]) -> None:
+        self._changed("Pod")
+        self.intake.pod(change)
+
     def _happened(self, event: Event) -> None:
-        for framework in self.profiles.values():
-            framework.changed(event.resource)
+        self._changed(event.resource)
         self.pending.happened(event, time.monotonic())
+
+    def _changed(self, resource: str) -> None:
+        for framework in self.profiles.values():
+            framework.changed(resource)
 
     def _latest(self, pod: Pod) -> Pod | None:
         held = self.cache.held(pod.uid)

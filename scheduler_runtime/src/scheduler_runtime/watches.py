@@ -144,6 +144,8 @@ class Reflector(Generic[T]):
     ) -> None:
         self.kind = kind
         self.objects: dict[str, T] = {}
+        self.changes = 0
+        """How often the copy changed."""
         self.resource_version = ""
         self.synced = asyncio.Event()
         self._client = client
@@ -361,10 +363,13 @@ class Reflector(Generic[T]):
         if old is not None and old.metadata.resource_version == new.metadata.resource_version:
             return
         self.objects[key] = new
+        self.changes += 1
         self._sink(Change(old, new))
 
     def _remove(self, key: str) -> None:
-        self._sink(Change(self.objects.pop(key), None))
+        gone = self.objects.pop(key)
+        self.changes += 1
+        self._sink(Change(gone, None))
 
     def _well(self) -> None:
         if self._unwell:

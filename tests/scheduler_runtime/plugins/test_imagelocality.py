@@ -24,7 +24,7 @@ WANTED = st.lists(st.sampled_from(["a", "a:1", "host:5000/b", "host:5000/b:lates
 
 def node(name: str, images: list[tuple[list[str], int]]) -> wire.Node:
     reported = tuple(wire.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images)
-    return wire.Node(metadata=wire.NodeMeta(name=name), status=wire.NodeStatus(images=reported))
+    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=wire.NodeStatus(images=reported))
 
 
 def pod(containers: list[str], init: list[str], volumes: list[str]) -> Pod:
@@ -84,7 +84,7 @@ def test_pods_go_where_their_image_is_also_when_it_came_later() -> None:
         allocatable=testing.node("b").status.allocatable,
         images=(wire.ContainerImage(names=("big:latest",), size_bytes=900 * MB),),
     )
-    cluster.table.set_node(wire.Node(metadata=wire.NodeMeta(name="b"), status=status))
+    cluster.table.set_node(wire.Node(metadata=wire.AnnotatedMeta(name="b"), status=status))
     second = testing.pod("second", containers=[{"image": "big"}])
     assert decides.schedule(second, cluster).node == "b"  # type: ignore[union-attr]
 

@@ -21,7 +21,7 @@ UNMET = "node(s) didn't match Pod's required features"
 
 
 def node(name: str, *features: str) -> wire.Node:
-    return wire.Node(metadata=wire.NodeMeta(name=name), status=wire.NodeStatus(declared_features=features))
+    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=wire.NodeStatus(declared_features=features))
 
 
 def container(**more: Any) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ def node(name: str, images: list[tuple[list[str], int]] = (), features: list[str
         images=tuple(wire.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images),
         declared_features=tuple(features),
     )
-    return wire.Node(metadata=wire.NodeMeta(name=name), status=status)
+    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=status)
 
 
 def port(**written: Any) -> dict[str, Any]:

@@ -160,7 +160,11 @@ class Handle(Protocol):
         ...
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of a declared ``watch``."""
+        """The objects of a declared ``watch``.
+
+        Of pods and nodes it is the scheduler's own copy, which holds the pod that is being decided about and leaves out
+        pods that have ended.
+        """
         ...
 
     def revision(self, watch: Watch) -> int:

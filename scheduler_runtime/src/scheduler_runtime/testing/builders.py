@@ -68,7 +68,7 @@ def node(
     """
     extra = {_resource(name): amount for name, amount in more.items()}
     return wire.Node(
-        metadata=wire.NodeMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
+        metadata=wire.AnnotatedMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
         status=wire.NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **extra}),
     )
@@ -99,7 +99,7 @@ def pod(
     _refuse_unknown(spec)
     container = {"name": "main", "resources": {"requests": dict(requests or {})}}
     owner = "" if namespace == "default" else f"{namespace}/"
-    metadata = wire.ObjectMeta(
+    metadata = wire.AnnotatedMeta(
         name=name, namespace=namespace, uid=f"uid-of-{owner}{name}", labels=dict(labels) if labels else None
     )
     return wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))

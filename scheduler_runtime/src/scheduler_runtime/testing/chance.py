@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..wire import Node, ObjectMeta, Pod
+from ..wire import AnnotatedMeta, Node, Pod
 from .scenes import Change, Scene, node_removed, node_set, pod_placed, pod_removed
 
 Raw = dict[str, Any]
@@ -202,5 +202,5 @@ class Chance:
 
 def renamed(pod: Pod, name: str) -> Pod:
     """A pod like ``pod``, and not the same: of another name and uid."""
-    metadata: ObjectMeta = msgspec.structs.replace(pod.metadata, name=name, uid=f"uid-of-{name}")
+    metadata: AnnotatedMeta = msgspec.structs.replace(pod.metadata, name=name, uid=f"uid-of-{name}")
     return msgspec.structs.replace(pod, metadata=metadata)

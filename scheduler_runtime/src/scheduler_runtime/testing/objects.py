@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from ..api import Watch
-from ..wire import KINDS
+from ..wire import KINDS, Node, Pod
+
+_STRUCTS: Mapping[tuple[str, str], type[msgspec.Struct]] = {**KINDS, ("v1", "Node"): Node, ("v1", "Pod"): Pod}
 
 
 class Objects:
@@ -42,7 +44,7 @@ class Objects:
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch``: as structs of ``wire.KINDS``, those of any other kind as they are written."""
+        """The objects of ``watch``: pods, nodes and those of ``wire.KINDS`` as structs, any other as it is written."""
         return [content for *_, content in self._of(watch)]
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
@@ -66,15 +68,16 @@ class Objects:
 def _read(written: Any) -> tuple[tuple[str, str], str, str, Any]:
     """Its kind, namespace and name, and what plugins get."""
     if not isinstance(written, Mapping):
-        kinds = [kind for kind, struct in KINDS.items() if type(written) is struct]
+        kinds = [kind for kind, struct in _STRUCTS.items() if type(written) is struct]
         if not kinds:
             raise ValueError(
-                f"{type(written).__name__} is not among wire.KINDS; write the object as a mapping, as in YAML"
+                f"{type(written).__name__} is not among wire.KINDS, nor a pod or a node; "
+                "write the object as a mapping, as in YAML"
             )
         return kinds[0], written.metadata.namespace, written.metadata.name, written
     missing = {"apiVersion", "kind", "metadata"} - written.keys()
     if missing:
         raise ValueError(f"an object lacks {', '.join(sorted(missing))}; write it as in YAML")
     kind, metadata = (written["apiVersion"], written["kind"]), written["metadata"]
-    content = msgspec.convert(written, KINDS[kind]) if kind in KINDS else dict(written)
+    content = msgspec.convert(written, _STRUCTS[kind]) if kind in _STRUCTS else dict(written)
     return kind, metadata.get("namespace", ""), metadata.get("name", ""), content

@@ -16,6 +16,7 @@ from .neighbours import (
 )
 from .objects import (
     Affinity,
+    AnnotatedMeta,
     Container,
     ContainerImage,
     ContainerPort,
@@ -26,7 +27,6 @@ from .objects import (
     Node,
     NodeAffinity,
     NodeCondition,
-    NodeMeta,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -57,6 +57,7 @@ from .unreadable import Unreadable, read_or_name, read_page
 __all__ = [
     "KINDS",
     "Affinity",
+    "AnnotatedMeta",
     "ConfigMap",
     "Container",
     "ContainerImage",
@@ -71,7 +72,6 @@ __all__ = [
     "NodeAffinity",
     "NodeCondition",
     "NodeList",
-    "NodeMeta",
     "NodeSelector",
     "NodeSelectorRequirement",
     "NodeSelectorTerm",

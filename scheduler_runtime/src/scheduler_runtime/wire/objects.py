@@ -45,7 +45,7 @@ class ObjectMeta(Wire, frozen=True, gc=False):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class NodeMeta(ObjectMeta, frozen=True, gc=False):
+class AnnotatedMeta(ObjectMeta, frozen=True, gc=False):
     """As of any object, with the annotations."""
 
     annotations: dict[str, str] | None = None
@@ -286,7 +286,7 @@ class PodStatus(Wire, frozen=True, gc=False):
 class Pod(Wire, frozen=True, gc=False):
     """A pod. It is itself by ``uid``: a new pod of the same name is another pod."""
 
-    metadata: ObjectMeta
+    metadata: AnnotatedMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     derived: Requests | None = field(default=None, name=".requests")
@@ -313,6 +313,11 @@ class Pod(Wire, frozen=True, gc=False):
     def labels(self) -> dict[str, str]:
         """Its labels; empty when it has none."""
         return self.metadata.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Its annotations; empty when it has none."""
+        return self.metadata.annotations or {}
 
     @property
     def key(self) -> str:
@@ -370,7 +375,7 @@ class NodeStatus(Wire, frozen=True, gc=False):
 class Node(Wire, frozen=True, gc=False):
     """A node. It is itself by name."""
 
-    metadata: NodeMeta
+    metadata: AnnotatedMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

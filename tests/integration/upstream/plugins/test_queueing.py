@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -62,7 +61,7 @@ class Job(Told):
     def pre_filter(self, pod: Any, nodes: Any, cycle: Any) -> Reject | None:
         if "executor" in (pod.metadata.labels or {}):
             self.waiting[pod.name] = pod
-        if any("driver" in each["metadata"].get("labels", {}) for each in self.all_pods(pod.namespace)):
+        if any("driver" in each.labels for each in self.handle.list(self.pods) if each.namespace == pod.namespace):
             return None
         return Reject.pod("unable to find driver pod")
 
@@ -74,9 +73,6 @@ class Job(Told):
     def __init__(self, args: Any, handle: Any) -> None:
         super().__init__(args, handle)
         self.waiting: dict[str, Any] = {}
-
-    def all_pods(self, namespace: str) -> Iterable[Any]:
-        return (each for each in self.handle.list(self.pods) if each["metadata"]["namespace"] == namespace)
 
 
 async def test_activate_pods(server: Cluster) -> None:

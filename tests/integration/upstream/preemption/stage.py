@@ -83,6 +83,18 @@ def decides(name: str, outcome: str = UNKNOWN) -> Step:
     return step
 
 
+def decides_until_scheduled(name: str) -> Step:
+    """Decide about the pod whenever it is the next: the end of its own nomination may wake it once too often."""
+
+    async def step(stage: Stage) -> None:
+        while not stage.there.node_of(name):
+            if stage.is_next(name):
+                await stage.process.loop.schedule_one()
+            await stage.there.until(lambda: stage.is_next(name) or stage.there.node_of(name))
+
+    return step
+
+
 def is_gated(name: str) -> Step:
     """Not even a plugin that wants the pod tried gets it into the queue."""
 

@@ -19,6 +19,7 @@ from tests.integration.upstream.preemption.stage import (
     creates,
     creates_node,
     decides,
+    decides_until_scheduled,
     flushes,
     in_tree_but_held,
     is_gated,
@@ -112,7 +113,7 @@ STILL_RESERVED = [
     lets_preempt("preemptor"),
     decides("preemptor", UNSCHEDULABLE),
     lets_bind(),
-    decides("preemptor", SCHEDULED),
+    decides_until_scheduled("preemptor"),
 ]
 
 
