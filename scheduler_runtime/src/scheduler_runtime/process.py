@@ -138,6 +138,7 @@ class Process:
             first_backoff=plan.document.pod_initial_backoff_seconds,
             longest_backoff=plan.document.pod_max_backoff_seconds,
             longest_parked=settings.longest_parked,
+            takes_early=target.enabled("SchedulerPopFromBackoffQ"),
             on_ready=lambda: self.loop.wake(),
             on_queued=lambda queue, why: metrics.came(queue, why if isinstance(why, str) else event_name(why)),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),

@@ -142,6 +142,14 @@ def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending
     assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
 
 
+def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile) -> None:
+    pending = Pending({"default": profile}, takes_early=False)
+    uid = parked(pending, "Fit")
+    pending.happened(NODE_ADDED, 0.1)
+    assert taken(pending, 1.9) == []
+    assert taken(pending, 2.0) == [uid]
+
+
 @pytest.mark.parametrize(("rejections", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)])
 def test_backoff_doubles_up_to_its_limit(pending: Pending, rejections: int, seconds: float) -> None:
     add(pending, Pod("p"))

@@ -19,7 +19,7 @@
 | Test_isPodWorthRequeuing                  | here; wildcards there are ``activate`` and the flush here |
 | TestBackoffQueue_…, TestBackoffQueueOrdering | test_backing_off |
 | metrics, signatures                       | tests of those |
-| PopSpecificPod, Close; without hints or PopFromBackoffQ | there is no such thing here |
+| PopSpecificPod, Close; without hints | there is no such thing here |
 """
 
 from __future__ import annotations

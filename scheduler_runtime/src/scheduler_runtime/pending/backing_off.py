@@ -15,9 +15,10 @@ NEVER_BEGAN = float("-inf")
 class BackingOff:
     """Two heaps as one: who was rejected may be taken early, whose attempt ended in an error may not."""
 
-    def __init__(self, first_seconds: float, longest_seconds: float) -> None:
+    def __init__(self, first_seconds: float, longest_seconds: float, *, lets_go_early: bool = True) -> None:
         self.first_seconds = first_seconds
         self.longest_seconds = longest_seconds
+        self._lets_go_early = lets_go_early
         self._rejected = Heap(Place.BACKOFF)
         self._failed = Heap(Place.BACKOFF)
 
@@ -52,8 +53,8 @@ class BackingOff:
         self._rejected.sweep()
 
     def pop_early(self) -> Entry | None:
-        """Take out the rejected pod whose backoff ends first."""
-        return self._rejected.pop()
+        """Take out the rejected pod whose backoff ends first, if it may go before that."""
+        return self._rejected.pop() if self._lets_go_early else None
 
     def pop_ended(self, now: float) -> list[Entry]:
         """Take out everything whose backoff is over."""

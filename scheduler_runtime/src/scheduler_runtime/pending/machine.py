@@ -15,8 +15,8 @@
   plugins may have looked before the event.
 * A gate (a pre_enqueue plugin) keeps a pod from going where it could be taken: it is asked on the way
   to active and to backoff, and not again on the way from backoff to active.
-* When nothing is active, a pod that only backs off from a rejection is taken early. One that backs
-  off from an error is not.
+* When nothing is active, a pod that only backs off from a rejection is taken early, unless that is
+  turned off. One that backs off from an error is not.
 
 Two things are other than in kube-scheduler. A change of a pod in flight is shown to that pod and to no
 other. A pod whose gate fails, instead of saying no, backs off and asks again.
@@ -56,6 +56,7 @@ class Pending:
         first_backoff: float = 1.0,
         longest_backoff: float = 10.0,
         longest_parked: float = FLUSH_SECONDS,
+        takes_early: bool = True,
         on_ready: Callable[[], None] = lambda: None,
         on_queued: Callable[[str, Cause], None] = lambda _queue, _cause: None,
         on_error: Callable[[Any, PluginError], None] = lambda _pod, _error: None,
@@ -73,7 +74,7 @@ class Pending:
         self._on_error = on_error
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
-        self._backing_off = BackingOff(first_backoff, longest_backoff)
+        self._backing_off = BackingOff(first_backoff, longest_backoff, lets_go_early=takes_early)
         self._parked: dict[tuple[str, str], dict[str, Entry]] = {}
         self._in_flight = InFlight()
         self._flushed_at = float("-inf")
