@@ -18,7 +18,7 @@ from scheduler_runtime.framework import Services
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pending import Pending, Place
+from scheduler_runtime.pending import BackingOff, Pending, Place
 from tests.support.scripted import Script, serving
 
 
@@ -64,7 +64,7 @@ class Scene:
         }
         self.pending = Pending(
             frameworks,
-            first_backoff=0.05,
+            backing_off=BackingOff(0.05),
             on_ready=lambda: self.loop.wake(),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )

@@ -45,7 +45,7 @@ from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.outbox import Outbox
 from scheduler_runtime.pages import Pages
-from scheduler_runtime.pending import FLUSH_SECONDS, Pending
+from scheduler_runtime.pending import FLUSH_SECONDS, BackingOff, Pending
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.profiles import Profiles
@@ -135,10 +135,12 @@ class Process:
         profiles.replace(plan, profiles.made(plan))
         self.pending = Pending(
             profiles,
-            first_backoff=plan.document.pod_initial_backoff_seconds,
-            longest_backoff=plan.document.pod_max_backoff_seconds,
+            backing_off=BackingOff(
+                plan.document.pod_initial_backoff_seconds,
+                plan.document.pod_max_backoff_seconds,
+                lets_go_early=target.enabled("SchedulerPopFromBackoffQ"),
+            ),
             longest_parked=settings.longest_parked,
-            takes_early=target.enabled("SchedulerPopFromBackoffQ"),
             on_ready=lambda: self.loop.wake(),
             on_queued=lambda queue, why: metrics.came(queue, why if isinstance(why, str) else event_name(why)),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),

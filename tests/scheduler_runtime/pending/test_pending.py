@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.pending import BackingOff, Entry, Pending, Place
 
 FITS = ClusterEvent("Node", Action.ADD)
 LABELS = ClusterEvent("Node", Action.UPDATE_NODE_LABEL)
@@ -143,7 +143,7 @@ def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending
 
 
 def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile) -> None:
-    pending = Pending({"default": profile}, takes_early=False)
+    pending = Pending({"default": profile}, backing_off=BackingOff(lets_go_early=False))
     uid = parked(pending, "Fit")
     pending.happened(NODE_ADDED, 0.1)
     assert taken(pending, 1.9) == []

@@ -15,7 +15,9 @@ NEVER_BEGAN = float("-inf")
 class BackingOff:
     """Two heaps as one: who was rejected may be taken early, whose attempt ended in an error may not."""
 
-    def __init__(self, first_seconds: float, longest_seconds: float, *, lets_go_early: bool = True) -> None:
+    def __init__(
+        self, first_seconds: float = 1.0, longest_seconds: float = 10.0, *, lets_go_early: bool = True
+    ) -> None:
         self.first_seconds = first_seconds
         self.longest_seconds = longest_seconds
         self._lets_go_early = lets_go_early

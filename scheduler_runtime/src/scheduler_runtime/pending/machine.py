@@ -53,10 +53,8 @@ class Pending:
         self,
         profiles: Mapping[str, Profile],
         *,
-        first_backoff: float = 1.0,
-        longest_backoff: float = 10.0,
+        backing_off: BackingOff | None = None,
         longest_parked: float = FLUSH_SECONDS,
-        takes_early: bool = True,
         on_ready: Callable[[], None] = lambda: None,
         on_queued: Callable[[str, Cause], None] = lambda _queue, _cause: None,
         on_error: Callable[[Any, PluginError], None] = lambda _pod, _error: None,
@@ -74,7 +72,7 @@ class Pending:
         self._on_error = on_error
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
-        self._backing_off = BackingOff(first_backoff, longest_backoff, lets_go_early=takes_early)
+        self._backing_off = backing_off or BackingOff()
         self._parked: dict[tuple[str, str], dict[str, Entry]] = {}
         self._in_flight = InFlight()
         self._flushed_at = float("-inf")
