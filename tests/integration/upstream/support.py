@@ -38,6 +38,7 @@ REPLACED: ContextVar[tuple[type[Plugin], ...]] = ContextVar("replaced", default=
 """Plugins that stand in for in-tree ones of their names, for cases that are to fail."""
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 NODES = "/api/v1/nodes"
 
 _names = itertools.count(1)
@@ -102,8 +103,9 @@ class World:
     async def create_pod(self, pod: Object) -> Object:
         return await self.create(f"/api/v1/namespaces/{pod['metadata'].get('namespace', self.namespace)}/pods", pod)
 
-    async def patch(self, path: str, change: Object, content_type: str = MERGE_PATCH) -> None:
-        await self.client.request("PATCH", path, body=change, content_type=content_type)
+    async def patch(self, path: str, change: Any, content_type: str = MERGE_PATCH) -> Object:
+        answer: Object = json.loads(await self.client.request("PATCH", path, body=change, content_type=content_type))
+        return answer
 
     async def delete(self, path: str, grace_seconds: int | None = 0) -> None:
         body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
