@@ -7,6 +7,17 @@ preemption are gone through with every combination of some feature gates; what c
 from __future__ import annotations
 
 ROWS: dict[str, dict[str, int]] = {
+    "scheduler": {
+        "TestUnschedulableNodes": 1,
+        "TestMultipleSchedulers": 1,
+        "TestMultipleSchedulingProfiles": 1,
+        "TestAllocatable": 1,
+        "TestSchedulerInformers": 2,
+        "TestNodeEvents": 1,
+        "TestHostPorts": 15,
+        "TestTaintTolerationGtLtIntegration": 1,
+    },
+    "rescheduling": {"TestReScheduling": 6},
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
@@ -75,6 +86,11 @@ VOLUMES = "the plugins that judge volumes are not part of this build: such a pod
 POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
 HINTS_OFF = "queueing hints cannot be turned off in any version from 1.34 on"
 
+
+def every_row(count: int, reason: str) -> dict[str, str]:
+    return {f"row {number}": reason for number in range(1, count + 1)}
+
+
 OMITTED: dict[str, dict[str, str]] = {
     "TestUnschedulablePodBecomesSchedulable": {
         "scheduled pod uses read-write-once-pod pvc": VOLUMES,
@@ -95,11 +111,13 @@ OMITTED: dict[str, dict[str, str]] = {
         "preempt two pods": VOLUMES,
         "preempt single pod with two volumes": VOLUMES,
     },
-    "TestPodGroupPreemption": {f"row {number}": POD_GROUPS for number in range(1, 14)},
+    "TestPodGroupPreemption": every_row(13, POD_GROUPS),
 }
 """Rows that are not re-created, and why."""
 
 DIFFERENT: dict[str, str] = {
+    "TestMultipleSchedulers": "the pod of the scheduler that is not there yet comes first, not last",
+    "TestReScheduling": "without SchedulerAsyncAPICalls off: our calls to the API server are always asynchronous",
     "TestQueueSortPlugin": "the order is that in which pods are decided about, once the queue was full",
     "TestPostFilterPlugin": (
         "a post_filter can ask the filters about a node again, not the scores; a plugin that helped answers with a"

@@ -1,8 +1,7 @@
-"""upstream: TestMultipleSchedulingProfiles of test/integration/scheduler, and profiles with plugins of their own."""
+"""Profiles with plugins of their own, against a real API server."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,47 +10,9 @@ from pydantic import Field
 
 from devcluster import Cluster
 from scheduler_runtime.api import PluginArgs, Reject, Watch
-from scheduler_runtime.objects import Objects
-from tests.integration.upstream.support import Object, Told, World, node, pod, profile_with, world
+from tests.integration.upstream.support import Object, Told, node, pod, profile_with, world
 
 pytestmark = pytest.mark.cluster
-
-CUSTOM = "custom-scheduler"
-
-
-async def reporters(there: World, count: int) -> dict[str, str]:
-    """Who says that it has bound which pod, once so many were bound."""
-    watch = Watch("events.k8s.io/v1", "Event", namespace=there.namespace)
-    events = Objects([watch], there.client, there.changes.tell)
-    following = [asyncio.create_task(each.run()) for each in events.reflectors]
-
-    def found() -> dict[str, str]:
-        said = (each for each in events.list(watch) if each["reason"] == "Scheduled")
-        return {each["regarding"]["name"]: each["reportingController"] for each in said}
-
-    try:
-        await there.until(lambda: len(found()) >= count)
-        return found()
-    finally:
-        for each in following:
-            each.cancel()
-        await asyncio.gather(*following, return_exceptions=True)
-
-
-async def test_multiple_scheduling_profiles(server: Cluster) -> None:
-    async with world(server) as there:
-        await there.create_nodes(node("node-multi-scheduler-test-node"))
-        profiles = [{"schedulerName": "default-scheduler"}, {"schedulerName": CUSTOM}]
-        async with there.scheduling(profiles=profiles):
-            await there.create_pods(
-                pod("foo"),
-                pod("bar", schedulerName="unknown-scheduler"),
-                pod("baz", schedulerName="default-scheduler"),
-                pod("zet", schedulerName=CUSTOM),
-            )
-            expected = {"foo": "default-scheduler", "baz": "default-scheduler", "zet": CUSTOM}
-            assert await reporters(there, 3) == expected
-            assert there.node_of("bar") == ""
 
 
 class Quota(Told):

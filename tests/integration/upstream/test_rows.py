@@ -35,8 +35,8 @@ def rows_here(directory: str) -> Counter[str]:
     upstreams = sorted((snake_case(name) for name in ROWS[directory]), key=len, reverse=True)
     for file in sorted((HERE / directory).glob("test_*.py")):
         module = importlib.import_module(f"tests.integration.upstream.{directory}.{file.stem}")
-        for name, test in inspect.getmembers(module, inspect.iscoroutinefunction):
-            if name.startswith("test_"):
+        for name, test in inspect.getmembers(module, inspect.isfunction):
+            if name.startswith("test_") and test.__module__ == module.__name__:
                 found[next((each for each in upstreams if name.startswith(each)), name)] += rows_of(test)
     return found
 

@@ -57,3 +57,11 @@ def spread(max_skew: int, topology_key: str, selector: str = "foo", *, hard: boo
         "labelSelector": {"matchExpressions": requirements(selector)},
         **more,
     }
+
+
+def taint(key: str, value: str, effect: str = "NoSchedule") -> Object:
+    return {"key": key, "value": value, "effect": effect}
+
+
+def tolerates(key: str, value: str, operator: str = "Equal", effect: str = "NoSchedule") -> Object:
+    return {"key": key, "value": value, "operator": operator, "effect": effect}

@@ -6,17 +6,9 @@ import pytest
 
 from devcluster import Cluster
 from tests.integration.upstream.support import Object, node, pod, world
-from tests.integration.upstream.written import on
+from tests.integration.upstream.written import on, taint, tolerates
 
 pytestmark = pytest.mark.cluster
-
-
-def taint(key: str, value: str, effect: str = "NoSchedule") -> Object:
-    return {"key": key, "value": value, "effect": effect}
-
-
-def tolerates(key: str, value: str, operator: str = "Equal", effect: str = "NoSchedule") -> Object:
-    return {"key": key, "value": value, "operator": operator, "effect": effect}
 
 
 ONE, TWO = ("example.com/taint1", "value1"), ("example.com/taint2", "value2")
