@@ -18,6 +18,7 @@ ROWS: dict[str, dict[str, int]] = {
         "TestTaintTolerationGtLtIntegration": 1,
     },
     "rescheduling": {"TestReScheduling": 6},
+    "taint": {"TestTaintNodeByCondition": 13},
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
