@@ -1,4 +1,20 @@
-"""The rules of an election, judged with a Lease in memory and a clock that the test moves."""
+"""The rules of an election, judged with a Lease in memory and a clock that the test moves.
+
+Beside the cases of our own these are client-go's, by their names; those with threads of their own are in
+``test_running_elector``:
+
+* TestTryAcquireOrRenewLeases: acquire from no object; … from object without annotations (metadata only); … from
+  led object with the lease duration seconds; … from unled object; … from led, unacked object; … from empty led,
+  acked object; don't acquire from led, acked object; renew already acquired object.
+* TestFastPathLeaderElection: exercise fast path after lock acquired; fallback to slow path after fast path fails.
+* TestReleaseLeaseLeases: release acquired lock from no object. TestReleaseMethodCallsGet.
+* TestReleaseOnCancellation_Leases: on cancellation of update; … of get (``test_running_elector``).
+* TestLeaseSpecToLeaderElectionRecordRoundTrip, TestLeaderElectionConfigValidation.
+* TestLeaderElectionHealthChecker: before leader elector initialized; lease far expired; … but held by another
+  server; not expired; expired but inside the timeout. TestCheckMethodRace.
+
+TestTryCoordinatedRenew is about an alpha feature that a Lease's own candidates do not take part in.
+"""
 
 from __future__ import annotations
 
@@ -161,6 +177,15 @@ def test_a_released_lease_is_taken_at_the_next_attempt() -> None:
     assert attempt(second, clock)
 
 
+def test_a_lease_made_from_no_object_is_released_without_a_transition() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    elector = candidate(leases, clock)
+    assert attempt(elector, clock)
+    assert elector.release()
+    assert leases.calls == ["get", "create", "get", "update"]
+    assert (elector.leader, leases.record.transitions) == ("", 0)
+
+
 # TestLeaseSpecToLeaderElectionRecordRoundTrip
 
 
@@ -187,50 +212,6 @@ def test_a_record_survives_the_way_through_a_lease() -> None:
 def test_settings_that_cannot_work_are_refused_by_name(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named.replace("×", ".")):
         settings(**changes)
-
-
-# A Lease edited by hand or deleted
-
-
-def test_a_leader_whose_lease_was_deleted_makes_it_again() -> None:
-    leases, clock = MemoryLeases(), Clock()
-    elector = candidate(leases, clock)
-    attempt(elector, clock)
-    leases.lease = None
-    clock.now += 2
-    assert attempt(elector, clock)
-    assert (leases.record.holder, leases.calls[-3:]) == ("baz", ["update", "get", "create"])
-
-
-def test_a_lease_whose_holder_was_taken_out_by_hand_is_acquired_anew() -> None:
-    leases, clock = MemoryLeases(), Clock()
-    elector = candidate(leases, clock)
-    attempt(elector, clock)
-    leases.write(LeaseRecord("", 15, WALL, WALL, 0))
-    clock.now += 2
-    assert attempt(elector, clock)
-    assert (leases.record.holder, leases.record.transitions) == ("baz", 1)
-
-
-def test_a_duration_edited_by_hand_is_what_the_others_wait() -> None:
-    leases, clock = led_by("bing", seconds=15), Clock()
-    elector = candidate(leases, clock)
-    attempt(elector, clock)
-    leases.write(LeaseRecord("bing", 3600, WALL, WALL, 0))
-    clock.now += 20
-    assert not attempt(elector, clock)
-    clock.now += 3599
-    assert not attempt(elector, clock)
-    clock.now += 2
-    assert attempt(elector, clock)
-
-
-def test_a_lease_without_anything_in_it_is_acquired() -> None:
-    leases, clock = (
-        MemoryLeases({"metadata": {"resourceVersion": "3"}, "spec": {"leaseDurationSeconds": None}}),
-        Clock(),
-    )
-    assert attempt(candidate(leases, clock), clock)
 
 
 # Fencing and clocks

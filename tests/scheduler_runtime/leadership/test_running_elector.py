@@ -140,6 +140,31 @@ def test_stopping_while_a_request_is_under_way_still_releases(run: Run, verb: st
     assert leases.record.holder == ""
 
 
+def test_says_on_the_monotonic_clock_from_when_to_when_it_led(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    began = time.monotonic()
+    leader = run(MemoryLeases())
+    assert leader.started.wait(2)
+    leader.elector.stop()
+    assert leader.ended()
+    values = [vars(one) for one in caplog.records]
+    since = [one["since"] for one in values if "since" in one]
+    until = [one["until"] for one in values if "until" in one]
+    assert len(until) == 1
+    assert began - 0.001 <= since[0] == since[1] <= until[0] <= time.monotonic() + 0.001
+
+
+def test_who_lost_the_lease_led_no_longer_than_was_safe(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    leases = MemoryLeases(faults={"update": [LeaseError("no", 500)] * 50})
+    leader = run(leases)
+    assert leader.started.wait(2)
+    leases.faults["get"] = [LeaseError("no", 500)] * 50
+    assert leader.stopped.wait(5)
+    led = next(vars(one) for one in caplog.records if "until" in vars(one))
+    assert led["until"] - led["since"] <= 0.8 + 0.002
+
+
 def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     leases = MemoryLeases()
     leader = run(leases)

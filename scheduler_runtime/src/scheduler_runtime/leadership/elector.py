@@ -18,7 +18,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from scheduler_runtime.leadership.record import JITTER, LeaseError, LeaseRecord, LeaseSettings, wall_time
+from scheduler_runtime.leadership.record import (
+    JITTER,
+    RELEASED_SECONDS,
+    LeaseError,
+    LeaseRecord,
+    LeaseSettings,
+    wall_time,
+)
 from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
@@ -68,6 +75,7 @@ class Elector:
         self._observed: Lease = {}
         self._record = LeaseRecord()
         self._observed_at = NEVER
+        self._taken_until = NEVER
         self._sent_at = NEVER
         self._reported = ""
         self._failure = ""
@@ -110,13 +118,9 @@ class Elector:
     def run(self) -> None:
         """Stand for election, lead until the lease is lost or ``stop`` is called, then return."""
         try:
-            if self._acquire():
-                self._leading = True
-                logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key)
-                self._on_started()
-                self._renew()
+            if self._acquire() and self._lead() and self._release:
+                self.release()
         finally:
-            self._leading = False
             self._on_stopped()
 
     def stop(self, *, release: bool = True) -> None:
@@ -136,17 +140,34 @@ class Elector:
             self._stopping.wait(period + self._chance.random() * JITTER * period)
         return False
 
-    def _renew(self) -> None:
+    def _lead(self) -> bool:
+        """Lead as long as that is possible or wanted; return whether the lease may be released.
+
+        From when to when is said on the monotonic clock, which all processes of a machine share.
+        """
+        since = self._sent_at
+        self._leading = True
+        said = {"since": round(since, 3)}
+        logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key, extra=said)
+        try:
+            self._on_started()
+            return self._renew()
+        finally:
+            now, safe_until = self._clock(), self.leads_until
+            self._leading = False
+            said["until"] = round(now if safe_until == NEVER else min(now, safe_until), 3)
+            logger.info("led with lease %s", self.settings.key, extra=said)
+
+    def _renew(self) -> bool:
+        """Keep the lease until told to stop. False when it is lost: what was begun may not have ended yet."""
         while not self._stopping.wait(self.settings.retry_period):
             if (why := self.hindrance()) is not None:
                 logger.error("gave up lease %s: %s", self.settings.key, why)
-                return  # not released, as below
+                return False
             if not self._renew_once():
                 logger.error("lost lease %s: %s", self.settings.key, self._failure or f"held by {self.leader}")
-                return  # and do not release: what was begun as the leader may not have ended yet
-        self._leading = False
-        if self._release:
-            self.release()
+                return False
+        return True
 
     def _renew_once(self) -> bool:
         """Attempt again and again until one attempt succeeds or renewDeadline has passed."""
@@ -182,18 +203,18 @@ class Elector:
                 logger.debug("lease %s: renewing what was last seen failed: %s", self.settings.key, error)
             else:
                 return True
-        try:
-            found = self._request(self._leases.get, deadline)
-        except LeaseError as error:
-            if error.status != 404:
-                raise
+        found = self._look(deadline)
+        if found is None:
             self._create(deadline)
             return True
+        held = self._holds()
         self._observe(found, self._clock())
         if not self._holds():
             self._sent_at = NEVER  # whoever has it may act already: our last renewal counts no more
-        if self._record.holder and not self._holds() and self._valid():
+        if self._is_taken():
             return False
+        if held and not self._record.holder:
+            logger.warning("lease %s: somebody took us out of it; taking it again", self.settings.key)
         now = wall_time()
         if self._holds():
             record = replace(self._record, renew_time=now)
@@ -201,6 +222,19 @@ class Elector:
             record = LeaseRecord(acquire_time=now, renew_time=now, transitions=self._record.transitions + 1)
         self._write(self._ours(record), deadline)
         return True
+
+    def _look(self, deadline: float) -> Lease | None:
+        """The Lease as it is now; None when it has to be made."""
+        try:
+            return self._request(self._leases.get, deadline)
+        except LeaseError as error:
+            if error.status != 404:
+                raise
+        if self._holds():
+            logger.warning("lease %s was deleted while we held it; making it again", self.settings.key)
+        elif self._taken_until > self._clock():
+            raise LeaseError("was deleted; not made again before it would have run out, as its holder may lead still")
+        return None
 
     def release(self) -> bool:
         """Give the lease up if it is still ours; say whether it is given up."""
@@ -211,7 +245,8 @@ class Elector:
                 return False
             now = wall_time()
             self._write(
-                replace(self._record, holder="", duration_seconds=1, acquire_time=now, renew_time=now), deadline
+                replace(self._record, holder="", duration_seconds=RELEASED_SECONDS, acquire_time=now, renew_time=now),
+                deadline,
             )
         except LeaseError as error:
             logger.warning("lease %s was not released, others wait until it runs out: %s", self.settings.key, error)
@@ -221,6 +256,18 @@ class Elector:
 
     def _holds(self) -> bool:
         return self._record.holder == self.settings.identity
+
+    def _is_taken(self) -> bool:
+        """Whether another holds the lease, or may still believe so.
+
+        Who deletes a Lease, or takes the holder out of it by hand, does not tell the holder. Stricter than
+        client-go, we do not take such a lease before it would have run out, and raise LeaseError to say so.
+        """
+        if self._holds() or self._taken_until <= self._clock():
+            return False
+        if not self._record.holder:
+            raise LeaseError("was taken from its holder, who may not know; not taken before it would have run out")
+        return True
 
     def _valid(self) -> bool:
         """Whether the lease last seen still runs, by its own duration and our own clock."""
@@ -232,8 +279,13 @@ class Elector:
     def _observe(self, lease: Lease, at: float) -> None:
         record = LeaseRecord.from_lease(lease)
         self._observed = lease
-        if record != self._record:
-            self._record, self._observed_at = record, at
+        if record == self._record:
+            return
+        self._record, self._observed_at = record, at
+        if record.is_released:
+            self._taken_until = NEVER
+        elif record.holder and not self._holds():
+            self._taken_until = at + record.duration_seconds
 
     def _create(self, deadline: float) -> None:
         now = wall_time()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 JITTER = 1.2
+RELEASED_SECONDS = 1
 
 
 class LeaseError(Exception):
@@ -84,6 +85,11 @@ class LeaseRecord:
             renew_time=spec.get("renewTime") or "",
             transitions=spec.get("leaseTransitions") or 0,
         )
+
+    @property
+    def is_released(self) -> bool:
+        """Whether its last holder gave it up, which is written as a lease of one second that nobody holds."""
+        return not self.holder and self.duration_seconds == RELEASED_SECONDS
 
     def onto(self, lease: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``lease`` with this record written into it and everything else kept."""
