@@ -133,7 +133,7 @@ class Scene:
             {**IN_TREE, **{plugin.__name__: plugin for plugin in plugins}},
             feature_gates or {},
         )
-        plugin: Any = self.framework._plugins["DefaultPreemption"].plugin
+        plugin: Any = self.framework.plugin("DefaultPreemption")
         self.plugin = plugin
         self.candidates: dict[str, tuple[list[str], int]] = {}
         plugin.extend = self._noted

@@ -64,7 +64,7 @@ class Ours:
             for profile in _profiles(document, target)
         }
         for framework in self._frameworks.values():
-            preemption = framework._plugins["DefaultPreemption"].plugin
+            preemption = framework.plugin("DefaultPreemption")
             assert isinstance(preemption, DefaultPreemption)
             preemption.extend = self._note_candidates
 

@@ -81,7 +81,7 @@ async def test_before_1_36_a_held_pod_is_rejected() -> None:
 async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
     async with running(Holds) as scene:
         pod = await held(scene)
-        holds: Any = scene.binder._frameworks["test"]._plugins["Holds"].plugin
+        holds: Any = scene.binder._frameworks["test"].plugin("Holds")
         holds.let_go()
         assert not scene.binder.call_back(pod, "Needs")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])

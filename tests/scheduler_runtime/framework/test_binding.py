@@ -74,7 +74,7 @@ class HoldsForEver(Holds):
 
 
 def plugin_of(decides: Framework, name: str) -> Any:
-    return decides._plugins[name].plugin
+    return decides.plugin(name)
 
 
 def test_how_long_each_plugin_may_hold_the_pod_is_told_and_bounded() -> None:

@@ -80,7 +80,7 @@ class Never(Classes):
 def forgetful() -> Framework:
     """A framework that keeps nothing."""
     made = testing.framework(PROFILE, Prices)
-    made._decider._classes = Never((), (), 1)
+    made.decisions.decider.classes = Never((), (), 1)
     return made
 
 
@@ -128,7 +128,7 @@ class KeptAgainstFresh(RuleBasedStateMachine):
 
 
 def give_same_luck(one: Framework, other: Framework) -> None:
-    one._around.random.setstate(other._around.random.getstate())
+    one.around.random.setstate(other.around.random.getstate())
 
 
 TestKeptAgainstFresh = KeptAgainstFresh.TestCase
@@ -170,7 +170,7 @@ def asked(kind: type[Counts]) -> list[int | str]:
         lambda: cluster.place(testing.pod("there"), "node-3"),
         lambda: cluster.table.set_node(testing.node("node-5", cpu="1")),
         lambda: cluster.table.set_node(testing.node("node-9")),
-        lambda: decides._plugins["Counts"].plugin.handle.invalidate(),
+        lambda: decides.plugin("Counts").handle.invalidate(),
     ]
     for step in steps:
         step()

@@ -141,7 +141,7 @@ def test_a_trial_changes_what_filters_see_and_ends_with_its_block() -> None:
     pods = [pod(name, HIGH, MEDIUM, node="a") for name in "xy"]
     scene = Scene(["a"], pods, Tries)
     assert scene.refused(pod("p", HIGH, LARGE)).message.startswith("0/1 nodes are available: 1 Insufficient cpu")
-    tries: Any = scene.framework._plugins["Tries"].plugin
+    tries: Any = scene.framework.plugin("Tries")
     assert tries.said == [["Insufficient cpu", "Insufficient memory"], True, 0, 0, True, 200, 2, 400]
     with pytest.raises(RuntimeError, match="outside of post_filter"):
         tries.handle.trial(0)

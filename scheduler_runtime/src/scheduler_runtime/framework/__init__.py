@@ -1,6 +1,7 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
-from .framework import NO_NODES, Framework
+from .decision import NO_NODES
+from .framework import Framework
 from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .services import Objects, Services
 

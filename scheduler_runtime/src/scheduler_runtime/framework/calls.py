@@ -72,6 +72,20 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
     return found
 
 
+def checked_rejection(hook: Hook, answer: object) -> Reject:
+    """``answer`` if it rejects a pod, and says why. Raises PluginError otherwise."""
+    if not isinstance(answer, Reject):
+        raise unknown(hook, answer)
+    if not isinstance(answer.reason, str):
+        raise hook.error(f"it gave {answer.reason!r} as a reason; wanted is text")
+    return answer
+
+
+def unknown(hook: Hook, answer: object) -> PluginError:
+    """That a hook answered what the contract does not know."""
+    return hook.error(f"it answered {answer!r}, which is not one of its answers")
+
+
 def row_of_filter(hook: Hook) -> Hook:
     """A ``filter_row`` for a plugin that has none: its ``filter``, looked at in one row."""
 

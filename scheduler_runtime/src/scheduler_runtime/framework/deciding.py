@@ -112,28 +112,28 @@ class Decider:
         self._hooks = hooks
         self._kept = kept
         self._others = hooks.without(kept)
-        self._classes = classes
-        self._nominated = nominated
+        self.classes = classes
+        self.nominated = nominated
         self._random = random
 
     def timed(self, measures: Measures) -> Decider:
         """One that decides alike, with a clock beside each hook."""
         hooks = self._hooks.timed(measures)
-        return Decider(hooks, self._classes, self._kept, self._nominated, self._random)
+        return Decider(hooks, self.classes, self._kept, self.nominated, self._random)
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
-        own = self._nominated.own_row(attempt.pod, attempt.table)
+        own = self.nominated.own_row(attempt.pod, attempt.table)
         if own is not None:
             return self._thoroughly(attempt, own)
         began = perf_counter()
-        known = self._classes.of(attempt.pod, attempt.table)
+        known = self.classes.of(attempt.pod, attempt.table)
         row = self._by_class(attempt, known, began) if known is not None else None
         return self._thoroughly(attempt) if row is None else row
 
     def trials(self, attempt: Attempt) -> Trials:
         """For asking about single nodes, after the plugins' ``pre_filter`` was run for ``attempt``."""
-        return self._nominated.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
+        return self.nominated.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
 
     # The quick way.
 
@@ -152,7 +152,7 @@ class Decider:
             return None
         filtering = perf_counter()
         feasible = self._filtered_by_others(attempt, nodes, skipped)
-        apart = self._nominated.rows(attempt.pod, attempt.table)
+        apart = self.nominated.rows(attempt.pod, attempt.table)
         if apart:
             attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
             feasible = nodes.feasible = refuse(feasible, apart, self.trials(attempt))
@@ -224,10 +224,10 @@ class Decider:
         attempt.states, attempt.skipped = states, skipped
         filtering = perf_counter()
         attempt.seconds = {PRE_FILTER: filtering - began}
-        if own is not None and not diagnosis.rejection and self._takes(attempt, own, diagnosis):
+        if own is not None and not diagnosis.rejection and self.takes(attempt, own, diagnosis):
             return own
         if not diagnosis.rejection:
-            apart = [row for row in self._nominated.rows(pod, attempt.table) if diagnosis.feasible[row]]
+            apart = [row for row in self.nominated.rows(pod, attempt.table) if diagnosis.feasible[row]]
             diagnosis.feasible[apart] = False
             remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
             run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)
@@ -251,7 +251,7 @@ class Decider:
         attempt.seconds[SCORE] = perf_counter() - scored
         return row
 
-    def _takes(self, attempt: Attempt, own: int, diagnosis: Diagnosis) -> bool:
+    def takes(self, attempt: Attempt, own: int, diagnosis: Diagnosis) -> bool:
         """Whether the pod can go to the node in its ``own`` row, which is asked even if ``pre_filter`` left it out."""
         plugin, rejects = self.trials(attempt).judge(own)
         if rejects and not diagnosis.feasible[own]:

@@ -41,7 +41,7 @@ class Explanation:
 
 def explain(framework: Framework, pod: Pod, cluster: Assumes) -> Explanation:
     """How ``framework`` would decide about ``pod`` now. Changes nothing. Raises PluginError."""
-    around = framework._around
+    around = framework.around
     around.table = cluster.table
     try:
         return _Asking(framework, pod, cluster.table).explanation()
@@ -53,8 +53,8 @@ class _Asking:
     """One decision under way."""
 
     def __init__(self, framework: Framework, pod: Pod, table: Table) -> None:
-        self._decider = framework._decider
-        self._hooks = framework.hooks
+        self._decider = framework.decisions.decider
+        self._hooks = framework.decisions.hooks
         self._pod = pod
         self._attempt = Attempt(pod, table)
         self._diagnosis = Diagnosis(len(table))
@@ -67,8 +67,8 @@ class _Asking:
         attempt.states, attempt.skipped = states, skipped
         if diagnosis.rejection or not len(attempt.table):
             return Explanation(frozenset(), rejected=self._rejected_as_a_whole())
-        own = self._decider._nominated.own_row(self._pod, attempt.table)
-        if own is not None and self._decider._takes(attempt, own, diagnosis):
+        own = self._decider.nominated.own_row(self._pod, attempt.table)
+        if own is not None and self._decider.takes(attempt, own, diagnosis):
             return Explanation(frozenset([attempt.table.names[own]]))
         self._filter()
         feasible = frozenset(self._feasible())
@@ -83,7 +83,7 @@ class _Asking:
     def _filter(self) -> None:
         """Ask every filter about the nodes that are left, and about those with nominated pods all over again."""
         attempt, diagnosis = self._attempt, self._diagnosis
-        apart = [row for row in self._decider._nominated.rows(self._pod, attempt.table) if diagnosis.feasible[row]]
+        apart = [row for row in self._decider.nominated.rows(self._pod, attempt.table) if diagnosis.feasible[row]]
         diagnosis.feasible[apart] = False
         for hook in self._hooks.filter:
             if hook.plugin not in attempt.skipped:

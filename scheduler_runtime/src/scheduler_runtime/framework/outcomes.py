@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..api import Answer, Nomination, Pod
+from ..api import CLEAR, Answer, Nomination, Pod
 from ..table import Table
 
 Flights = Mapping[str, Answer]
 """How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""
+
+
+TAKEN_BACK = Nomination(CLEAR)
+"""What becomes of the nomination of a pod for which there is nothing to hope."""
 
 
 class Assumes(Protocol):
@@ -53,6 +57,17 @@ class Unschedulable:
     nomination: Nomination | None = None
     waits_for: frozenset[str] = frozenset()
     """Those of ``plugins`` that wait for something they started themselves."""
+
+    if not TYPE_CHECKING:  # Whoever checks types has heard that there is no node.
+
+        def __getattr__(self, name: str) -> Any:
+            why = f": {self.pod.key} was not placed: {self.message}" if name == "node" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{why}")
+
+
+def rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:
+    """Upstream words a rejection after the choice of a node as if that node had been the only one."""
+    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}), TAKEN_BACK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ class Asked:
 
     def __init__(self, framework: Framework, name: str, hooks: Collection[str]) -> None:
         self.name = name
-        self.plugin = framework._plugins[name].plugin
-        self._around = framework._around
+        self.plugin = framework.plugin(name)
+        self._around = framework.around
         self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook)) for hook in hooks}
 
     def __call__(self, hook: str, *args: Any) -> Any:

@@ -1,0 +1,94 @@
+"""One decision of a profile: the node for a pod, or what is said and done about a pod that fits nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from ..api import Pod
+from ..table import Table
+from ..wire import QuantityError
+from .deciding import Attempt, Nowhere
+from .enabled import Enabled
+from .helping import ask_for_help
+from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
+from .missing import explain, needed_but_missing
+from .outcomes import TAKEN_BACK, Placed, Unschedulable
+from .services import Surroundings
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+class Decisions:
+    """Decides by the plugins of one profile, up to the choice of a node. Nothing is assumed here."""
+
+    def __init__(self, enabled: Enabled, around: Surroundings, times: Times, missing: Mapping[str, Any]) -> None:
+        """``missing`` are the filters that the profile enables and this build has not."""
+        services = around.services
+        self.hooks = enabled.choosing()
+        self.classes = around.classes = enabled.classes(self.hooks)
+        self.decider = enabled.decider(self.hooks, self.classes, services.nominations, around.random)
+        self._timed = self.decider.timed(services.measures)
+        self._watched = enabled.watched_by_kept()
+        self._post_filter = enabled.post_filters(around.target.version)
+        self._around = around
+        self._times = times
+        self._missing = missing
+        self._count = 0
+
+    def changed(self, resource: str) -> None:
+        """Objects of ``resource`` changed: forget what plugins that watch them said."""
+        if resource in self._watched:
+            self.classes.forget()
+
+    def decide(self, pod: Pod, table: Table) -> Placed | Unschedulable:
+        """Where ``pod`` is to go, or why it fits nowhere and what is done about that. Raises PluginError."""
+        unfit = self._unfit(pod, len(table))
+        if unfit is not None:
+            return unfit
+        attempt = Attempt(pod, table)
+        self._count += 1
+        decider = self.decider if self._count % SAMPLED_EVERY else self._timed
+        row = decider.choose(attempt)
+        for point, seconds in attempt.seconds.items():
+            self._times.note(point, seconds, _outcome(point, row))
+        if isinstance(row, Nowhere):
+            return self._help(attempt, row)
+        return Placed(pod, table.names[row], attempt.states)
+
+    def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
+        """Pods about which the plugins need not be asked, and could not answer."""
+        if not size:
+            return Unschedulable(pod, NO_NODES, frozenset(), TAKEN_BACK)
+        missing = needed_but_missing(pod, self._missing)
+        if missing:
+            return Unschedulable(pod, explain(missing), frozenset(missing))
+        try:
+            _ = pod.requests
+        except QuantityError as error:
+            return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
+        return None
+
+    def _help(self, attempt: Attempt, nowhere: Nowhere) -> Unschedulable:
+        """Ask the plugins what would help a pod that no node takes."""
+        verdicts = nowhere.diagnosis.verdicts
+        self._around.trials = self.decider.trials(attempt)
+        began = perf_counter()
+        try:
+            helped = ask_for_help(self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
+        finally:
+            self._around.trials = None
+        if self._post_filter:
+            has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
+            self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
+        message = nowhere.diagnosis.message(helped.reasons)
+        waits_for = frozenset(nowhere.diagnosis.waits_for)
+        return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination, waits_for)
+
+
+def _outcome(point: str, row: int | Nowhere) -> str:
+    """The status of a point before the choice: only what rejects the pod as a whole fails, as upstream has it."""
+    if point == PRE_FILTER and isinstance(row, Nowhere) and row.diagnosis.rejection:
+        return rejection_status(resolvable=not row.diagnosis.outright)
+    return "Success"

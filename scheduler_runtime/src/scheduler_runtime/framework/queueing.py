@@ -1,0 +1,60 @@
+"""What the plugins of one profile have to say around the queue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+from ..api import SKIP, ClusterEvent, Event, Pod, QueueEntry
+from .calls import checked_rejection
+from .enabled import Enabled
+from .keys import Keys
+from .measuring import Times, rejection_status
+from .outcomes import Gate
+from .registration import Registered
+
+logger = logging.getLogger(__name__)
+
+
+class Queueing:
+    """Keeps pods out of the queue, orders it, and says what may help a pod that waits."""
+
+    def __init__(self, enabled: Enabled, plugins: Mapping[str, Registered], times: Times) -> None:
+        """Raises RegistrationError when nobody sorts the queue."""
+        self._plugins = plugins
+        self._times = times
+        self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
+        self._sort_key = Keys(enabled.queue_sort())
+
+    def pre_enqueue(self, pod: Pod) -> Gate | None:
+        """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
+        for hook in self._pre_enqueue:
+            began = perf_counter()
+            reject = hook(pod)
+            if reject is not None:
+                self._times.since("PreEnqueue", began, rejection_status(resolvable=False))
+                return Gate(hook.plugin, checked_rejection(hook, reject).reason)
+            self._times.since("PreEnqueue", began)
+        return None
+
+    def sort_key(self, entry: QueueEntry) -> Any:
+        """Where ``entry`` stands in the queue: the smallest key is next. Raises PluginError."""
+        return self._sort_key(entry)
+
+    def events(self) -> Mapping[str, tuple[ClusterEvent, ...]]:
+        """For each plugin, the events after which a pod it rejected is worth another attempt."""
+        return MappingProxyType({name: each.declaration.events for name, each in self._plugins.items()})
+
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
+        """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. A plugin that fails says yes."""
+        registered = self._plugins.get(plugin)
+        if registered is None or "hint" not in registered.hooks:
+            return True
+        try:
+            return registered.plugin.hint(event, pod) is not SKIP
+        except Exception:  # A pod must not be left behind because a hint failed.
+            logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
+            return True
