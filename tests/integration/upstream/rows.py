@@ -19,6 +19,7 @@ ROWS: dict[str, dict[str, int]] = {
     },
     "rescheduling": {"TestReScheduling": 6},
     "taint": {"TestTaintNodeByCondition": 13},
+    "batch": {"TestBatchScenarios": 9},
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
@@ -119,6 +120,10 @@ OMITTED: dict[str, dict[str, str]] = {
 DIFFERENT: dict[str, str] = {
     "TestMultipleSchedulers": "the pod of the scheduler that is not there yet comes first, not last",
     "TestReScheduling": "without SchedulerAsyncAPICalls off: our calls to the API server are always asynchronous",
+    "TestBatchScenarios": (
+        "kept is what plugins say of each node, for all pods of a kind, whichever came between and however much room"
+        " is left; looked at is whether they are asked about all nodes again"
+    ),
     "TestQueueSortPlugin": "the order is that in which pods are decided about, once the queue was full",
     "TestPostFilterPlugin": (
         "a post_filter can ask the filters about a node again, not the scores; a plugin that helped answers with a"

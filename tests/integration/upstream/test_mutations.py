@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from devcluster import Cluster
-from scheduler_runtime.api import SKIP, Plugin, hooks_of
+from scheduler_runtime.api import MAX_SCORE, SKIP, Plugin, Reject, hooks_of
 from scheduler_runtime.plugins import IN_TREE
+from tests.integration.upstream.batch import test_batch as batch
 from tests.integration.upstream.filters import test_inter_pod_affinity as near
 from tests.integration.upstream.filters import test_nodes as nodes
 from tests.integration.upstream.filters import test_pod_topology_spread as spread
@@ -21,6 +23,8 @@ from tests.integration.upstream.preemption import test_async_preemption as preem
 from tests.integration.upstream.preemption import test_budgets as budgets
 from tests.integration.upstream.preemption import test_misc as misc
 from tests.integration.upstream.preemption import test_preemption as preemption
+from tests.integration.upstream.scheduler import test_nodes as changing
+from tests.integration.upstream.scheduler import test_schedulers as schedulers
 from tests.integration.upstream.scoring import test_pod_affinity as nearer
 from tests.integration.upstream.scoring import test_pod_topology_spread as spreading
 from tests.integration.upstream.scoring import test_resources_and_images as having
@@ -81,6 +85,20 @@ def takes_the_last_first(kind: type[Plugin]) -> dict[str, Any]:
     return {"sort_key": lambda _, entry: (entry.pod.spec.priority, -entry.added_at)}
 
 
+def wants_a_name(kind: type[Plugin]) -> dict[str, Any]:
+    """A pod that names no node fits on none."""
+    return dict.fromkeys(hooks_of(kind) & {"filter", "filter_row"}, lambda *_: [Reject(True, "it names no node")])
+
+
+def wants_empty_nodes(_: type[Plugin]) -> dict[str, Any]:
+    """A node that has pods is not for more of them, however evenly it is used."""
+
+    def score(_self: Plugin, _pod: Any, nodes: Any, _state: Any) -> Any:
+        return np.where(nodes.pod_counts == 0, MAX_SCORE, 0)
+
+    return {"score": score, "score_row": lambda *args: score(*args[:-1]).item(args[-1])}
+
+
 MUTATIONS: list[tuple[str, Break, Case, str]] = [
     ("NodePorts", rejects_nothing, nodes.test_node_ports_filter, "port-conflict"),
     ("NodeResourcesFit", rejects_nothing, nodes.test_node_resources_filter, "insufficient"),
@@ -107,6 +125,9 @@ MUTATIONS: list[tuple[str, Break, Case, str]] = [
     ("DefaultPreemption", does_not_help, misc.test_non_preemption, "preemption-will-happen"),
     ("DefaultPreemption", sees_no_budgets, budgets.test_pdb_in_preemption, "node-without-violations-is-preferred"),
     ("DefaultBinder", passes_on, binding.test_bind_plugin, "skipped-scheduler-binds"),
+    ("NodeName", wants_a_name, schedulers.test_multiple_scheduling_profiles, ""),
+    ("NodeUnschedulable", rejects_nothing, changing.test_unschedulable_nodes, ""),
+    ("NodeResourcesBalancedAllocation", wants_empty_nodes, batch.test_batch_scenarios, "multiple-pods-per-node"),
     (
         "PrioritySort",
         takes_the_last_first,
@@ -117,9 +138,6 @@ MUTATIONS: list[tuple[str, Break, Case, str]] = [
 
 
 UNTOUCHED = {
-    "NodeName": "no case names a node",
-    "NodeUnschedulable": "no case cordons a node",
-    "NodeResourcesBalancedAllocation": "no case hangs on it alone",
     "SchedulingGates": "the case with a gate has a gate of its own beside it",
 }
 """Plugins that these cases of upstream's do not look at; other tests do."""
