@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_runtime.leadership import Elector, LeaseError
 from scheduler_runtime.leadership.record import LeaseRecord
-from tests.support.leases import WALL, MemoryLeases, settings
+from tests.support.leases import WALL, Clock, MemoryLeases, settings
 
 
 @dataclass
@@ -163,6 +163,25 @@ def test_who_lost_the_lease_led_no_longer_than_was_safe(run: Run, caplog: pytest
     assert leader.stopped.wait(5)
     led = next(vars(one) for one in caplog.records if "until" in vars(one))
     assert led["until"] - led["since"] <= 0.8 + 0.002
+
+
+def test_who_was_asleep_when_another_took_over_led_until_its_own_safe_time_ended(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    leases, clock = MemoryLeases(), Clock()
+
+    def sleep() -> None:
+        clock.now += 60
+        leases.write(LeaseRecord("other", 15, WALL, "taken over", 1))
+        leases.faults["get"] = [lambda: None, lambda: setattr(clock, "now", clock.now + 1)]
+
+    elector = Elector(
+        settings(renew_deadline=0.5, retry_period=0.01), leases, clock=clock, on_started=sleep, on_stopped=lambda: None
+    )
+    elector.run()
+    led = next(vars(one) for one in caplog.records if "until" in vars(one))
+    assert (led["since"], led["until"]) == (1000.0, 1000.5)
 
 
 def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:

@@ -76,7 +76,8 @@ class Elector:
         self._record = LeaseRecord()
         self._observed_at = NEVER
         self._taken_until = NEVER
-        self._sent_at = NEVER
+        self._safe_until = NEVER
+        self._is_superseded = False
         self._reported = ""
         self._failure = ""
         self._chance = random.SystemRandom()
@@ -96,7 +97,7 @@ class Elector:
         It counts from the *sending* of the last successful renewal: another candidate waits for
         a whole leaseDuration after that renewal arrived, which is later.
         """
-        return self._sent_at + self.settings.renew_deadline if self._leading else NEVER
+        return self._safe_until if self._leading and not self._is_superseded else NEVER
 
     @property
     def leader(self) -> str:
@@ -145,7 +146,7 @@ class Elector:
 
         From when to when is said on the monotonic clock, which all processes of a machine share.
         """
-        since = self._sent_at
+        since = self._safe_until - self.settings.renew_deadline
         self._leading = True
         said = {"since": round(since, 3)}
         logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key, extra=said)
@@ -153,9 +154,8 @@ class Elector:
             self._on_started()
             return self._renew()
         finally:
-            now, safe_until = self._clock(), self.leads_until
             self._leading = False
-            said["until"] = round(now if safe_until == NEVER else min(now, safe_until), 3)
+            said["until"] = round(min(self._clock(), self._safe_until), 3)
             logger.info("led with lease %s", self.settings.key, extra=said)
 
     def _renew(self) -> bool:
@@ -209,8 +209,7 @@ class Elector:
             return True
         held = self._holds()
         self._observe(found, self._clock())
-        if not self._holds():
-            self._sent_at = NEVER  # whoever has it may act already: our last renewal counts no more
+        self._is_superseded = not self._holds()  # whoever has it may act already: our last renewal counts no more
         if self._is_taken():
             return False
         if held and not self._record.holder:
@@ -316,7 +315,8 @@ class Elector:
         now = self._clock()
         self._observe(written, now)
         self._observed_at = now
-        self._sent_at = sent_at
+        self._safe_until = sent_at + self.settings.renew_deadline
+        self._is_superseded = False
 
     def _request(self, send: Callable[[float], Lease], deadline: float) -> Lease:
         """Send from a thread that may be left behind, so that nothing can outlive the deadline."""
