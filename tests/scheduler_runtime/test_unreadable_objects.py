@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime.watches import pods
 from scheduler_runtime.wire import Pod, Resizing, Unreadable, WatchEvent, decode_pod, read_page
-from tests.scheduler_runtime.test_watches import Script, levels, line, listed, node, refused, streamed, watching
+from tests.scheduler_runtime.watches.scripted import Script, levels, line, listed, node, refused, streamed, watching
 
 
 def odd(name: str, version: int, uid: str = "") -> dict[str, Any]:

@@ -30,6 +30,7 @@ from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
+JSON = "application/json"
 CONNECTIONS = 64
 """As many requests are under way at a time; further ones wait for one of them to be answered."""
 REQUEST_TIMEOUT = 30.0
@@ -87,10 +88,7 @@ class Client:
         self._trouble = Trouble(logger)
         self._base = URL(credentials.server)
         self._requests = (requests or Requests()).to(self._base.authority)
-        self._headers = (
-            f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\n"
-            "Accept: application/json\r\nAccept-Encoding: identity\r\n"
-        )
+        self._headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
         place = Place(
             self._base.host or "",
             self._base.port or 443,
@@ -121,7 +119,7 @@ class Client:
         *,
         params: Mapping[str, str] | None = None,
         body: object = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
         seconds: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] = lambda: None,
     ) -> bytes:
@@ -131,10 +129,18 @@ class Client:
         a repetition; what it raises is raised, and nothing is sent. ``seconds`` count from its first call
         and cover a repetition.
         """
-        asked = perf_counter()
-        await self._throttle.wait()
         data = msgspec.json.encode(body) if body is not None else b""
-        head = self._head(method, path, params, content_type if data else "", len(data))
+        head = self._head(method, path, params, (JSON, content_type if data else ""), len(data))
+        return await self._ask(f"{method} {path}", head, data, seconds, before_send)
+
+    async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
+        """Return what is at ``path`` as ``accept`` has it. Raises ApiError or NoAnswerError."""
+        head = self._head("GET", path, params, (accept, ""), 0)
+        return await self._ask(f"GET {path}", head, b"", REQUEST_TIMEOUT, lambda: None)
+
+    async def _ask(self, what: str, head: bytes, data: bytes, seconds: float, before_send: Callable[[], None]) -> bytes:
+        asked, method = perf_counter(), what.split(" ", 1)[0]
+        await self._throttle.wait()
         identity = await self._identity()
         connection = await self._connection()
         sent = perf_counter()
@@ -143,7 +149,7 @@ class Client:
         except (LostError, TimeoutError, ssl.SSLError, OSError) as error:
             cause = _cause(error)
             self._requests.ended(0, method)
-            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
+            raise NoAnswerError(f"{what}: {cause}", sent=True, cause=cause) from error
         finally:
             self._pool.give(connection)
         numbers = (sent - asked, perf_counter() - sent, len(data), len(answer.body))
@@ -153,12 +159,15 @@ class Client:
         self._trouble.ends()
         return answer.body
 
-    def _head(self, method: str, path: str, params: Mapping[str, str] | None, content_type: str, length: int) -> bytes:
-        """A request up to the headers that say who asks."""
+    def _head(
+        self, method: str, path: str, params: Mapping[str, str] | None, types: tuple[str, str], length: int
+    ) -> bytes:
+        """A request up to the headers that say who asks; ``types`` are of the answer and of what is sent."""
         target = quote(self._base.path.rstrip("/") + path)
         if params:
             target += f"?{urlencode(params)}"
-        typed = f"Content-Type: {content_type}\r\n" if content_type else ""
+        accept, content_type = types
+        typed = f"Accept: {accept}\r\n" + (f"Content-Type: {content_type}\r\n" if content_type else "")
         return f"{method} {target} HTTP/1.1\r\n{self._headers}{typed}Content-Length: {length}\r\n".encode()
 
     async def _connection(self) -> Connection:

@@ -60,6 +60,11 @@ class Election:
         return self._elector.settings.name if self._elector else ""
 
     @property
+    def has_rivals(self) -> bool:
+        """Whether others may have led, and acted, until we did."""
+        return self._elector is not None
+
+    @property
     def is_leader(self) -> bool:
         return self._elector.is_leader if self._elector else self.won.is_set()
 

@@ -1,9 +1,9 @@
 """One scheduler process from its start to its end.
 
-read the version ──► list everything ──► stand for election ──► list again ──► schedule
-                         (ready)                                                  │
-             SIGTERM: finish binds, release the lease, 0  ◄───────────────────────┤
-             lease lost: nothing more is sent, 1          ◄───────────────────────┘
+read the version ──► list everything ──► stand for election ──► catch up ──► schedule
+                         (ready)                                                 │
+             SIGTERM: finish binds, release the lease, 0  ◄──────────────────────┤
+             lease lost: nothing more is sent, 1          ◄──────────────────────┘
 """
 
 from __future__ import annotations
@@ -227,7 +227,8 @@ class Process:
     async def _lead(self) -> None:
         """Schedule as soon as we lead and know all that was written before we did."""
         await self.election.won.wait()
-        await asyncio.gather(*(each.refresh() for each in self.reflectors))
+        if self.election.has_rivals:
+            await asyncio.gather(*(each.refresh() for each in self.reflectors))
         logger.info("scheduling", extra={"pending": len(self.pending)})
         await self.loop.run()
 

@@ -51,8 +51,8 @@ from .objects import (
 from .quantity import QuantityError
 from .requests import Requests
 from .resizing import Resizing
-from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, decode_pod, decode_pod_list
-from .unreadable import Unreadable, read_or_name, read_page
+from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, continue_token, decode_pod, decode_pod_list
+from .unreadable import Identified, IdentifiedList, Unreadable, decode_identified_list, read_or_name, read_page
 
 __all__ = [
     "KINDS",
@@ -63,6 +63,8 @@ __all__ = [
     "ContainerImage",
     "ContainerPort",
     "ContainerStatus",
+    "Identified",
+    "IdentifiedList",
     "LabelSelector",
     "LabelSelectorRequirement",
     "ListMeta",
@@ -104,7 +106,9 @@ __all__ = [
     "Volume",
     "WatchEvent",
     "WeightedPodAffinityTerm",
+    "continue_token",
     "decode_event",
+    "decode_identified_list",
     "decode_node",
     "decode_node_list",
     "decode_pod",

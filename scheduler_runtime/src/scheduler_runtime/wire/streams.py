@@ -31,6 +31,10 @@ class NodeList(Wire, frozen=True, gc=False):
     items: tuple[Node, ...] = ()
 
 
+class _ListHead(Wire, frozen=True, gc=False):
+    metadata: ListMeta = ListMeta()
+
+
 class Status(Wire, frozen=True, gc=False):
     """The API server's answer when it does not do what was asked."""
 
@@ -73,6 +77,7 @@ _decode_pod = msgspec.json.Decoder(Pod).decode
 _decode_pod_list = msgspec.json.Decoder(PodList).decode
 _decode_node = msgspec.json.Decoder(Node).decode
 _decode_bookmark = msgspec.json.Decoder(Bookmark).decode
+_decode_list_head = msgspec.json.Decoder(_ListHead).decode
 _decode_status = msgspec.json.Decoder(Status).decode
 
 
@@ -87,3 +92,8 @@ def decode_pod_list(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> PodL
     for pod in page.items:
         _shapes.share(pod, resizing)
     return page
+
+
+def continue_token(raw: bytes) -> str:
+    """What asks for the page after this one, empty when it is the last. Raises msgspec.MsgspecError."""
+    return _decode_list_head(raw).metadata.continue_token

@@ -23,25 +23,33 @@ class Identity(Wire, frozen=True, gc=False):
     resource_version: str = ""
 
 
-class _Identified(Wire, frozen=True, gc=False):
-    metadata: Identity
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """What is known of an object of which some field is not what it must be."""
+class Identified(Wire, frozen=True, gc=False):
+    """An object of which nothing else is read."""
 
     metadata: Identity
-    problem: str
 
     @property
     def name(self) -> str:
+        """Its name in its namespace."""
         return self.metadata.name
 
     @property
     def key(self) -> str:
         """Namespace and name, as of a pod."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class IdentifiedList(Wire, frozen=True, gc=False):
+    """A page of objects of any kind, of which only is read which they are."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[Identified, ...] = ()
+
+
+class Unreadable(Identified, frozen=True, gc=False):
+    """An object of which some field is not what it must be."""
+
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,8 @@ class _RawPage(Wire, frozen=True, gc=False):
 
 
 _decode_page = msgspec.json.Decoder(_RawPage).decode
-_decode_identified = msgspec.json.Decoder(_Identified).decode
+_decode_identified = msgspec.json.Decoder(Identified).decode
+decode_identified_list = msgspec.json.Decoder(IdentifiedList).decode
 
 
 def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:

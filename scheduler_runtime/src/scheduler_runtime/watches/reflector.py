@@ -14,35 +14,25 @@ cannot be read stays what it was when it could be, and holds up no other.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Generic
 
 import aiohttp
 import msgspec
 
-from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.trouble import Trouble
-from scheduler_runtime.wire import (
-    ListMeta,
-    Node,
-    Pod,
-    Resizing,
-    Unreadable,
-    WatchEvent,
-    decode_event,
-    decode_node_list,
-    decode_pod_list,
-    read_or_name,
-    read_page,
-)
+from ..backoff import Backoff
+from ..client import ApiError, Client, NoAnswerError
+from ..trouble import Trouble
+from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
+from .catching_up import Lacking, lacking
+from .kinds import Change, Kind, ObjectList, T, number, version_of
+from .listing import PAGE, pages
 
 logger = logging.getLogger(__name__)
 
-PAGE = 500
 SLICE = 100
 """How many objects of a list are taken in before others have their turn."""
 QUIET_SECONDS = 70.0
@@ -51,73 +41,9 @@ SHORTEST_WATCH, LONGEST_WATCH = 300, 600
 TRIES_BEFORE_RELIST = 3
 RELIST_SECONDS = 30.0
 """A list is work for the API server: two within this time have a pause between them."""
+LATE_SECONDS = 3.0
+"""A watch that has not shown by then what was written before is begun anew."""
 _chance = random.SystemRandom()
-
-
-class Metadata(Protocol):
-    """What identifies an object: ``uid`` is this life of it, under a name that may come again."""
-
-    @property
-    def uid(self) -> str: ...
-
-    @property
-    def resource_version(self) -> str: ...
-
-
-class Object(Protocol):
-    """Anything that the API server stores."""
-
-    @property
-    def metadata(self) -> Metadata: ...
-
-
-T = TypeVar("T", bound=Object)
-T_co = TypeVar("T_co", bound=Object, covariant=True)
-
-
-class ObjectList(Protocol[T_co]):
-    """One page of a list."""
-
-    @property
-    def metadata(self) -> ListMeta: ...
-
-    @property
-    def items(self) -> Sequence[T_co]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
-    """An object appeared (``old`` is None), changed, or went away (``new`` is None)."""
-
-    old: T | None
-    new: T | None
-
-
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
-    """What to list and watch, and how to read it. The readers raise msgspec.MsgspecError."""
-
-    path: str
-    key: Callable[[T | Unreadable], str]
-    read_list: Callable[[bytes], ObjectList[T]]
-    read_item: Callable[[WatchEvent], T]
-    params: Mapping[str, str] = field(default_factory=dict)
-
-
-def pods(resizing: Resizing) -> Kind[Pod]:
-    """Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
-    return Kind(
-        "/api/v1/pods",
-        key=lambda pod: pod.key,
-        read_list=lambda raw: decode_pod_list(raw, resizing),
-        read_item=lambda event: event.pod(resizing),
-        params={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},
-    )
-
-
-NODES: Kind[Node] = Kind(
-    "/api/v1/nodes", key=lambda node: node.name, read_list=decode_node_list, read_item=WatchEvent.node
-)
 
 
 class ExpiredError(Exception):
@@ -157,7 +83,9 @@ class Reflector(Generic[T]):
         self._broken_in_a_row = 0
         self._listed_at = float("-inf")
         self._interrupt: asyncio.Timeout | None = None
-        self._refreshing: list[asyncio.Future[None]] = []
+        self._moved = asyncio.Event()
+        self._is_over = False
+        self._refreshing: set[asyncio.Task[None]] = set()
 
     @property
     def trouble(self) -> str:
@@ -170,29 +98,61 @@ class Reflector(Generic[T]):
             while True:
                 await self._follow()
         finally:
-            self._refreshed(list(self._refreshing))  # nobody reads it any more, so nobody has to wait for it
+            self._is_over = True
+            for each in self._refreshing:
+                each.cancel()  # nobody reads the copy any more, so nobody has to wait for it
 
     async def _follow(self) -> None:
         """List, or watch as long as that goes well."""
         try:
-            if self._refreshing or not self.resource_version:
-                await self._list()
+            if self.resource_version:
+                await self._watch_until_interrupted()
             else:
-                await self._watch_until_refresh()
+                await self._list()
         except ExpiredError as error:
             await self._expire(error)
         except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
             await self._recover(error)
 
     async def refresh(self) -> None:
-        """List again, and return when the copy holds everything that was written before this call."""
-        done = asyncio.get_running_loop().create_future()
-        self._refreshing.append(done)
-        if self._interrupt:
-            self._interrupt.reschedule(0)
-        await done
+        """Return when the copy holds everything that was written before this call, or is kept no longer."""
+        if self._is_over:
+            return
+        work = asyncio.create_task(self._catch_up())
+        self._refreshing.add(work)
+        try:
+            await asyncio.wait([work])
+        finally:
+            self._refreshing.remove(work)
+            work.cancel()
+        if not work.cancelled():
+            work.result()
 
-    async def _watch_until_refresh(self) -> None:
+    async def _catch_up(self) -> None:
+        lacks = await self._lacking()
+        while lacks.is_left(self.objects, number(self.resource_version)):
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(LATE_SECONDS):
+                    await self._moved.wait()
+            except TimeoutError:
+                if self._interrupt:
+                    self._interrupt.reschedule(0)
+
+    async def _lacking(self) -> Lacking:
+        """What of all that is written now the copy has yet to see."""
+        backoff, trouble = Backoff(), Trouble(logger)
+        while True:
+            try:
+                found = await lacking(self._client, self.kind, self.objects)
+            except (NoAnswerError, ApiError, msgspec.MsgspecError) as error:
+                trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
+                await asyncio.sleep(backoff.pause())
+            else:
+                trouble.ends()
+                return found
+
+    async def _watch_until_interrupted(self) -> None:
         interrupt = asyncio.timeout(None)
         try:
             async with interrupt as self._interrupt:
@@ -231,7 +191,6 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         """Take over the present state, page by page; what is not in it any more is deleted."""
-        answered = list(self._refreshing)
         try:
             present, version = await self._pages(PAGE)
         except ApiError as error:
@@ -246,27 +205,21 @@ class Reflector(Generic[T]):
         self._listed_at = asyncio.get_running_loop().time()
         self._well()
         self.synced.set()
-        self._refreshed(answered)
-
-    def _refreshed(self, answered: Iterable[asyncio.Future[None]]) -> None:
-        for done in answered:
-            self._refreshing.remove(done)
-            if not done.done():
-                done.set_result(None)
+        self._moved.set()
 
     async def _pages(self, limit: int) -> tuple[set[str], str]:
-        present: set[str] = set()
-        params = {**self.kind.params, **({"limit": str(limit)} if limit else {})}
-        while True:
-            page = self._page(await self._client.request("GET", self.kind.path, params=params))
-            for number, item in enumerate(page.items, start=1):
-                present.add(self.kind.key(item))
-                self._see(item)
-                if number % SLICE == 0:
-                    await asyncio.sleep(0)
-            if not page.metadata.continue_token:
-                return present, page.metadata.resource_version
-            params["continue"] = page.metadata.continue_token
+        present, version = set[str](), ""
+        async with contextlib.aclosing(
+            pages(self._client, self.kind.path, self.kind.params, self._page, limit=limit)
+        ) as found:
+            async for page in found:
+                version = page.metadata.resource_version
+                for count, item in enumerate(page.items, start=1):
+                    present.add(self.kind.key(item))
+                    self._see(item)
+                    if count % SLICE == 0:
+                        await asyncio.sleep(0)
+        return present, version
 
     def _page(self, raw: bytes) -> ObjectList[T | Unreadable]:
         try:
@@ -307,7 +260,7 @@ class Reflector(Generic[T]):
             case "ADDED" | "MODIFIED":
                 item = read_or_name(event.object, self._read)
                 known = self.objects.get(self.kind.key(item))
-                if known is None or _version(known) < _version(item):
+                if known is None or version_of(known) < version_of(item):
                     self._see(item)
                 self._moved_to(item.metadata.resource_version)
             case "DELETED":
@@ -328,8 +281,9 @@ class Reflector(Generic[T]):
 
     def _moved_to(self, version: str) -> None:
         """Resume after ``version`` from now on, unless it is one that was passed already."""
-        if _number(version) > _number(self.resource_version):
+        if number(version) > number(self.resource_version):
             self.resource_version = version
+            self._moved.set()
 
     # The copy
 
@@ -390,12 +344,3 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)  # a stream that never pauses must not keep the loop to itself
     if rest:
         raise BrokenError("the stream was cut in the middle of a line")
-
-
-def _version(item: Object) -> int:
-    return _number(item.metadata.resource_version)
-
-
-def _number(version: str) -> int:
-    """Versions of one kind are numbers that grow; anything else compares as the oldest."""
-    return int(version) if version.isdecimal() else 0

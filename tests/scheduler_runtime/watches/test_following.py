@@ -4,136 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
-from aiohttp import web
 
-from scheduler_runtime import watches
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import Client
 from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.watches import NODES, Change, Reflector
+from scheduler_runtime.watches import NODES, Change, Reflector, reflector
 from scheduler_runtime.wire import Node
-
-Play = Callable[[web.StreamResponse], Awaitable[None]]
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def node(name: str, version: int, uid: str = "", **labels: str) -> dict[str, Any]:
-    metadata = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": str(version), "labels": labels}
-    return {"kind": "Node", "metadata": metadata}
-
-
-def listed(version: int, *items: dict[str, Any], more: str = "") -> Answer:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"metadata": {"resourceVersion": str(version), "continue": more}, "items": items})
-
-    return answer
-
-
-def refused(status: int, reason: str = "", **headers: str) -> Answer:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"reason": reason, "message": "no"}, status=status, headers=headers)
-
-    return answer
-
-
-def line(type_: str, item: dict[str, Any]) -> bytes:
-    return json.dumps({"type": type_, "object": item}).encode() + b"\n"
-
-
-def streamed(*parts: bytes, hold: bool = False, reset: bool = False) -> Answer:
-    """Send ``parts``, then end the stream in good order, hold it open, or reset the connection."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for part in parts:
-            await response.write(part)
-            await asyncio.sleep(0.01)
-        if hold:
-            await asyncio.sleep(30)
-        if reset and request.transport:
-            request.transport.abort()
-        return response
-
-    return answer
-
-
-@dataclass
-class Script:
-    """What the server answers, in order; when the script is over it holds every watch open."""
-
-    answers: list[Answer] = field(default_factory=list)
-    asked: list[dict[str, str]] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(dict(request.query))
-        answer = self.answers.pop(0) if self.answers else streamed(hold=True)
-        return await answer(request)
-
-
-@dataclass
-class Watched:
-    reflector: Reflector[Node]
-    told: list[tuple[str, str]]
-    copy: dict[str, int]
-    """What a consumer that believes every change would hold."""
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not condition():  # noqa: ASYNC110  the condition is about many things, an event is about one
-                await asyncio.sleep(0.005)
-
-
-@contextlib.asynccontextmanager
-async def serving(script: Script) -> AsyncIterator[Client]:
-    app = web.Application()
-    app.router.add_get("/api/v1/nodes", script.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        async with Client(Credentials(f"http://{host}:{port}"), "test") as client:
-            yield client
-    finally:
-        await runner.cleanup()
-
-
-@contextlib.asynccontextmanager
-async def watching(*answers: Answer, script: Script | None = None) -> AsyncIterator[Watched]:
-    script = script or Script(list(answers))
-    async with serving(script) as client:
-        told: list[tuple[str, str]] = []
-        copy: dict[str, int] = {}
-
-        def sink(change: Change[Node]) -> None:
-            old, new = change.old, change.new
-            if old is not None:
-                assert copy.pop(old.metadata.uid) == int(old.metadata.resource_version)
-            if new is not None:
-                assert new.metadata.uid not in copy
-                copy[new.metadata.uid] = int(new.metadata.resource_version)
-            verb = "added" if old is None else "deleted" if new is None else "changed"
-            told.append((verb, (new or old).name))  # type: ignore[union-attr]
-
-        reflector = Reflector(NODES, client, sink, Backoff(0.01, 0.05))
-        run = asyncio.create_task(reflector.run())
-        yield Watched(reflector, told, copy)
-        if run.done():
-            run.result()
-        run.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await run
-
-
-def levels(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
-    return [record.levelname for record in caplog.records if word in record.getMessage()]
+from tests.scheduler_runtime.watches.scripted import (
+    Script,
+    levels,
+    line,
+    listed,
+    node,
+    refused,
+    serving,
+    streamed,
+    watching,
+)
 
 
 async def test_lists_page_by_page_then_follows() -> None:
@@ -149,7 +38,7 @@ async def test_lists_page_by_page_then_follows() -> None:
     assert watched.told[3:] == [("added", "d"), ("changed", "a"), ("deleted", "b")]
     assert watched.copy == {"uid-a": 12, "uid-c": 3, "uid-d": 11}
     first, second, third = script.asked[:3]
-    assert (first, second) == ({"limit": "500"}, {"limit": "500", "continue": "next"})
+    assert (first, second) == ({"limit": "2000"}, {"limit": "2000", "continue": "next"})
     assert (third["resourceVersion"], third["allowWatchBookmarks"]) == ("10", "true")
     assert 300 <= int(third["timeoutSeconds"]) <= 600
 
@@ -269,7 +158,7 @@ async def test_a_list_that_fails_is_tried_again() -> None:
 
 
 async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watches, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(reflector, "QUIET_SECONDS", 0.2)
     script = Script([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: bool(watched.told))
@@ -294,34 +183,6 @@ async def test_a_deletion_of_an_earlier_life_is_ignored() -> None:
     assert watched.copy == {"two": 5}
 
 
-async def test_refresh_lists_again_even_while_a_watch_is_open() -> None:
-    script = Script([listed(10, node("a", 1)), streamed(hold=True), listed(20, node("b", 15))])
-    async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
-        await watched.reflector.refresh()
-        assert watched.copy == {"uid-b": 15}
-        await watched.until(lambda: len(script.asked) == 4)
-    assert script.asked[3]["resourceVersion"] == "20"
-
-
-async def test_a_refresh_asked_for_during_a_list_is_a_list_of_its_own() -> None:
-    go = asyncio.Event()
-
-    async def slow(request: web.Request) -> web.StreamResponse:
-        await go.wait()
-        return await listed(10, node("a", 1))(request)
-
-    script = Script([slow, listed(20, node("b", 15))])
-    async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 1)
-        refreshed = asyncio.create_task(watched.reflector.refresh())
-        await asyncio.sleep(0)
-        go.set()
-        async with asyncio.timeout(5):
-            await refreshed
-        assert watched.copy == {"uid-b": 15}
-
-
 async def test_a_version_that_is_always_expired_is_not_asked_for_in_a_hurry() -> None:
     script = Script([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
     async with watching(script=script):
@@ -340,9 +201,9 @@ async def test_what_the_sink_raises_ends_the_run() -> None:
 
 async def test_an_absent_server_is_said_once_and_found_again(caplog: pytest.LogCaptureFixture) -> None:
     async with Client(Credentials("http://127.0.0.1:9"), "test") as client:
-        reflector = Reflector(NODES, client, lambda _: None, Backoff(0.01, 0.02))
+        absent = Reflector(NODES, client, lambda _: None, Backoff(0.01, 0.02))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(reflector.run(), 0.3)
+            await asyncio.wait_for(absent.run(), 0.3)
     assert [record.getMessage() for record in caplog.records] == [
         "API server http://127.0.0.1:9 cannot be reached: Connection refused"
     ]
