@@ -18,6 +18,7 @@ from scheduler_runtime.pending import Entry, Pending, Place
 from scheduler_runtime.testing import node, pod
 from scheduler_runtime.watches import Change
 from scheduler_runtime.wire import Node, Pod, Taint
+from tests.support.unreadable import node_offering, pod_asking
 
 
 @dataclass
@@ -266,7 +267,7 @@ READY = {"conditions": [{"type": "Ready", "status": "True"}]}
     [
         (node("n", unschedulable=True), node("n"), Action.UPDATE_NODE_TAINT),
         (node("n", cpu="1"), node("n", cpu="1000m"), Action(0)),
-        (node("n", cpu="1"), node("n", cpu="one"), Action.UPDATE_NODE_ALLOCATABLE),
+        (node("n", cpu="1"), node_offering("n", "one"), Action.UPDATE_NODE_ALLOCATABLE),
         (of_node(READY), of_node({}), Action.UPDATE_NODE_CONDITION),
         (of_node(READY), of_node({"conditions": [{**READY["conditions"][0], "reason": "x"}]}), Action(0)),
         (of_node({}), of_node({}, annotations={"a": "b"}), Action.UPDATE_NODE_ANNOTATION),
@@ -291,7 +292,7 @@ GATED = ours(schedulingGates=[{"name": "wait"}])
         (GATED, ours(schedulingGates=[{"name": "other"}]), Action(0)),
         (pod("a", {"cpu": "2"}), pod("a", {"cpu": "1"}), Action.UPDATE_POD_SCALE_DOWN),
         (pod("a", {"cpu": "1"}), pod("a", {"cpu": "2"}), Action(0)),
-        (pod("a", {"cpu": "1"}), pod("a", {"cpu": "one"}), Action(0)),
+        (pod("a", {"cpu": "1"}), pod_asking("a", "one"), Action(0)),
     ],
 )
 def test_actions_of_a_pod(old: Pod, new: Pod, action: Action) -> None:

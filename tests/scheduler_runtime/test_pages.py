@@ -18,6 +18,7 @@ from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pages import Pages
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.wire import Pod
+from tests.support.unreadable import pod_asking
 
 
 @dataclass
@@ -75,7 +76,7 @@ async def test_a_process_that_was_told_to_end_is_not_ready_and_lives(endpoints: 
 async def test_only_a_leader_tells_what_pods_ask_for(endpoints: Endpoints, pages: Pages) -> None:
     process = pages.process = Process(Cache(), Pending({}), Election(LeaderElection(leader_elect=False), "", "tests"))
     process.pods.objects["a"] = testing.pod("a", {"cpu": "1500m", "memory": "1Gi"}, nodeName="n")
-    process.pods.objects["b"] = testing.pod("b", {"cpu": "half"})
+    process.pods.objects["b"] = pod_asking("b", "half")
     assert endpoints.answer("/metrics/resources").body == ""
     process.election.start()
     of_a = 'namespace="default",pod="a",node="n",scheduler="default-scheduler",priority="0"'

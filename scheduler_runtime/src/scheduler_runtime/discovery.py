@@ -49,11 +49,18 @@ def missing(document: Document, found: Collection[str]) -> Problems | None:
     """
     offers = _offers()
     problems = tuple(
-        Problem(f"plugin {name}", _not_installed(name, offers))
-        for name in sorted(frozenset(_enabled(document)) - frozenset(found))
-        if not _is_known(name) and (_near(name, offers) or not catalog.nearest(name))
+        Problem(f"plugin {name}", _not_installed(name, offers)) for name in unknown(document, found, offers)
     )
     return Problems(problems) if problems else None
+
+
+def unknown(document: Document, found: Collection[str], offered: Iterable[str]) -> list[str]:
+    """The plugins that ``document`` enables, which neither Kubernetes has nor are ``found``.
+
+    One that is written almost like one of Kubernetes is none of them, unless it is like one that is ``offered``.
+    """
+    others = frozenset(_enabled(document)) - frozenset(found)
+    return sorted(name for name in others if not _is_known(name) and (near(name, offered) or not catalog.nearest(name)))
 
 
 def _offers() -> dict[str, list[EntryPoint]]:
@@ -72,11 +79,11 @@ def _not_installed(name: str, offers: Mapping[str, Iterable[EntryPoint]]) -> str
     """That nobody offers the plugin called ``name``, and what is offered."""
     listed = ", ".join(_origin(point) for _, points in sorted(offers.items()) for point in points)
     offered = f"installed packages offer {listed}" if listed else "no installed package offers any"
-    near = did_you_mean(_near(name, offers)) or "; install its package"
-    return f"is neither a plugin of Kubernetes nor installed{near} ({offered})"
+    meant = did_you_mean(near(name, offers)) or "; install its package"
+    return f"is neither a plugin of Kubernetes nor installed{meant} ({offered})"
 
 
-def _near(name: str, names: Iterable[str]) -> list[str]:
+def near(name: str, names: Iterable[str]) -> list[str]:
     """The one of ``names`` that was perhaps meant."""
     by_letters = {each.lower(): each for each in names}
     return [by_letters[each] for each in nearest(name.lower(), by_letters)]

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_runtime import testing, wire
 from scheduler_runtime.framework import Placed, Unschedulable
+from tests.support.unreadable import pod_asking
 
 TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
 
@@ -142,7 +143,7 @@ def test_pods_that_name_their_node_get_it() -> None:
     ("pod", "message"),
     [
         pytest.param(
-            testing.pod("p", {"cpu": "lots"}),
+            pod_asking("p", "lots"),
             "0/1 nodes are available: spec.containers[0].resources.requests[cpu]: 'lots' is not a quantity such as "
             "100m, 1.5Gi or 2.",
             id="quantity",

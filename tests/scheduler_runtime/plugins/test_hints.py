@@ -9,6 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.wire import Node, Pod, Taint
+from tests.support.unreadable import pod_asking
 
 DECIDES = testing.framework()
 PENDING = testing.pod("pending", {"cpu": "2", "memory": "1Gi"})
@@ -46,7 +47,8 @@ def test_fit(old: Node | Pod | None, new: Node | Pod | None, expected: bool) -> 
     assert helps("NodeResourcesFit", old, new) is expected
 
 
-LOTS = testing.pod("pending", {"cpu": "lots"})
+ODD = pod_asking("placed", "lots", nodeName="a")
+LOTS = pod_asking("pending", "lots")
 
 
 @pytest.mark.parametrize(
@@ -56,10 +58,12 @@ LOTS = testing.pod("pending", {"cpu": "lots"})
         pytest.param(placed("1"), None, LOTS, False, id="nor-does-a-pod-that-goes"),
         pytest.param(placed("2"), placed("1"), LOTS, False, id="nor-one-that-shrinks"),
         pytest.param(LOTS, PENDING, LOTS, True, id="its-own-change-does"),
-        pytest.param(placed("lots"), None, PENDING, True, id="one-that-cannot-be-read-goes"),
-        pytest.param(placed("lots"), placed("lots", priority=1), PENDING, False, id="it-changes-in-another-way"),
-        pytest.param(placed("lots"), placed("1"), PENDING, False, id="it-counted-for-nothing-before"),
-        pytest.param(placed("1"), placed("lots"), PENDING, True, id="it-counts-for-nothing-now"),
+        pytest.param(ODD, None, PENDING, True, id="one-that-cannot-be-read-goes"),
+        pytest.param(
+            ODD, pod_asking("placed", "lots", nodeName="a", priority=1), PENDING, False, id="it-changes-in-another-way"
+        ),
+        pytest.param(ODD, placed("1"), PENDING, False, id="it-counted-for-nothing-before"),
+        pytest.param(placed("1"), ODD, PENDING, True, id="it-counts-for-nothing-now"),
     ],
 )
 def test_what_cannot_be_read_wakes_nobody_by_failing(

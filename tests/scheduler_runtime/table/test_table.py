@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scheduler_runtime import testing, wire
 from scheduler_runtime.table import NodeTable, Table, offered_by
+from tests.support.unreadable import node_offering, pod_asking
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(8)])
 TAINTS = [wire.Taint(key="a", effect="NoSchedule"), wire.Taint(key="b", value="1", effect="NoExecute")]
@@ -160,8 +161,8 @@ def test_what_is_not_there_cannot_be_removed() -> None:
 
 
 def test_unreadable_quantities_count_as_nothing() -> None:
-    cluster = testing.Cluster(testing.node("a", cpu="lots"), testing.node("b"))
-    cluster.place(testing.pod("p", {"cpu": "lots"}), "b")
+    cluster = testing.Cluster(node_offering("a", "lots"), testing.node("b"))
+    cluster.place(pod_asking("p", "lots"), "b")
     assert cluster.table.allocatable("cpu").tolist() == [0, 4000]
     assert cluster.table.pod_counts.tolist() == [0, 1]
     assert cluster.table.requested("cpu").tolist() in ([], [0, 0])

@@ -14,6 +14,7 @@ from scheduler_runtime.api import Pod
 from scheduler_runtime.table import EVERY_ADDRESS, HostPort, Table
 from scheduler_runtime.table.priorities import NOBODY
 from tests.support.preempting import pod
+from tests.support.unreadable import pod_asking
 
 NAMES = ["a", "b", "c"]
 PORTS = {number: HostPort(EVERY_ADDRESS, "TCP", number) for number in (80, 81)}
@@ -131,7 +132,7 @@ def test_a_pod_cannot_be_tried_twice_on_a_node_nor_leave_one_it_is_not_on() -> N
 def test_what_cannot_be_read_takes_nothing() -> None:
     table = fresh()
     tried = table.try_row(1)
-    tried.add(pod("x", requests={"cpu": "lots"}))
+    tried.add(pod_asking("x", "lots"))
     assert (table.requested("cpu").tolist(), table.pod_counts.tolist()) == ([0, 0, 0], [0, 1, 0])
     tried.restore()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -20,6 +21,11 @@ def test_a_pod_has_the_labels_and_the_namespace_that_are_written() -> None:
     assert pod.uid != testing.pod("p").uid
 
 
+def test_annotations_are_there_to_read() -> None:
+    written = {"example.com/owner": "us"}
+    assert testing.pod("p", annotations=written).metadata.annotations == written
+
+
 def test_a_pod_without_labels_has_none_to_read() -> None:
     assert testing.pod("p").labels == {}
 
@@ -34,7 +40,10 @@ def test_fields_that_no_scheduler_reads_may_be_written() -> None:
         (lambda: testing.pod("p", prioritty=4), r"pod\(\): prioritty is not a field; did you mean priority\?"),
         (lambda: testing.pod("p", node_selector={}), r"node_selector is not a field; did you mean nodeSelector\?"),
         (lambda: testing.pod("p", label={}), r"label is not a field; did you mean labels\?"),
-        (lambda: testing.pod("p", metadata={}), r"metadata is not a field; the fields are labels, namespace, nodeName"),
+        (
+            lambda: testing.pod("p", metadata={}),
+            r"metadata is not a field; the fields are requests, labels, annotations",
+        ),
         (lambda: testing.node("n", label="x"), r"node\(\): label is not a field; did you mean labels\?"),
         (lambda: testing.node("n", nonsense="3"), r"nonsense is not a field; the fields are cpu"),
     ],
@@ -50,13 +59,54 @@ def test_a_node_offers_resources_of_any_name_that_a_pod_can_ask_for() -> None:
     assert {"ephemeral-storage", *more} < allocatable.keys()
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: testing.pod("p", {"cpu": "abc"}), r"pod p: .*requests\[cpu\]: 'abc' is not a quantity such as 100m"),
+        (lambda: testing.pod("p", requests={"memory": "1GB"}), r"requests\[memory\]: '1GB' is not a quantity"),
+        (lambda: testing.pod("p", overhead={"cpu": "x"}), r"pod p: spec.overhead\[cpu\]: 'x' is not a quantity"),
+        (lambda: testing.node("n", cpu="four"), r"node n: allocatable\[cpu\]: 'four' is not a quantity"),
+    ],
+)
+def test_an_amount_that_is_no_quantity_is_refused_at_once(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_requests_may_be_named() -> None:
+    assert testing.pod("p", requests={"cpu": "1"}) == testing.pod("p", {"cpu": "1"})
+
+
 def test_two_nodes_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two nodes called gold; give one of them another name"):
         testing.Cluster(GOLD, GOLD)
 
 
+@pytest.mark.parametrize(
+    ("enabled", "given", "words"),
+    [
+        ("ForGold", False, "nor among the classes that are given; pass its class, as in testing.framework(profile, "),
+        ("ForGolds", True, "nor among the classes that are given; did you mean ForGold?"),
+        ("NodeNam", True, "there is no plugin 'NodeNam'; did you mean NodeName?"),
+    ],
+)
+def test_a_plugin_whose_class_is_not_given_is_asked_for(enabled: str, given: bool, words: str) -> None:
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": enabled}]}}}
+    with pytest.raises(ValueError, match=re.escape(words)):
+        testing.framework(profile, *([ForGold] if given else []))
+
+
+def test_a_pod_that_was_not_placed_has_no_node_and_says_why() -> None:
+    refused: Any = testing.framework().schedule(testing.pod("p", {"cpu": "9"}), testing.Cluster(GOLD))
+    words = "no attribute 'node': default/p was not placed: 0/1 nodes are available: 1 Insufficient cpu."
+    with pytest.raises(AttributeError, match=words):
+        _ = refused.node
+    with pytest.raises(AttributeError, match=r"no attribute 'nodes'$"):
+        _ = refused.nodes
+
+
 class ForGold(Plugin):
-    """Says that it looks at nothing of a pod, and looks at its labels."""
+    """Says that it looks at nothing of a pod, and looks at its labels and annotations."""
 
     events = (ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),)
 
@@ -64,11 +114,13 @@ class ForGold(Plugin):
         return ()
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
-        if pod.labels.get("tier") != "gold":
+        if "gold" not in (pod.labels.get("tier"), (pod.metadata.annotations or {}).get("tier")):
             yield Reject(nodes.label("metal").equals("gold"), "node is for gold")
 
 
-def test_the_kit_finds_a_signature_that_leaves_out_the_labels_of_its_examples() -> None:
-    pods = [testing.pod("p", labels={"tier": "gold"}), testing.pod("q", labels={"tier": "tin"})]
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_the_kit_finds_a_signature_that_leaves_out_what_its_examples_have(field: str) -> None:
+    written: list[Any] = [{field: {"tier": metal}} for metal in ("gold", "tin")]
+    pods = [testing.pod("p", **each) for each in written]
     nodes = [GOLD, testing.node("tin", labels={"metal": "tin"})]
-    assert "signature" in breach_of(ForGold, "signature", nodes=nodes, pods=pods)
+    assert f"add metadata.{field} to signature" in breach_of(ForGold, "signature", nodes=nodes, pods=pods)

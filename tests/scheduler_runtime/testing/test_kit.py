@@ -120,15 +120,6 @@ def test_arguments_that_are_refused_are_told() -> None:
     assert "mostPots: is not a field; did you mean mostPods?" in breach_of(Sound, "args", {"mostPots": 2})
 
 
-class CannotStart(Sound):
-    def __init__(self, args: Any, handle: Any) -> None:
-        raise OSError("no such model file")
-
-
-def test_a_plugin_that_cannot_be_made_is_told() -> None:
-    assert breach_of(CannotStart, "error") == "it cannot be made: no such model file"
-
-
 def test_what_is_watched_must_be_written_as_an_object() -> None:
     with pytest.raises(ValueError, match="an object lacks apiVersion"):
         testing.check(Sound, objects=[{"kind": "ConfigMap", "metadata": {}}])

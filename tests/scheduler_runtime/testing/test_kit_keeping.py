@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from tests.support.sound_plugin import Sound, breach_of, broken
 
@@ -130,3 +131,21 @@ class CountsOn(CountsAhead):
 )
 def test_what_is_said_in_two_ways_must_agree(check: str, plugin: type[Plugin], words: str) -> None:
     assert words in breach_of(plugin, check)
+
+
+class NeedsItsState(Sound):
+    """Sends pods away, and does not expect to be asked again."""
+
+    row_local = False
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Any:
+        if pod.spec.priority:
+            return Reject.pod("not today", resolvable=self.args.most_pods == 3)
+        return super().pre_filter(pod, nodes, cycle)
+
+
+def test_filter_is_asked_without_a_state_after_a_rejection_that_eviction_could_change() -> None:
+    sentence = breach_of(NeedsItsState, "after_rejecting")
+    assert sentence.startswith('pre_filter rejected the pod ("not today"), and then filter fails: TypeError: ')
+    checks = {breach.check for breach in testing.breaches(NeedsItsState, {"mostPods": 4})}
+    assert "after_rejecting" not in checks

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..api import SKIP, Mask, NodeTable, Pod, Reject, Restrict
+from ..api import SKIP, Mask, NodePlugin, NodeTable, Pod, Reject, Restrict
 from ..framework import Framework
 from ..framework.calls import Hook, checked_normalised, checked_rows, checked_scores, rejections
 from ..framework.trial import Trials
 from ..nominations import Nominations
 from .builders import Cluster
 from .said import Reason, Reasons, Said
+from .telling import brief
 
 ELSEWHERE: Reason = ("not among the nodes that pre_filter names", False, False)
 
@@ -30,7 +31,18 @@ class Asked:
 
     def __call__(self, hook: str, *args: Any) -> Any:
         """Run a hook. Raises PluginError, naming plugin and hook."""
-        return self._hooks[hook](*args)
+        answer = self._hooks[hook](*args)
+        if isinstance(answer, Reject):
+            self._explained(self._hooks[hook], answer)
+        return answer
+
+    def _explained(self, hook: Hook, reject: Reject) -> None:
+        """Refuse a rejection that nobody could read. Raises PluginError."""
+        if not isinstance(reject.reason, str):
+            raise hook.error(f"the reason of a Reject is {brief(reject.reason)}, not text")
+        if not reject.reason.strip():
+            fits = "; where the pod fits, filter_node returns None" if isinstance(self.plugin, NodePlugin) else ""
+            raise hook.error(f"the reason of a Reject is empty; say why, for users read it in the pod's events{fits}")
 
     def hook(self, name: str) -> Hook:
         """One of its hooks."""
@@ -92,6 +104,7 @@ class Asked:
     def _rejected(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[tuple[str, Reason]]:
         hook = self._hooks["filter"]
         for reject in rejections(hook, pod, nodes, state):
+            self._explained(hook, reject)
             rows = checked_rows(hook, reject.rows, len(nodes)) & nodes.feasible
             resolvable = np.broadcast_to(np.asarray(reject.resolvable), rows.shape)
             for row in np.flatnonzero(rows):

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 import yaml
 
-from .. import config, wire
+from .. import config, discovery, wire
 from ..api import Plugin, declaration_of, flaws_of
 from ..catalog import Target
 from ..catalog.names import is_scalar_resource
-from ..catalog.spelling import not_a_field
+from ..catalog.spelling import did_you_mean, not_a_field
 from ..config import EffectiveProfile
 from ..framework import Framework, Services
 from ..plugins import IN_TREE
 from ..table import Table
+from ..wire.requests import requests_of, thousandths_of
 from .objects import Objects
 
 _NOT_READ = frozenset(
@@ -64,13 +65,19 @@ def node(
 ) -> wire.Node:
     """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``.
 
-    Raises TypeError when nobody could ask for such a resource.
+    Raises TypeError when nobody could ask for such a resource, and ValueError when an amount is no quantity.
     """
-    extra = {_resource(name): amount for name, amount in more.items()}
+    allocatable: dict[str, str | int | float] = {
+        "cpu": cpu,
+        "memory": memory,
+        "pods": pods,
+        **{_resource(of): more[of] for of in more},
+    }
+    thousandths_of(allocatable, f"node {name}: allocatable")
     return wire.Node(
         metadata=wire.AnnotatedMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
-        status=wire.NodeStatus(allocatable={"cpu": cpu, "memory": memory, "pods": pods, **extra}),
+        status=wire.NodeStatus(allocatable=allocatable),
     )
 
 
@@ -86,23 +93,33 @@ def _resource(written: str) -> str:
 def pod(
     name: str,
     requests: Mapping[str, str] | None = None,
-    /,
     *,
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     namespace: str = "default",
     **spec: Any,
 ) -> wire.Pod:
     """A pod of one container. ``spec`` is as in YAML, with its fields in camelCase.
 
-    Raises TypeError when a pod has no such field, and ValueError when one does not have the type that the API gives it.
+    Raises TypeError when a pod has no such field, and ValueError when one does not have the type that the API gives it,
+    or an amount is no quantity.
     """
     _refuse_unknown(spec)
     container = {"name": "main", "resources": {"requests": dict(requests or {})}}
     owner = "" if namespace == "default" else f"{namespace}/"
     metadata = wire.AnnotatedMeta(
-        name=name, namespace=namespace, uid=f"uid-of-{owner}{name}", labels=dict(labels) if labels else None
+        name=name,
+        namespace=namespace,
+        uid=f"uid-of-{owner}{name}",
+        labels=_copied(labels),
+        annotations=_copied(annotations),
     )
-    return wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
+    made = wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
+    try:
+        requests_of(made)
+    except wire.QuantityError as error:
+        raise ValueError(f"pod {name}: {error}") from None
+    return made
 
 
 def _refuse_unknown(spec: Collection[str]) -> None:
@@ -110,7 +127,14 @@ def _refuse_unknown(spec: Collection[str]) -> None:
     read = tuple(field.encode_name for field in msgspec.structs.fields(wire.PodSpec))
     for name in spec:
         if name not in read and name not in _NOT_READ:
-            raise TypeError(f"pod(): {name} {not_a_field(name, ('labels', 'namespace', *read))}")
+            raise TypeError(
+                f"pod(): {name} {not_a_field(name, ('requests', 'labels', 'annotations', 'namespace', *read))}"
+            )
+
+
+def _copied(written: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Labels or annotations as the API has them: never an empty mapping."""
+    return dict(written) if written else None
 
 
 class Cluster:
@@ -195,7 +219,19 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
     if isinstance(document, config.Problems):
         raise ValueError(str(document))
     declared = {declaration_of(plugin).name: declaration_of(plugin) for plugin in plugins}
+    if forgotten := "\n".join(_not_given(document, declared)):
+        raise ValueError(forgotten)
     effective = config.effective(document.profiles[0], Target.parse(version), declared)
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
     return effective
+
+
+def _not_given(document: config.Document, classes: Collection[str]) -> Iterator[str]:
+    """That plugins are enabled which Kubernetes does not have and whose classes are not given."""
+    for name in discovery.unknown(document, classes, classes):
+        meant = did_you_mean(discovery.near(name, classes))
+        yield (
+            f"plugin {name} is neither one of Kubernetes' nor among the classes that are given"
+            f"{meant or f'; pass its class, as in testing.framework(profile, {name})'}"
+        )

@@ -15,10 +15,14 @@ from .checks.declaring import flaws, heard, hooks, model, round_trip
 from .objects import Objects
 from .said import Said
 from .subject import Subject
+from .telling import place_of, shortened, told
 
 CLUSTERS = 60
 AFTER_A_BREACH = 10
 """So many clusters more are asked about when something is wrong, to tell what else is."""
+_CASE = 400
+"""So much of a case is shown; a breach has all of it."""
+_TO_MEND_FIRST = ("error", *(each.__name__ for each in CHECKS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +35,34 @@ class Breach:
     """What was seen, and what to do."""
     case: str = ""
     """The pod and the cluster with which it was seen."""
+    where: str = ""
+    """The place in the author's code, as ``file:line``: of the hook, or of the class."""
 
     def __str__(self) -> str:
-        return f"{self.sentence}\n    {self.case}" if self.case else self.sentence
+        return "\n    ".join(filter(None, (self.told, shortened(self.case, _CASE))))
+
+    @property
+    def told(self) -> str:
+        """The sentence, and the place."""
+        return f"{self.sentence} ({self.where})" if self.where else self.sentence
 
 
 class ContractError(AssertionError):
-    """A plugin breaks the contract. ``breaches`` are all that were found, the first of each kind."""
+    """A plugin breaks the contract. ``breaches`` are all that were found, the first of each kind.
+
+    They stand in the order in which to mend them: what makes others untrue comes first.
+    """
 
     def __init__(self, plugin: str, breaches: Sequence[Breach]) -> None:
-        super().__init__("\n".join(f"{plugin}: {breach}" for breach in breaches))
+        super().__init__("\n".join(f"{plugin}: {told}" for told in _each(breaches)))
         self.breaches = tuple(breaches)
+
+
+def _each(breaches: Sequence[Breach]) -> Iterator[str]:
+    """The breaches, with a case told once where the next has the same."""
+    for before, breach in zip((None, *breaches), breaches, strict=False):
+        again = breach.case and before is not None and before.case == breach.case
+        yield f"{breach.told}\n    the same cluster and pod" if again else str(breach)
 
 
 def check(
@@ -76,8 +97,8 @@ def breaches(
     seed: int = 1,
 ) -> list[Breach]:
     """As :func:`check`, but return the promises that are broken, the first breach of each."""
-    declared = [Breach("flaws", sentence) for sentence in flaws(plugin)] or [
-        Breach(each.__name__, sentence) for each in (hooks, heard, model) for sentence in each(plugin)
+    declared = [_breach(plugin, "flaws", sentence) for sentence in flaws(plugin)] or [
+        _breach(plugin, each.__name__, sentence) for each in (hooks, heard, model) for sentence in each(plugin)
     ]
     if declared:
         return declared  # An object cannot be made of it.
@@ -89,14 +110,25 @@ def breaches(
     try:
         subject.fresh()
     except RegistrationError as error:
-        return [Breach("error", str(error).removeprefix(f"plugin {subject.name}: "))]
+        return [_unmade(subject, error)]
     return [*_of_args(subject, version), *_of_answers(subject, Chance(seed, nodes, pods))]
+
+
+def _breach(kind: type[Plugin], check: str, sentence: str, case: str = "") -> Breach:
+    return Breach(check, sentence, case, place_of(kind, sentence))
+
+
+def _unmade(subject: Subject, error: RegistrationError) -> Breach:
+    """That no object can be made of the class."""
+    if error.__cause__ is None:
+        return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {subject.name}: "))
+    return Breach("error", f"it cannot be made: {told(error.__cause__, subject.kind)}")
 
 
 def _of_args(subject: Subject, version: str) -> Iterator[Breach]:
     if isinstance(subject.args, PluginArgs):
         for sentence in round_trip(subject.args, Target.parse(version)):
-            yield Breach("round_trip", sentence)
+            yield _breach(subject.kind, "round_trip", sentence)
 
 
 def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
@@ -109,7 +141,9 @@ def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
             found.setdefault(breach.check, breach)
             last = min(last, number + AFTER_A_BREACH)
         number += 1
-    return [*found.values(), *(() if found else seen.breaches(subject))]
+    if not found:
+        return list(seen.breaches(subject))
+    return sorted(found.values(), key=lambda breach: _TO_MEND_FIRST.index(breach.check))
 
 
 def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
@@ -119,9 +153,16 @@ def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breac
         for each in CHECKS:
             sentence = None if each.__name__ in found else next(each(subject, case), None)
             if sentence:
-                yield Breach(each.__name__, sentence, str(case))
+                yield _breach(subject.kind, each.__name__, sentence, str(case))
     except PluginError as error:
-        yield Breach("error", str(error).removeprefix(f"plugin {error.plugin} "), str(case))
+        yield _failed(subject, error, str(case))
+
+
+def _failed(subject: Subject, error: PluginError, case: str) -> Breach:
+    """That a hook raised, or answered what the contract does not know."""
+    if error.__cause__ is None:
+        return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {error.plugin} "), case)
+    return Breach("error", f"failed in {error.hook}: {told(error.__cause__, subject.kind)}", case)
 
 
 @dataclass(slots=True)

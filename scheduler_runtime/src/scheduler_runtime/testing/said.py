@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from .telling import shortened
+
 Reason = tuple[str, bool, bool]
 """What a Reject says of one node: the reason, whether evicting pods could help, whether the plugin waits."""
 Reasons = Mapping[str, frozenset[Reason]]
@@ -37,7 +39,7 @@ class Said:
 def difference(one: Said, other: Said) -> str:
     """The first thing in which two answers differ, in words; empty when they do not."""
     if one.whole != other.whole:
-        return f"the pod as a whole: {one.whole or 'not rejected'}; then {other.whole or 'not rejected'}"
+        return f"the pod as a whole: {_of_whole(one)}; then {_of_whole(other)}"
     for name in sorted({*one.reasons, *other.reasons}):
         if words := difference_of_reasons(one.reasons.get(name), other.reasons.get(name)):
             return f"{name}: {words}"
@@ -63,10 +65,14 @@ def same_number(one: float | None, other: float | None) -> bool:
 
 def _worded(reasons: Iterable[Reason] | None) -> str:
     described = [
-        f'"{reason}"{" (resolvable)" if resolvable else ""}{" (pending)" if pending else ""}'
+        f'"{shortened(reason)}"{" (resolvable)" if resolvable else ""}{" (pending)" if pending else ""}'
         for reason, resolvable, pending in sorted(reasons or ())
     ]
     return " and ".join(described) or "not rejected"
+
+
+def _of_whole(said: Said) -> str:
+    return f'"{shortened(said.whole)}"' if said.whole else "not rejected"
 
 
 def _scored(said: Said, name: str) -> str:

@@ -10,7 +10,9 @@ from ..asking import Asked, mask_of, unrestricted
 from ..builders import Cluster
 from ..said import difference
 from ..subject import Subject
+from ..telling import brief
 from .case import Case
+from .kept import Kept
 
 
 def pre_enqueue(subject: Subject, case: Case) -> Iterator[str]:
@@ -20,7 +22,7 @@ def pre_enqueue(subject: Subject, case: Case) -> Iterator[str]:
     asked = case.asked
     one, other = (asked("pre_enqueue", case.pod) for _ in range(2))
     if one is not None and not isinstance(one, Reject):
-        yield f"pre_enqueue answered {one!r}; answer None to let the pod in, or Reject.pod(reason)"
+        yield f"pre_enqueue answered {brief(one)}; answer None to let the pod in, or Reject.pod(reason)"
     elif one != other:
         yield "pre_enqueue answers differently when it is asked again; it must not remember pods, nor use chance"
 
@@ -51,12 +53,27 @@ def reserving(subject: Subject, case: Case) -> Iterator[str]:
     if subject.has("reserve"):
         answer = asked("reserve", case.pod, node, state)
         if answer is not None and not isinstance(answer, Reject):
-            yield f"reserve answered {answer!r}; answer None to go on, or Reject.pod(reason)"
+            yield f"reserve answered {brief(answer)}; answer None to go on, or Reject.pod(reason)"
     if subject.has("unreserve"):
         asked("unreserve", case.pod, node, state)
         asked("unreserve", case.pod, node, state)
     if words := difference(before, asked.about_pod(case.pod, cluster)):
         yield f"after reserve and unreserve it answers otherwise ({words}); unreserve must give back all of it, once"
+
+
+def taking_back(subject: Subject, case: Case) -> Iterator[str]:
+    """A plugin whose ``reserve`` keeps something has an ``unreserve``."""
+    if not subject.has("reserve") or subject.has("unreserve"):
+        return
+    asked, cluster = subject.fresh(), case.cluster
+    state = _state(asked, case, cluster)
+    kept = Kept.by(asked.plugin)
+    asked("reserve", case.pod, case.scene.names[0], state)
+    if changed := kept.changed_in(asked.plugin):
+        yield (
+            f"reserve changes self.{changed}, and nothing takes that back when the placement is undone; "
+            "write unreserve, an empty one if it is to stay"
+        )
 
 
 def permit(subject: Subject, case: Case) -> Iterator[str]:
@@ -68,7 +85,10 @@ def permit(subject: Subject, case: Case) -> Iterator[str]:
     if answer is ALLOW or isinstance(answer, Reject):
         return
     if not isinstance(answer, Wait) or answer.timeout_seconds <= 0:
-        yield f"permit answered {answer!r}; answer ALLOW, Reject.pod(reason) or Wait(timeout_seconds) with more than 0"
+        yield (
+            f"permit answered {brief(answer)}; "
+            "answer ALLOW, Reject.pod(reason) or Wait(timeout_seconds) with more than 0"
+        )
 
 
 def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
@@ -78,7 +98,7 @@ def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
     asked, cluster = case.asked, case.cluster
     answer = asked("pre_bind_flight", case.pod, case.scene.names[0], _state(asked, case, cluster))
     if answer not in (SKIP, SERIAL, PARALLEL):
-        yield f"pre_bind_flight answered {answer!r}; answer SKIP, SERIAL or PARALLEL"
+        yield f"pre_bind_flight answered {brief(answer)}; answer SKIP, SERIAL or PARALLEL"
 
 
 def post_filter(subject: Subject, case: Case) -> Iterator[str]:
@@ -92,7 +112,7 @@ def post_filter(subject: Subject, case: Case) -> Iterator[str]:
     if isinstance(answer, Nomination):
         _close(answer.work)
     elif not isinstance(answer, Reject) and not _are_reasons(answer):
-        yield f"post_filter answered {answer!r}; answer a Nomination, a Reject, a list of reasons, or None"
+        yield f"post_filter answered {brief(answer)}; answer a Nomination, a Reject, a list of reasons, or None"
     if before != [table_row(cluster, row) for row in range(len(cluster.table))]:
         yield "post_filter left pods in the table otherwise than they were; try with handle.what_if, in a with"
 

@@ -14,6 +14,7 @@ from ...catalog import Target
 from ...catalog.spelling import did_you_mean, nearest
 from ...framework import RegistrationError
 from ...framework.registration import check
+from ..telling import brief
 
 _ASYNC = frozenset({"pre_bind", "bind"})
 
@@ -73,4 +74,4 @@ def round_trip(args: PluginArgs, target: Target) -> Iterator[str]:
         yield f"its args cannot be read again as they are written: {error}"
         return
     if again != args:
-        yield f"its args change when they are written and read again: {args!r} became {again!r}"
+        yield f"its args change when they are written and read again: {brief(args)} became {brief(again)}"

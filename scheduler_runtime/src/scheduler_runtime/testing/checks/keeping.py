@@ -112,7 +112,7 @@ def signature(subject: Subject, case: Case) -> Iterator[str]:
 def _variants(pod: Pod, other: Pod) -> Iterator[tuple[str, Pod]]:
     """The pod, each time with one thing of the other."""
     yield "metadata.name", renamed(pod, "another-name")
-    for name in ("namespace", "labels", "deletion_timestamp"):
+    for name in ("namespace", "labels", "annotations", "deletion_timestamp"):
         metadata = replace(pod.metadata, **{name: getattr(other.metadata, name)})
         yield f"metadata.{name}", Pod(metadata, pod.spec, pod.status)
     for name in _OF_SPEC:

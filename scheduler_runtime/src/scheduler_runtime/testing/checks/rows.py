@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ...api import SKIP, Pod, Reject
+from ...framework import PluginError
 from ...framework.calls import rejections
 from ...framework.trial import Trials, row_filter
 from ...nominations import Nominations
@@ -15,6 +16,7 @@ from ..builders import Cluster
 from ..said import Reason, difference, difference_of_reasons, same_number
 from ..scenes import Change, pod_placed, pod_removed
 from ..subject import Subject
+from ..telling import shortened, told
 from .case import Case
 
 
@@ -64,6 +66,25 @@ def trial(subject: Subject, case: Case) -> Iterator[str]:
         yield from _tried(subject, case, pod_placed(scene, pod, random.choice(scene.names)))
     if living:
         yield from _tried(subject, case, pod_removed(scene, *random.choice(living)))
+
+
+def after_rejecting(subject: Subject, case: Case) -> Iterator[str]:
+    """Where ``pre_filter`` rejects a pod and eviction could help, ``filter`` can be asked without a state."""
+    if not subject.has("pre_filter") or not subject.has("filter"):
+        return
+    asked = case.asked
+    with asked.about(case.cluster) as nodes:
+        state = asked.filter_state(case.pod, nodes)
+        if not (isinstance(state, Reject) and state.resolvable is True):
+            return
+        try:
+            asked.reasons(case.pod, nodes, None)
+        except PluginError as error:
+            yield (
+                f'pre_filter rejected the pod ("{shortened(state.reason)}"), and then filter fails: '
+                f"{told(error.__cause__ or error, subject.kind)}; preemption asks it with None as state, unless the "
+                "Reject says resolvable=False"
+            )
 
 
 def _tried(subject: Subject, case: Case, change: Change) -> Iterator[str]:

@@ -10,6 +10,7 @@ from ..asking import Asked
 from ..said import Said
 from ..scenes import Change
 from ..subject import Subject
+from ..telling import brief
 from .case import Case
 
 _CHANGES = 4
@@ -38,7 +39,7 @@ def hints(subject: Subject, case: Case) -> Iterator[str]:
     for event in _registered(subject, change):
         answer = asked("hint", event, case.pod)
         if answer not in (QUEUE, SKIP):
-            yield f"hint answered {answer!r} to {event.action!r} of {event.resource}; answer QUEUE or SKIP"
+            yield f"hint answered {brief(answer)} to {event.action!r} of {event.resource}; answer QUEUE or SKIP"
 
 
 def waking(subject: Subject, case: Case) -> Iterator[str]:
