@@ -20,6 +20,10 @@ class Plugin:
     neither wait nor do I/O. Whatever a hook raises ends this pod's attempt, naming plugin and hook; the pod is
     tried again later and other pods are not concerned.
 
+    Pods and nodes are what the API server said last, and never change: another version is another object. All hooks of
+    one attempt are given the same version of the pod. Its ``metadata.resource_version`` changes with every write, also
+    to what is not decoded, so that it tells one version from another, and nothing about what changed.
+
     A class may leave out any hook. In-tree plugins have their declaration in the catalog; any other class says the
     same with the attributes ``Args``, ``rules``, ``watches`` and ``events``.
     """
@@ -69,7 +73,8 @@ class Plugin:
         """Run once per attempt, before any filter. What it returns is handed to ``filter`` as ``state``.
 
         SKIP leaves out this plugin's ``filter``. ``Restrict`` narrows the nodes. A Reject fails the attempt: at once
-        when it is not resolvable, otherwise after the other plugins' ``pre_filter`` ran.
+        when it is not resolvable, otherwise after the other plugins' ``pre_filter`` ran. After one that is resolvable
+        preemption tries nodes with fewer pods, and asks this plugin's ``filter`` about them with None as ``state``.
         """
         raise NotImplementedError
 
@@ -77,7 +82,7 @@ class Plugin:
         """Yield why ``pod`` cannot be on nodes. Rows that an earlier plugin rejected are ignored.
 
         Several reasons for one row all count; a row is unresolvable if any of them is. ``state`` is what
-        ``pre_filter`` returned, None when it is not enabled.
+        ``pre_filter`` returned, None when it is not enabled or rejected the pod.
         """
         raise NotImplementedError
 
