@@ -9,7 +9,7 @@ from typing import Any
 
 Object = dict[str, Any]
 SHOWN = 5
-UNITS = {"m": 1e-3, "k": 1e3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "": 1}
+UNITS = {"m": 1e-3, "k": 1e3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "": 1}
 
 
 def faults(nodes: Sequence[Object], pods: Sequence[Object]) -> list[str]:
@@ -24,7 +24,7 @@ def faults(nodes: Sequence[Object], pods: Sequence[Object]) -> list[str]:
 
 def amount(quantity: str | int) -> float:
     """A quantity as a number."""
-    digits = str(quantity).rstrip("mkKMGi")
+    digits = str(quantity).rstrip("mkKMGTi")
     unit = str(quantity)[len(digits) :]
     return float(digits) * UNITS[unit]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable
 from typing import Protocol
@@ -28,8 +29,8 @@ class Parts(Protocol):
 
 
 def show(metrics: Metrics, parts: Parts, target: Target) -> None:
-    """Let ``metrics`` ask ``parts`` from now on."""
-    pending, election = parts.pending, parts.election
+    """Let ``metrics`` ask ``parts`` from now on. To be called in the event loop."""
+    pending, election, loop = parts.pending, parts.election, asyncio.get_running_loop()
     for name, text, read in (
         ("pending_pods", "Pods that wait for a node, by where they wait.", lambda: _waiting(pending)),
         ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: _rejected(pending)),
@@ -42,7 +43,13 @@ def show(metrics: Metrics, parts: Parts, target: Target) -> None:
         leader: Labels = (("name", election.name),)
         text = "Whether this process leads."
         metrics.show("leader_election_master_status", text, lambda: {leader: float(election.is_leader)})
+    metrics.show("python_tasks", "Tasks of the event loop.", lambda: tasks(loop))
     metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", _features(target))
+
+
+def tasks(loop: asyncio.AbstractEventLoop) -> Samples:
+    """How many tasks ``loop`` has. May be asked from another thread."""
+    return {(): len(asyncio.all_tasks(loop))}
 
 
 def _waiting(pending: Pending) -> Samples:
