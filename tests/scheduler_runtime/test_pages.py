@@ -11,9 +11,10 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import Endpoints
+from scheduler_runtime.endpoints import About, Endpoints
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pages import Pages
 from scheduler_runtime.pending import Pending
@@ -84,3 +85,26 @@ async def test_only_a_leader_tells_what_pods_ask_for(endpoints: Endpoints, pages
         f'kube_pod_resource_request{{{of_a},resource="cpu",unit="cores"}} 1.5',
         f'kube_pod_resource_request{{{of_a},resource="memory",unit="bytes"}} 1.073741824e+09',
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "expected"),
+    [
+        pytest.param("1.35", {}, {"/statusz": 404, "/flagz": 404}, id="off-by-default-before-1.36"),
+        pytest.param("1.35", {"ComponentStatusz": True}, {"/statusz": 200, "/flagz": 404}, id="turned-on"),
+        pytest.param("1.36", {}, {"/statusz": 200, "/flagz": 200}, id="on-by-default-from-1.36-on"),
+        pytest.param("1.37", {"ComponentFlagz": False}, {"/statusz": 200, "/flagz": 404}, id="turned-off"),
+    ],
+)
+def test_what_runs_and_its_flags_are_told_where_their_gates_are_on(
+    endpoints: Endpoints, pages: Pages, version: str, gates: dict[str, bool], expected: dict[str, int]
+) -> None:
+    assert endpoints.answer("/statusz").status == 404
+    pages.tell(About("0.9"), Target.parse(version, gates))
+    assert {path: endpoints.answer(path).status for path in expected} == expected
+
+
+def test_before_1_36_only_the_first_version_of_these_pages_is_known(endpoints: Endpoints, pages: Pages) -> None:
+    pages.tell(About("0.9"), Target.parse("1.35", {"ComponentFlagz": True}))
+    of = "application/json;g=config.k8s.io;as=Flagz;v="
+    assert [endpoints.answer("/flagz", f"{of}{version}").status for version in ("v1alpha1", "v1beta1")] == [200, 406]

@@ -17,7 +17,7 @@ from pathlib import Path
 from scheduler_runtime import config, discovery, extras, flags, logs, process
 from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
-from scheduler_runtime.endpoints import Rules, Serving
+from scheduler_runtime.endpoints import About, Rules, Serving
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import Files, Found, ObjectName
@@ -100,6 +100,7 @@ def settings_of(
         files=Files(asked.config, asked.extras) if asked.config else None,
         config_map=asked.config_map,
         pod=own_pod(os.environ),
+        about=About(importlib.metadata.version("berth-runtime"), flags.shown(asked)),
     )
 
 

@@ -11,9 +11,22 @@ from typing import Any, Protocol
 from scheduler_runtime import credentials, dumps
 from scheduler_runtime.blocking import RefusedError
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.credentials import CredentialsError
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import JSON, PROMETHEUS, Check, Endpoints, Page
+from scheduler_runtime.endpoints import (
+    ALPHA,
+    BETA,
+    JSON,
+    PROMETHEUS,
+    About,
+    Check,
+    Endpoints,
+    Page,
+    ZPage,
+    flagz,
+    statusz,
+)
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.metrics.resources import resource_metrics
 from scheduler_runtime.metrics.slis import HealthMetrics
@@ -22,6 +35,9 @@ from scheduler_runtime.watches import Reflector
 from scheduler_runtime.wire import Pod
 
 logger = logging.getLogger(__name__)
+
+LISTED = ("/configz", "/debug", "/healthz", "/livez", "/metrics", "/readyz")
+"""Where /statusz sends whoever wants to know more."""
 
 
 class Asked(Protocol):
@@ -49,6 +65,7 @@ class Pages:
         self._configz = configz
         self._elects = elects
         self._health = HealthMetrics()
+        self._zpages: Mapping[str, ZPage] = {}
 
     def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
         """All of them. What the cache is compared with is read as ``kubeconfig`` says."""
@@ -67,7 +84,15 @@ class Pages:
             "/metrics/resources": Page(PROMETHEUS, lambda _: self._resources()),
             "/metrics/slis": Page(PROMETHEUS, lambda _: self._health.text()),
         }
-        return Endpoints(live, ready, pages, self._health.observe)
+        return Endpoints(live, ready, pages, self._health.observe, lambda: self._zpages)
+
+    def tell(self, about: About, target: Target) -> None:
+        """Have the pages about the process that the kube-scheduler of ``target`` has."""
+        versions = (BETA, ALPHA) if target.version.at_least("1.36") else (ALPHA,)
+        made = {"/flagz": flagz(about, versions)} if target.enabled("ComponentFlagz") else {}
+        if target.enabled("ComponentStatusz"):
+            made["/statusz"] = statusz(about, target.minor, (*LISTED, *made), versions)
+        self._zpages = made
 
     def log(self) -> None:
         """Write to the log what the debug pages say."""

@@ -29,7 +29,7 @@ from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
+from scheduler_runtime.endpoints import About, CertificateError, NotServedError, SuiteError
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.flags import Overrides
@@ -92,6 +92,8 @@ class Settings:
     """The ConfigMap that new documents come from."""
     pod: ObjectName | None = None
     """The pod that this process runs in."""
+    about: About = field(default_factory=About)
+    """What /statusz and /flagz say."""
 
     @property
     def namespace(self) -> str:
@@ -327,6 +329,7 @@ async def run(settings: Settings) -> int:
         if said := remark(version):
             logger.warning("%s", said)
         planner = planner_of(settings, version, clients[0])
+        pages.tell(settings.about, Target(version, settings.feature_gates))
         plan = await first_plan(settings, planner)
         process = assemble(settings, plan, version, clients, metrics)
         pages.process = process

@@ -20,6 +20,11 @@ ROWS: dict[str, dict[str, int]] = {
     "rescheduling": {"TestReScheduling": 6},
     "taint": {"TestTaintNodeByCondition": 13},
     "batch": {"TestBatchScenarios": 9},
+    "serving": {
+        "TestEndpointHandlers": 7,
+        "TestSchedulerZPages": 25,
+        "TestComponentSecureServingAndAuth": 7,
+    },
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
@@ -86,6 +91,7 @@ ROWS: dict[str, dict[str, int]] = {
 
 VOLUMES = "the plugins that judge volumes are not part of this build: such a pod is parked and told so"
 POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
+CBOR = "CBOR is behind an alpha gate, CBORServingAndStorage, and nobody asks a scheduler for it"
 HINTS_OFF = "queueing hints cannot be turned off in any version from 1.34 on"
 
 
@@ -113,12 +119,15 @@ OMITTED: dict[str, dict[str, str]] = {
         "preempt two pods": VOLUMES,
         "preempt single pod with two volumes": VOLUMES,
     },
+    "TestSchedulerZPages": {"structured cbor response (statusz)": CBOR, "structured cbor response (flagz)": CBOR},
     "TestPodGroupPreemption": every_row(13, POD_GROUPS),
 }
 """Rows that are not re-created, and why."""
 
 DIFFERENT: dict[str, str] = {
     "TestMultipleSchedulers": "the pod of the scheduler that is not there yet comes first, not last",
+    "TestSchedulerZPages": "/debug, which is not behind --profiling here, is among the paths that /statusz tells",
+    "TestComponentSecureServingAndAuth": "of test/integration/serving; the part that is about kube-scheduler",
     "TestReScheduling": "without SchedulerAsyncAPICalls off: our calls to the API server are always asynchronous",
     "TestBatchScenarios": (
         "kept is what plugins say of each node, for all pods of a kind, whichever came between and however much room"

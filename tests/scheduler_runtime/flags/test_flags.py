@@ -12,7 +12,7 @@ import yaml
 import devcluster
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Document
-from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed
+from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
 from scheduler_runtime.flags.parser import parser
 
 
@@ -108,3 +108,23 @@ def test_without_a_document_it_runs_by_what_kube_scheduler_would_run_by(tmp_path
     command = [str(binary), *flags, "--master=http://127.0.0.1:1", "--secure-port=0", f"--write-config-to={theirs}"]
     subprocess.run(command, check=True, capture_output=True)
     assert yaml.safe_load(ours.read_text()) == yaml.safe_load(theirs.read_text())
+
+
+def test_every_flag_is_shown_with_its_value_or_default() -> None:
+    asked = parsed(
+        ["--leader-elect=false", "--feature-gates=B=true,A=false", "--profiling", "--config-map=a/b", "--config=c"]
+    )
+    found = shown(asked)
+    expected = {
+        "config-map": "a/b",
+        "feature-gates": "A=false,B=true",
+        "leader-elect": "false",
+        "leader-elect-resource-name": "kube-scheduler",
+        "leader-elect-lease-duration": "15s",
+        "authorization-always-allow-paths": "[/healthz,/readyz,/livez]",
+        "kubernetes-version": "",
+        "profiling": "true",
+        "v": "0",
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert not {"help", "version", "vmodule"} & set(found)

@@ -13,11 +13,15 @@ from .certificates import CertificateError, Serving, SuiteError, certificate
 from .health import Check, Checks
 from .reviews import Reviews
 from .server import NotServedError, serving
+from .zpages import ALPHA, BETA, About, ZPage, flagz, statusz
 
 __all__ = [
+    "ALPHA",
+    "BETA",
     "JSON",
     "PROMETHEUS",
     "TEXT",
+    "About",
     "Access",
     "Answer",
     "Caller",
@@ -31,6 +35,9 @@ __all__ = [
     "Rules",
     "Serving",
     "SuiteError",
+    "ZPage",
     "certificate",
+    "flagz",
     "serving",
+    "statusz",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
 from .health import Checks, Observe, health
@@ -17,11 +18,12 @@ Query = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, content type and body."""
+    """Status, content type, body, and the header Warning where there is something to warn of."""
 
     status: int
     kind: str
     body: str
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,14 @@ class Page:
 
     kind: str
     make: Callable[[Query], str]
+
+
+class Negotiated(Protocol):
+    """A page that comes in several forms."""
+
+    def answer(self, accept: str) -> Answer:
+        """The answer to whoever accepts this."""
+        ...
 
 
 def path_of(target: str) -> str:
@@ -45,13 +55,21 @@ class Endpoints:
     ready: Checks = field(default_factory=dict)
     pages: Mapping[str, Page] = field(default_factory=dict)
     observe: Observe = lambda _check, _path, _passed: None
+    negotiated: Callable[[], Mapping[str, Negotiated]] = dict
+    """Those that are there now."""
 
-    def answer(self, target: str) -> Answer:
-        """The answer to a GET of ``target``, a path that may have a query."""
+    def answer(self, target: str, accept: str = "") -> Answer:
+        """The answer to a GET of ``target``, a path that may have a query, by somebody who accepts this."""
         path, query = path_of(target), parse_qs(target.partition("?")[2], keep_blank_values=True)
         page = self.pages.get(path)
         if page is not None:
             return Answer(200, page.kind, page.make(query))
+        negotiated = self.negotiated().get(path)
+        if negotiated is not None:
+            return negotiated.answer(accept)
+        return self._health(path, query)
+
+    def _health(self, path: str, query: Query) -> Answer:
         kind, _, one = path[1:].partition("/")
         checks = self._checks().get(kind)
         if checks is None:
@@ -68,5 +86,5 @@ class Endpoints:
 
     def _unknown(self) -> Answer:
         """404, with what there is: nothing here is a secret by its name."""
-        paths = [*(f"/{kind}" for kind in sorted(self._checks())), *sorted(self.pages)]
+        paths = [*(f"/{kind}" for kind in sorted(self._checks())), *sorted({**self.pages, **self.negotiated()})]
         return Answer(404, TEXT, f"there are {', '.join(paths[:-1])} and {paths[-1]}\n")

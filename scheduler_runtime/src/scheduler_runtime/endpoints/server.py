@@ -136,6 +136,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(payload)))
         self.send_header("Cache-Control", "no-cache, private")
+        if answer.warning:
+            self.send_header("Warning", answer.warning)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         if self.command != "HEAD":
@@ -150,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         authorization = self.headers.get("Authorization", "")
         try:
             refusal = access and access.refusal(self.command, self.path, authorization, self._certified())
-            return refusal or self.server.endpoints.answer(self.path)
+            return refusal or self.server.endpoints.answer(self.path, ",".join(self.headers.get_all("Accept", ())))
         except Exception:  # what is asked about one page must not end what others ask
             logger.exception("endpoint failed", extra={"path": self.path})
             return internal_error("see the log of the scheduler")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from .answers import JSON, Answer
 
@@ -16,6 +17,11 @@ def forbidden(user: str, verb: str, path: str, reason: str) -> Answer:
     """Who asks is known, and may not."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     return _status(403, "Forbidden", f"{message}: {reason}" if reason else message)
+
+
+def not_acceptable(media_types: Iterable[str]) -> Answer:
+    """It does not come in any of the forms that were asked for."""
+    return _status(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(media_types)}")
 
 
 def internal_error(message: str) -> Answer:

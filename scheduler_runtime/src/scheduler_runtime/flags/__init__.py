@@ -2,5 +2,6 @@
 
 from .document import NO_DOCUMENT, Overrides, load
 from .parser import ignored, parsed
+from .shown import shown
 
-__all__ = ["NO_DOCUMENT", "Overrides", "ignored", "load", "parsed"]
+__all__ = ["NO_DOCUMENT", "Overrides", "ignored", "load", "parsed", "shown"]

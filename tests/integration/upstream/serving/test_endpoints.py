@@ -1,7 +1,4 @@
-"""Health paths and who may ask: test/integration/scheduler/serving and test/integration/serving.
-
-TestSchedulerZPages is about /statusz and /flagz, which are behind feature gates and are not there.
-"""
+"""upstream: test/integration/scheduler/serving and test/integration/serving, health paths and who may ask."""
 
 from __future__ import annotations
 

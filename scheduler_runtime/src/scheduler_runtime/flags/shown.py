@@ -1,0 +1,53 @@
+"""Every flag and its value, for /flagz."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_runtime.config import LeaderElection
+from scheduler_runtime.following import ObjectName
+
+from .document import LEADERSHIP
+from .parser import parser
+
+
+def shown(asked: argparse.Namespace) -> Mapping[str, str]:
+    """The value of each flag as Go writes it, by name: the one given, else the default.
+
+    Flags without any effect are there only if they were given.
+    """
+    actions = [action for action in parser()._actions if hasattr(asked, action.dest)]
+    found = {_name(each): _written(getattr(asked, each.dest)) for each in actions if _matters(asked, each)}
+    return {**found, **{name: value for name, value in _of_leadership().items() if not found[name]}}
+
+
+def _matters(asked: argparse.Namespace, action: argparse.Action) -> bool:
+    return action.help != argparse.SUPPRESS or getattr(asked, action.dest) is not None
+
+
+def _name(action: argparse.Action) -> str:
+    return max(action.option_strings, key=len).removeprefix("--")
+
+
+def _of_leadership() -> dict[str, str]:
+    """The defaults of the flags that override the document, which the parser does not know."""
+    defaults = LeaderElection().model_dump(by_alias=True)
+    return {name: _written(defaults[path]) for name, (_, path) in LEADERSHIP.items()}
+
+
+def _written(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case ObjectName():
+            return "/".join(value)
+        case list():
+            return f"[{','.join(value)}]"
+        case dict():
+            return ",".join(f"{name}={_written(each)}" for name, each in sorted(value.items()))
+        case _:
+            return str(value)

@@ -1,0 +1,116 @@
+"""upstream: test/integration/scheduler/serving, /statusz and /flagz in the form that is asked for, and /configz."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster import Cluster
+from scheduler_runtime import config
+from tests.integration.scheduler.support import document, scheduler
+from tests.support.eventually import eventually
+
+pytestmark = pytest.mark.cluster
+
+STATUSZ, FLAGZ, CONFIGZ = "/statusz", "/flagz", "/configz"
+TOLD = {
+    STATUSZ: ("paths", ["/configz", "/debug", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"]),
+    FLAGZ: ("flags", {"leader-elect-resource-name": "kube-scheduler", "leader-elect": "false"}),
+}
+
+
+@dataclass(frozen=True)
+class Answered:
+    status: int
+    kind: str
+    warning: str
+    body: str
+
+
+def asked(port: int, path: str, accept: str) -> Answered:
+    trusting = ssl._create_unverified_context()  # noqa: S323 - nobody signs the certificate it makes for itself
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trusting)
+    try:
+        connection.request("GET", path, headers={"Accept": accept} if accept else {})
+        answer = connection.getresponse()
+        header = answer.headers.get
+        return Answered(answer.status, header("Content-Type", ""), header("Warning", ""), answer.read().decode())
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def port(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Where a scheduler answers that does nothing else."""
+    with scheduler(tmp_path_factory.mktemp("pages"), server.kubeconfig, document(), "--leader-elect=false") as process:
+        eventually(lambda: "scheduling" in process.log, 60, explain=lambda: process.log)
+        yield process.port
+
+
+def form(path: str, media_type: str = "application/json", version: str = "v1beta1") -> str:
+    return f"{media_type};v={version};g=config.k8s.io;as={path[1:].capitalize()}"
+
+
+def in_both(*rows: Any) -> list[Any]:
+    return [pytest.param(path, *row, id=f"{path[1:]}-{name}") for path in (STATUSZ, FLAGZ) for name, *row in rows]
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "is_there"),
+    in_both(
+        ("text-plain-response", "text/plain", True),
+        ("no-accept-header", "", True),
+        ("wildcard-accept-header", "*/*", True),
+        ("invalid-accept-header", "application/xml", False),
+        ("application/json-without-params", "application/json", False),
+        ("application/json-with-missing-as", "application/json;v=v1beta1;g=config.k8s.io", False),
+    ),
+)
+def test_scheduler_z_pages(port: int, path: str, accept: str, is_there: bool) -> None:
+    answer = asked(port, path, accept)
+    if is_there:
+        told = f"kube-scheduler {path[1:]}\nWarning: This endpoint is not meant to be machine parseable"
+        assert (answer.status, told in answer.body) == (200, True)
+    else:
+        assert (answer.status, json.loads(answer.body)["reason"]) == (406, "NotAcceptable")
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path[1:]) for path in (STATUSZ, FLAGZ)])
+def test_scheduler_z_pages_fall_back(port: int, path: str) -> None:
+    """One more row of each of upstream's tables: a version that is not there."""
+    assert asked(port, path, f"{form(path, version='foo')},*/*").kind.startswith("text/plain")
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "versions", "is_old"),
+    in_both(
+        ("structured-json-response", "application/json", ["v1beta1"], False),
+        ("structured-yaml-response", "application/yaml", ["v1beta1"], False),
+        ("alpha-specified-before-beta", "application/json", ["v1alpha1", "v1beta1"], True),
+        ("beta-specified-before-alpha", "application/json", ["v1beta1", "v1alpha1"], False),
+    ),
+)
+def test_scheduler_z_pages_as_objects(port: int, path: str, media_type: str, versions: list[str], is_old: bool) -> None:
+    """Most of the other rows of upstream's tables: the version that comes first is the one that is given."""
+    answer = asked(port, path, ",".join(form(path, media_type, version) for version in versions))
+    said = yaml.safe_load(answer.body)
+    assert (said["kind"], said["apiVersion"]) == (path[1:].capitalize(), f"config.k8s.io/{versions[0]}")
+    assert said["metadata"]["name"] == "kube-scheduler"
+    assert (answer.kind.partition(";")[0], "deprecated" in answer.warning) == (media_type, is_old)
+    field, told = TOLD[path]
+    assert (said[field].items() >= told.items()) if isinstance(told, dict) else said[field] == told
+
+
+def test_scheduler_z_pages_configz(port: int) -> None:
+    """The last table of upstream's has one row: what is followed, as a document that can be read again."""
+    answer = asked(port, CONFIGZ, "application/json")
+    said = json.loads(answer.body)["componentconfig"]
+    assert (said["apiVersion"], said["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
+    assert isinstance(config.document(said), config.Document)
