@@ -25,6 +25,15 @@ ROWS: dict[str, dict[str, int]] = {
         "TestSchedulerZPages": 25,
         "TestComponentSecureServingAndAuth": 7,
     },
+    "extender": {"TestSchedulerExtender": 1},
+    "podgroup": {
+        "TestPodGroupScheduling": 15,
+        "TestWorkloadAwarePreemptionInvocation": 1,
+        "TestPostFilterInvocationCount": 1,
+        "TestPodGroupAdmission": 5,
+        "TestTopologyAwareSchedulingWithGangPolicy": 12,
+        "TestTopologyAwareSchedulingWithBasicPolicy": 13,
+    },
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
@@ -120,6 +129,13 @@ OMITTED: dict[str, dict[str, str]] = {
         "preempt single pod with two volumes": VOLUMES,
     },
     "TestSchedulerZPages": {"structured cbor response (statusz)": CBOR, "structured cbor response (flagz)": CBOR},
+    "TestSchedulerExtender": every_row(1, "there are no extenders"),
+    "TestPodGroupScheduling": every_row(15, POD_GROUPS),
+    "TestWorkloadAwarePreemptionInvocation": every_row(1, POD_GROUPS),
+    "TestPostFilterInvocationCount": every_row(1, POD_GROUPS),
+    "TestPodGroupAdmission": every_row(5, "they are about what the API server admits"),
+    "TestTopologyAwareSchedulingWithGangPolicy": every_row(12, POD_GROUPS),
+    "TestTopologyAwareSchedulingWithBasicPolicy": every_row(13, POD_GROUPS),
     "TestPodGroupPreemption": every_row(13, POD_GROUPS),
 }
 """Rows that are not re-created, and why."""
