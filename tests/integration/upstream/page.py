@@ -47,10 +47,13 @@ def _remarks(name: str) -> str:
     return "; ".join([*missing, *([DIFFERENT[name]] if name in DIFFERENT else [])])
 
 
-def written() -> str:
-    """The section as it is."""
-    return HEADING + PAGE.read_text().partition(HEADING)[2]
+def parts() -> tuple[str, str, str]:
+    """What the documentation has before the section, the section as it is, and what comes after."""
+    before, heading, rest = PAGE.read_text().partition(HEADING)
+    section, next_heading, after = rest.partition("\n## ")
+    return before, heading + section, next_heading + after
 
 
 if __name__ == "__main__":
-    PAGE.write_text(PAGE.read_text().partition(HEADING)[0].rstrip() + "\n\n" + table())
+    before, _, after = parts()
+    PAGE.write_text(f"{before.rstrip()}\n\n{table()}{after}")
