@@ -35,9 +35,9 @@ class Stage:
         return entry.place if entry else None
 
     def is_next(self, name: str) -> bool:
-        active = [each.pod for each in self.process.pending.entries() if each.place is Place.ACTIVE]
-        first = max(active, key=lambda pod: int(pod.spec.priority), default=None)
-        return first is not None and first.name == name
+        active = [each for each in self.process.pending.entries() if each.place is Place.ACTIVE]
+        first = min(active, key=lambda entry: entry.key, default=None)
+        return first is not None and bool(first.pod.name == name)
 
     @property
     def held(self) -> set[str]:

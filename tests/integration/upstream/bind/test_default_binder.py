@@ -1,0 +1,31 @@
+"""upstream: test/integration/scheduler/bind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import msgspec
+import pytest
+
+from devcluster import Cluster
+from scheduler_runtime.framework import BindError, Placed
+from tests.integration.upstream.support import node, pod, world
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize("is_another", [pytest.param(False, id="same-uid"), pytest.param(True, id="different-uid")])
+async def test_default_binder(server: Cluster, is_another: bool) -> None:
+    async with world(server) as there:
+        await there.create_nodes(node("testnode"))
+        await there.create_pod(pod("fixed-name"))
+        async with there.stepping() as process:
+            meant = process.pods.objects[f"{there.namespace}/fixed-name"]
+            if is_another:
+                meant = msgspec.structs.replace(meant, metadata=msgspec.structs.replace(meant.metadata, uid="another"))
+            refused = pytest.raises(BindError, match="deleted") if is_another else contextlib.nullcontext()
+            with refused:
+                await process.profiles["default-scheduler"].bind(Placed(meant, "testnode"))
+        bound = json.loads(await there.client.request("GET", there.path("fixed-name")))
+        assert bound["spec"].get("nodeName", "") == ("" if is_another else "testnode")
