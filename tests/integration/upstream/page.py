@@ -15,7 +15,8 @@ from tests.integration.upstream.rows import DIFFERENT, OMITTED, ROWS
 PAGE = Path(__file__).parents[3] / "docs/compared.md"
 HEADING = "## kube-scheduler's own integration cases\n"
 INTRODUCTION = """
-kube-scheduler's integration tests (test/integration/scheduler, 1.36.4) run against a real API server without kubelets.
+kube-scheduler's integration tests (test/integration/scheduler, 1.36.4, with two that 1.37 added) run against a real API
+server without kubelets.
 They are re-created under the same names in tests/integration/upstream, row by row: {here} of their {rows} rows. A test
 without a table counts as one row, a table that is gone through again with other feature gates as one table.
 

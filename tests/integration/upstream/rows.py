@@ -34,6 +34,23 @@ ROWS: dict[str, dict[str, int]] = {
         "TestTopologyAwareSchedulingWithGangPolicy": 12,
         "TestTopologyAwareSchedulingWithBasicPolicy": 13,
     },
+    "queueing": {
+        "TestCoreResourceEnqueue": 78,
+        "TestCoreResourceEnqueueWithoutQueueingHints": 26,
+        "TestSchedulingGates": 4,
+        "TestCustomResourceEnqueue": 1,
+        "TestRequeueByBindFailure": 1,
+        "TestRequeueByPermitRejection": 1,
+        "TestPopFromBackoffQWhenActiveQEmpty": 1,
+    },
+    "prequeueinghint": {"TestPreQueueingHintNarrowsPodSet": 2},  # since 1.37
+    "bind": {"TestDefaultBinder": 2},
+    "nominated_node_name": {
+        "TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit": 4,
+        "TestPreemptionAndNominatedNodeNameScenarios": 5,
+        "TestSchedulerRestartWithNominatedNode": 1,  # since 1.37
+    },
+    "eventhandler": {"TestUpdateNodeEvent": 1, "TestUpdateNominatedNodeName": 2},
     "plugins": {
         "TestPreFilterPlugin": 5,
         "TestQueueSortPlugin": 2,
@@ -101,6 +118,7 @@ ROWS: dict[str, dict[str, int]] = {
 VOLUMES = "the plugins that judge volumes are not part of this build: such a pod is parked and told so"
 POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
 CBOR = "CBOR is behind an alpha gate, CBORServingAndStorage, and nobody asks a scheduler for it"
+DEVICES = "the plugin that judges devices is not part of this build: an extended resource is what nodes offer of it"
 HINTS_OFF = "queueing hints cannot be turned off in any version from 1.34 on"
 
 
@@ -108,7 +126,74 @@ def every_row(count: int, reason: str) -> dict[str, str]:
     return {f"row {number}": reason for number in range(1, count + 1)}
 
 
+def of_plugin(plugin: str, reason: str, *changes: str) -> dict[str, str]:
+    """The rows of TestCoreResourceEnqueue in which ``plugin`` rejects a pod, and these ``changes`` are to be heard."""
+    return {f"{plugin}: {change}": reason for change in changes}
+
+
+NOT_ENQUEUED = {
+    **of_plugin(
+        "NodeResourcesFit",
+        DEVICES,
+        "a Node does not have the extended resource, and DRAExtendedResource is enabled",
+        "created DeviceClass having the extended resource matching pod's requests",
+        "updated DeviceClass has the extended resource",
+    ),
+    **of_plugin(
+        "VolumeZone",
+        VOLUMES,
+        "the PV is added",
+        "the PV is updated",
+        "the PVC bound to the pod is added",
+        "the PVC bound to the pod is updated",
+        "the Storage class is added",
+        "the PV is updated but the topology is same",
+    ),
+    **of_plugin("VolumeRestrictions", VOLUMES, "the PVC bound to the pod is added", "the pod is deleted"),
+    **of_plugin(
+        "VolumeBinding",
+        VOLUMES,
+        "the Node is created",
+        "the Node is updated",
+        "the PV is created",
+        "the PV is updated",
+        "the PVC is created",
+        "the PVC is updated",
+        "the StorageClass is created",
+        "the StorageClass's AllowedTopologies is updated",
+        "the StorageClass is updated but the AllowedTopologies is same",
+        "the CSINode is created",
+        "the CSINode's MigratedPluginsAnnotation is updated",
+        "the CSIDriver's StorageCapacity gets disabled",
+        "the CSIDriver is updated but the storage capacity is originally enabled",
+        "the CSIStorageCapacity is created",
+        "the CSIStorageCapacity is increased",
+        "the CSIStorageCapacity is updated but the volumelimit is not increased",
+    ),
+    **of_plugin(
+        "NodeVolumeLimits",
+        VOLUMES,
+        "the CSINode is added",
+        "the pod having related PVC is deleted",
+        "the related PVC is added",
+        "the VolumeAttachment is deleted",
+        "the VolumeAttachment of an inline migratable volume is deleted",
+    ),
+    **of_plugin(
+        "GangScheduling",
+        POD_GROUPS,
+        "a new pod with matching scheduling group is created",
+        "a matching pod group is created",
+    ),
+}
+
 OMITTED: dict[str, dict[str, str]] = {
+    "TestCoreResourceEnqueue": NOT_ENQUEUED,
+    "TestCoreResourceEnqueueWithoutQueueingHints": every_row(26, HINTS_OFF),
+    "TestPreQueueingHintNarrowsPodSet": {
+        "feature enabled: only targeted pod evaluated": "since 1.37, alpha: plugins have no hints that name pods",
+        "feature disabled: all pods evaluated": "since 1.37: hints are asked about every pod, as in queueing",
+    },
     "TestUnschedulablePodBecomesSchedulable": {
         "scheduled pod uses read-write-once-pod pvc": VOLUMES,
         "pod with pvc has node-affinity to non-existent/illegal nodes": VOLUMES,
@@ -141,6 +226,19 @@ OMITTED: dict[str, dict[str, str]] = {
 """Rows that are not re-created, and why."""
 
 DIFFERENT: dict[str, str] = {
+    "TestCoreResourceEnqueue": (
+        "looked at is also by which event they are woken; a made-up feature of nodes is seen by the pod's image, where"
+        " upstream takes a toleration"
+    ),
+    "TestDefaultBinder": "our calls to the API server are always asynchronous",
+    "TestUpdateNominatedNodeName": "with queueing hints alone; our calls to the API server are always asynchronous",
+    "TestPreemptionAndNominatedNodeNameScenarios": (
+        "with and without NominatedNodeNameForExpectation; when a nomination is cleared after the binding is for the"
+        " API server to decide"
+    ),
+    "TestSchedulerRestartWithNominatedNode": (
+        "since 1.37; the scheduler that stops in the middle of a binding is one that has lost its lease"
+    ),
     "TestMultipleSchedulers": "the pod of the scheduler that is not there yet comes first, not last",
     "TestSchedulerZPages": "/debug, which is not behind --profiling here, is among the paths that /statusz tells",
     "TestComponentSecureServingAndAuth": "of test/integration/serving; the part that is about kube-scheduler",
