@@ -36,6 +36,7 @@ CONNECTIONS = 64
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
 UNLIMITED = Throttle(-1, 0)
+SAID_AGAIN_SECONDS = 60.0
 
 
 Parts = tuple[bytes, Mapping[str, str], bytes]
@@ -86,6 +87,7 @@ class Client:
         self._credentials = credentials
         self._throttle = throttle
         self._trouble = Trouble(logger)
+        self._behind_since = float("-inf")
         self._base = URL(credentials.server)
         self._requests = (requests or Requests()).to(self._base.authority)
         self._headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
@@ -169,6 +171,18 @@ class Client:
         accept, content_type = types
         typed = f"Accept: {accept}\r\n" + (f"Content-Type: {content_type}\r\n" if content_type else "")
         return f"{method} {target} HTTP/1.1\r\n{self._headers}{typed}Content-Length: {length}\r\n".encode()
+
+    def fell_behind(self, how: str) -> None:
+        """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
+        now = perf_counter()
+        if now - self._behind_since > SAID_AGAIN_SECONDS:
+            self._behind_since = now
+            logger.warning(
+                "API server %s has older data than before, such as a backup that was restored (%s): "
+                "everything is listed again",
+                self.server,
+                how,
+            )
 
     async def _connection(self) -> Connection:
         try:

@@ -4,6 +4,7 @@
      ▲         │ ▲
      │ expired │ └─ cut, silent, refused, restarted: resume after the last version seen
      └─────────┘
+   or forgotten
 
 No stream is trusted: it may end in the middle of a line, fall silent, repeat itself or go away
 for good. Whatever happens, the sink sees a sequence of changes that leads from nothing to what the
@@ -17,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Generic
 
 import aiohttp
@@ -28,6 +29,7 @@ from ..client import ApiError, Client, NoAnswerError
 from ..trouble import Trouble
 from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from .catching_up import Lacking, lacking
+from .forgetting import ForgottenError, check_memory
 from .kinds import Change, Kind, ObjectList, T, number, version_of
 from .listing import PAGE, pages
 
@@ -41,6 +43,8 @@ SHORTEST_WATCH, LONGEST_WATCH = 300, 600
 TRIES_BEFORE_RELIST = 3
 RELIST_SECONDS = 30.0
 """A list is work for the API server: two within this time have a pause between them."""
+STEADY_SECONDS = 2.0
+"""A watch that has gone on for so long goes well, also when nothing happens."""
 LATE_SECONDS = 3.0
 """A watch that has not shown by then what was written before is begun anew."""
 _chance = random.SystemRandom()
@@ -82,6 +86,10 @@ class Reflector(Generic[T]):
         self._unwell = False
         self._broken_in_a_row = 0
         self._listed_at = float("-inf")
+        self._deleted_at = 0
+        """The latest version at which the watch has shown something to be deleted."""
+        self._resumes = False
+        self._tells_anew = False
         self._interrupt: asyncio.Timeout | None = None
         self._moved = asyncio.Event()
         self._is_over = False
@@ -109,6 +117,10 @@ class Reflector(Generic[T]):
                 await self._watch_until_interrupted()
             else:
                 await self._list()
+        except ForgottenError as error:
+            self._client.fell_behind(str(error))
+            self._tells_anew = True
+            await self._expire(error)
         except ExpiredError as error:
             await self._expire(error)
         except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
@@ -163,12 +175,14 @@ class Reflector(Generic[T]):
         finally:
             self._interrupt = None
 
-    async def _expire(self, error: ExpiredError) -> None:
+    async def _expire(self, error: ExpiredError | ForgottenError) -> None:
         """Have everything listed again; not at once when that was done a moment ago."""
         logger.info("listing %s again: %s", self.kind.path, error)
         self.resource_version = ""
         if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
             await asyncio.sleep(self._backoff.pause())
+        else:
+            self._backoff.reset()
 
     async def _recover(self, error: Exception) -> None:
         """Say what happened once, pause, and after refusals in a row do not rely on the version."""
@@ -184,7 +198,8 @@ class Reflector(Generic[T]):
             self.resource_version = ""
         self._unwell = True
         if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
-            self._trouble.begins(f"watching {self.kind.path} is interrupted: {error}")
+            refused, broken = (f": {error}", "") if isinstance(error, ApiError) else ("", str(error))
+            self._trouble.begins(f"watching {self.kind.path} is interrupted{refused}", broken)
         await asyncio.sleep(seconds)
 
     # Listing
@@ -202,6 +217,7 @@ class Reflector(Generic[T]):
         for key in [key for key in self._unreadable if key not in present]:
             self._is_no_longer_unreadable(key)
         self.resource_version = version
+        self._deleted_at, self._resumes, self._tells_anew = 0, False, False
         self._listed_at = asyncio.get_running_loop().time()
         self._well()
         self.synced.set()
@@ -241,13 +257,17 @@ class Reflector(Generic[T]):
             "resourceVersion": self.resource_version,
             "timeoutSeconds": str(_chance.randint(SHORTEST_WATCH, LONGEST_WATCH)),
         }
+        if self._resumes:  # who answers now may know less than who answered before
+            await check_memory(self._client, self.kind, self.resource_version)
+        self._resumes = True
         began, lines = asyncio.get_running_loop().time(), 0
         try:
             async with self._client.stream(self.kind.path, params=params, quiet_seconds=QUIET_SECONDS) as stream:
-                async for line in _lines(stream):
-                    self._take(decode_event(line))
-                    lines += 1
-                    self._well()
+                with self._well_when_steady():
+                    async for line in _lines(stream):
+                        self._take(decode_event(line))
+                        lines += 1
+                        self._well()
         except ApiError as error:
             if error.status == 410:
                 raise ExpiredError(str(error)) from error
@@ -260,6 +280,8 @@ class Reflector(Generic[T]):
             case "ADDED" | "MODIFIED":
                 item = read_or_name(event.object, self._read)
                 known = self.objects.get(self.kind.key(item))
+                if known is None and 0 < version_of(item) < self._deleted_at:
+                    raise ExpiredError(f"whether {self.kind.key(item)} is still there was told out of order")
                 if known is None or version_of(known) < version_of(item):
                     self._see(item)
                 self._moved_to(item.metadata.resource_version)
@@ -269,6 +291,7 @@ class Reflector(Generic[T]):
                 if known is not None and known.metadata.uid == item.metadata.uid:
                     self._remove(self.kind.key(item))
                 self._is_no_longer_unreadable(self.kind.key(item))
+                self._deleted_at = max(self._deleted_at, version_of(item))
                 self._moved_to(item.metadata.resource_version)
             case "BOOKMARK":
                 self._moved_to(event.bookmark())
@@ -314,7 +337,8 @@ class Reflector(Generic[T]):
         if old is not None and old.metadata.uid != new.metadata.uid:  # deleted and made again while nobody looked
             self._remove(key)
             old = None
-        if old is not None and old.metadata.resource_version == new.metadata.resource_version:
+        is_known = old is not None and old.metadata.resource_version == new.metadata.resource_version
+        if is_known and not self._tells_anew:
             return
         self.objects[key] = new
         self.changes += 1
@@ -324,6 +348,14 @@ class Reflector(Generic[T]):
         gone = self.objects.pop(key)
         self.changes += 1
         self._sink(Change(gone, None))
+
+    @contextlib.contextmanager
+    def _well_when_steady(self) -> Iterator[None]:
+        steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._well)
+        try:
+            yield
+        finally:
+            steady.cancel()
 
     def _well(self) -> None:
         if self._unwell:
