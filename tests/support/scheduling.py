@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.binder import Binder
+from scheduler_runtime.binds import FencedError
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.conditions import Conditions
+from scheduler_runtime.config import Extender
 from scheduler_runtime.events import Recorder
+from scheduler_runtime.extenders import Lending
 from scheduler_runtime.framework import Services
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
@@ -29,6 +33,9 @@ class Binds:
     bound: list[tuple[str, str]] = field(default_factory=list)
     hold: dict[str, asyncio.Event] = field(default_factory=dict)
     trouble: dict[str, Exception] = field(default_factory=dict)
+    fenced: bool = False
+    really_bound: dict[str, str] = field(default_factory=dict)
+    """Where pods are that others bind."""
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         if name in self.hold:
@@ -36,6 +43,13 @@ class Binds:
         if name in self.trouble:
             raise self.trouble[name]
         self.bound.append((name, node))
+
+    def check_fence(self) -> None:
+        if self.fenced:
+            raise FencedError("this scheduler does not lead any more")
+
+    async def is_bound(self, pod: Pod, node: str) -> bool:
+        return self.really_bound.get(pod.name) == node
 
 
 class Scene:
@@ -48,6 +62,7 @@ class Scene:
         *plugins: type[Plugin],
         without: Iterable[str] = (),
         version: str = "v1.36.4",
+        extenders: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         self.script = script
         self.binds = Binds()
@@ -59,8 +74,10 @@ class Scene:
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
+        self.lending = Lending(client, self.binds)
+        asked = self.lending.made([Extender.model_validate_json(json.dumps(each)) for each in extenders])
         frameworks = self.frameworks = {
-            "test": testing.framework(profile, *plugins, services=services, version=version)
+            "test": testing.framework(profile, *plugins, services=services, version=version, extenders=asked)
         }
         self.pending = Pending(
             frameworks,
@@ -107,12 +124,15 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def running(
-    *plugins: type[Plugin], without: Iterable[str] = (), version: str = "v1.36.4"
+    *plugins: type[Plugin],
+    without: Iterable[str] = (),
+    version: str = "v1.36.4",
+    extenders: Iterable[Mapping[str, Any]] = (),
 ) -> AsyncIterator[Scene]:
     """The scene while pods are scheduled, with ``plugins`` beside the default ones, or in the place of some."""
     script = Script()
     async with serving(script) as client:
-        scene = Scene(script, client, *plugins, without=without, version=version)
+        scene = Scene(script, client, *plugins, without=without, version=version, extenders=extenders)
         tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
         try:
             yield scene
@@ -124,3 +144,4 @@ async def running(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await scene.lending.close()

@@ -83,6 +83,14 @@ class FencedBinds:
                 return
             await asyncio.sleep(backoff.pause())
 
+    async def is_bound(self, pod: Pod, node: str) -> bool:
+        """Whether ``pod``, which somebody else was to bind to ``node``, is there.
+
+        Raises FencedError, GoneError when the pod is deleted, or TakenError when it is elsewhere.
+        """
+        unknown = NoAnswerError("what became of the binding is not known", sent=True)
+        return await self._is_bound(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", pod.uid, node, unknown)
+
     async def _post(self, path: str, body: object) -> None:
         """Send once, and again as long as the API server asks to come back later."""
         waited = 0.0

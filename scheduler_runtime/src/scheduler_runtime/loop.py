@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.consulting import Consulting
+from scheduler_runtime.extenders import ExtenderError
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Entry, Pending
@@ -40,6 +42,7 @@ class Loop:
         self._frameworks = frameworks
         self._cache = cache
         self._binder = binder
+        self._consulting = Consulting(pending, frameworks, cache)
         self._metrics = metrics
         self._clock = clock
         self._ready = asyncio.Event()
@@ -68,9 +71,16 @@ class Loop:
         if self._cache.held(entry.uid):
             self.pending.settle(entry.uid)  # it came to wait anew while it is still on its way
             return
-        began = self._clock()
+        began, framework = self._clock(), self._frameworks[entry.profile]
         try:
-            outcome = self._frameworks[entry.profile].schedule(entry.pod, self._cache)
+            if framework.extenders is None:
+                outcome: Placed | Unschedulable | None = framework.schedule(entry.pod, self._cache)
+            else:
+                outcome = await self._consulting.decide(entry)
+        except ExtenderError as error:
+            logger.warning("extenders were asked in vain", extra={"pod": entry.pod.key, "because": str(error)})
+            self._fail(entry, str(error), began)
+            return
         except Exception as error:  # a plugin's, or ours: this pod is tried again, the others go on
             logger.exception("deciding failed", extra={"pod": entry.pod.key})
             self._fail(entry, str(error), began)
@@ -79,6 +89,8 @@ class Loop:
             case Placed():
                 self._metrics.decided(self._clock() - began)
                 self._binder.start(outcome, Attempt(began, entry.attempts, entry.waits_since, entry.was_flushed))
+            case None if entry.uid in self.pending:
+                self._skip(entry)
             case Unschedulable():
                 self._end(entry, "unschedulable", began)
                 nomination = outcome.nomination

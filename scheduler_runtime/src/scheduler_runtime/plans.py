@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler_runtime import config, discovery, extras
 from scheduler_runtime.api import Plugin, Watch, declaration_of
@@ -71,10 +71,15 @@ class Planner:
     def _profiles(
         self, document: Document, plugins: Mapping[str, type[Plugin]]
     ) -> tuple[EffectiveProfile, ...] | Problems:
-        if document.extenders:
-            return Problems((Problem("extenders", "this scheduler has no extenders yet; leave them out"),))
         declared = {name: declaration_of(plugin) for name, plugin in plugins.items()}
-        return config.effective_profiles(document, self.target, declared)
+        profiles = config.effective_profiles(document, self.target, declared)
+        return profiles if isinstance(profiles, Problems) else tuple(_sampled(each, document) for each in profiles)
+
+
+def _sampled(profile: EffectiveProfile, document: Document) -> EffectiveProfile:
+    """``profile``, with the document's percentage of nodes to score if it has none of its own."""
+    own, general = profile.percentage_of_nodes_to_score, document.percentage_of_nodes_to_score
+    return replace(profile, percentage_of_nodes_to_score=general if own is None else own)
 
 
 def _extras(text: str) -> Extras | Problems:

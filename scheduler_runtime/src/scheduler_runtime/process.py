@@ -32,6 +32,7 @@ from scheduler_runtime.election import Election
 from scheduler_runtime.endpoints import About, CertificateError, NotServedError, SuiteError
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
+from scheduler_runtime.extenders import Lending
 from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Never, ObjectName
 from scheduler_runtime.framework import Framework, RegistrationError, Services
@@ -132,8 +133,11 @@ class Process:
         followed: dict[tuple[str, str], Reflector[Any]] = {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
         self.objects = Objects(plan.watches, client, self._happened, followed)
         self.informers = Informers()
-        services = self._services(client, self.recorder, version, metrics)
-        profiles = self.profiles = Profiles(services, target, settings.seed)
+        binds = FencedBinds(client, election.leads_until, election.bind_seconds)
+        self.extenders = Lending(client, binds)
+        self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
+        services = self._services(client, binds, version, metrics)
+        profiles = self.profiles = Profiles(services, target, settings.seed, self.extenders.made)
         profiles.replace(plan, profiles.made(plan))
         self.pending = Pending(
             profiles,
@@ -162,11 +166,11 @@ class Process:
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
         """What has to be listed before a decision."""
-        return (*self.objects.reflectors, self.nodes, self.pods)
+        return (*self.objects.reflectors, *self.extenders.reflectors, self.nodes, self.pods)
 
-    def _services(self, client: Client, recorder: Recorder, version: Version, metrics: Metrics) -> Services:
+    def _services(self, client: Client, binds: FencedBinds, version: Version, metrics: Metrics) -> Services:
         """What the plugins are lent."""
-        binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
+        recorder = self.recorder
         preemptions = Preemptions(
             client,
             binds.check_fence,
@@ -200,6 +204,7 @@ class Process:
             finally:
                 for task in around:
                     task.cancel()
+                await self.extenders.close()
 
     async def _until_end(self, stop: asyncio.Event) -> int:
         await first_of(self._synced(), stop.wait())
@@ -240,15 +245,18 @@ class Process:
         Raises RegistrationError or NotListedError. Between what it waits for and its end no decision is made.
         """
         new = self.objects.reflectors_for(plan.watches)
-        self.informers.begin(new.values())
+        originals = self.extenders.reflectors_for(plan.document.extenders)
+        begun = (*new.values(), *originals)
+        self.informers.begin(begun)
         try:
-            await listed(new.values())
+            await listed(begun)
             self.objects.adopt(new)
             made = self.profiles.made(plan)
         except BaseException:
             self.objects.drop(new)
-            self.informers.end(new.values())
+            self.informers.end(begun)
             raise
+        self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
         self._swap(plan, made)
 
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import Extender
+from scheduler_runtime.extenders import Extenders
 from scheduler_runtime.framework import Framework, Services
 from scheduler_runtime.plans import Plan
 
@@ -12,10 +14,18 @@ from scheduler_runtime.plans import Plan
 class Profiles(Mapping[str, Framework]):
     """The frameworks by the names of their profiles. Whoever holds this sees them change."""
 
-    def __init__(self, services: Services, target: Target, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        target: Target,
+        seed: int | None = None,
+        extenders: Callable[[Sequence[Extender]], Extenders | None] = lambda _: None,
+    ) -> None:
+        """``extenders`` makes those of a document; it may raise RegistrationError."""
         self._services = services
         self._target = target
         self._seed = seed
+        self._extenders = extenders
         self._plan: Plan | None = None
         self._frameworks: dict[str, Framework] = {}
 
@@ -30,10 +40,17 @@ class Profiles(Mapping[str, Framework]):
 
     def made(self, plan: Plan) -> dict[str, Framework]:
         """What would be at work by ``plan``; where nothing changes, what is at work. Raises RegistrationError."""
+        extenders = self._extenders(plan.document.extenders)
         return {
             profile.scheduler_name: self._unchanged(plan, profile.scheduler_name)
             or Framework(
-                profile, self._services, self._target.version, self._seed, plan.classes, self._target.feature_gates
+                profile,
+                self._services,
+                self._target.version,
+                self._seed,
+                plan.classes,
+                self._target.feature_gates,
+                extenders,
             )
             for profile in plan.profiles
         }
@@ -47,9 +64,11 @@ class Profiles(Mapping[str, Framework]):
         return frozenset(changed)
 
     def _unchanged(self, plan: Plan, name: str) -> Framework | None:
-        """The framework of that profile if it is made of the same plugins with the same arguments."""
+        """The framework of that profile if it has the same plugins with the same arguments, and the same extenders."""
         before = self._frameworks.get(name)
         profile = next(each for each in plan.profiles if each.scheduler_name == name)
         if before is None or self._plan is None or before.profile != profile:
+            return None
+        if self._plan.document.extenders != plan.document.extenders:
             return None
         return before if self._plan.classes_of(profile) == plan.classes_of(profile) else None

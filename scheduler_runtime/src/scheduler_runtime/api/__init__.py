@@ -16,6 +16,8 @@ from .answers import (
     SERIAL,
     SKIP,
     Answer,
+    Consult,
+    Consulted,
     Cycle,
     Event,
     Nomination,
@@ -24,6 +26,7 @@ from .answers import (
     Restrict,
     Scores,
     Verdicts,
+    Victims,
     Wait,
 )
 from .contract import Plugin, declaration_of, hooks_of
@@ -44,6 +47,8 @@ __all__ = [
     "Answer",
     "Binds",
     "ClusterEvent",
+    "Consult",
+    "Consulted",
     "Cycle",
     "Declaration",
     "Event",
@@ -71,6 +76,7 @@ __all__ = [
     "Toleration",
     "Trial",
     "Verdicts",
+    "Victims",
     "Wait",
     "WaitingPod",
     "Watch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, MutableMapping
+from collections.abc import Coroutine, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
@@ -94,6 +94,33 @@ class Nomination:
     """What joins the pod's message."""
     at_once: bool = False
     """Whether ``work`` is to be done before anything else is decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods that would have to leave a node, and how many of them a budget protects."""
+
+    node: str
+    pods: Sequence[Pod]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Consult:
+    """An answer of ``post_filter``: extenders have a say in whom the pod preempts, and must be asked first.
+
+    The decision is then made anew, with their answer in ``handle.consulted``.
+    """
+
+    candidates: Sequence[Victims]
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """Whom a pod may preempt as far as extenders are concerned, or the problem that kept them from saying it."""
+
+    candidates: Sequence[Victims] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from ..catalog import HOOK_POINTS, ClusterEvent, Declaration, PluginArgs, Rule, 
 from ..catalog.declaration import UNPOINTED_HOOKS
 from ..table import Ints, NodeTable
 from ..wire import Pod
-from .answers import Answer, Cycle, Event, Nomination, QueueEntry, Reject, Scores, Verdicts, Wait
+from .answers import Answer, Consult, Cycle, Event, Nomination, QueueEntry, Reject, Scores, Verdicts, Wait
 from .handle import Handle
 
 
@@ -104,11 +104,11 @@ class Plugin:
 
     def post_filter(
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
-    ) -> Nomination | Reject | Iterable[str] | None:
+    ) -> Nomination | Reject | Consult | Iterable[str] | None:
         """Run when no node is feasible.
 
         A Nomination to a node ends it, and so does a Reject that is not resolvable. Reasons join the message and
-        the next plugin is asked.
+        the next plugin is asked. Consult asks extenders, after which the decision is made anew.
         """
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..catalog import Watch
 from ..table import Mask, NodeTable
 from ..wire import Pod
-from .answers import Reject
+from .answers import Consulted, Reject
 
 
 class Binds(Protocol):
@@ -187,6 +187,15 @@ class Handle(Protocol):
         None when some filter does not look at each node by itself: then they are tried one by one. Only in
         ``post_filter``.
         """
+        ...
+
+    def consults(self, pod: Pod) -> bool:
+        """Whether extenders have a say in whom ``pod`` preempts: then ``post_filter`` has to answer with Consult."""
+        ...
+
+    @property
+    def consulted(self) -> Consulted | None:
+        """What extenders say to that; None when they have not been asked yet."""
         ...
 
     def nominated_node(self, pod: Pod) -> str:

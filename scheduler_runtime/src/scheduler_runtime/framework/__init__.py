@@ -1,14 +1,23 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
+from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
 from .decision import NO_NODES
 from .framework import Framework
 from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
 from .services import Objects, Services
 
 __all__ = [
+    "EXTENDER",
     "NO_NODES",
+    "Advice",
+    "Asks",
+    "AsksFilter",
+    "AsksScores",
+    "AsksVictims",
     "Assumes",
     "BindError",
+    "Extenders",
+    "Filtered",
     "Flights",
     "Framework",
     "Gate",

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from time import perf_counter
 
 from ..api import PARALLEL, SERIAL, SKIP, Answer, Pod
+from .advice import EXTENDER, Extenders
 from .calls import Hook, checked_rejection, unknown
 from .enabled import Enabled
 from .measuring import Times, rejection_status
@@ -116,7 +117,9 @@ class Binding:
             raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {error}') from error
 
     async def bind(self, placed: Placed) -> None:
-        """Let the first plugin that does not pass bind the pod. Raises BindError."""
+        """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
+        if self._around.extenders is not None and await self._bound_by_extender(self._around.extenders, placed):
+            return
         began = perf_counter()
         for hook in self._bind:
             try:
@@ -130,6 +133,12 @@ class Binding:
             if answer is not SKIP:
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {unknown(hook, answer)}')
         raise BindError("", "every bind plugin passed the pod on")
+
+    async def _bound_by_extender(self, extenders: Extenders, placed: Placed) -> bool:
+        try:
+            return await extenders.bind(placed.pod, placed.node)
+        except Exception as error:
+            raise BindError(EXTENDER, str(error)) from error
 
     def post_bind(self, placed: Placed) -> None:
         """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""

@@ -17,15 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from ..api import SKIP, Mask, NodeTable, Pod, Reject, Restrict
+from ..api import SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict
 from ..table import Table
 from .calls import Hook, checked_rows, rejections
 from .classes import Classes, PodClass
 from .filtering import Diagnosis, pre_filter, run_filters
 from .measuring import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Measures, timed
 from .nominated import Nominated, judge, refuse
+from .sampling import Sampler
 from .scoring import Scorer, best_row, pre_score, relative_scores, total_scores
 from .trial import Trials
+
+_WORST = np.iinfo(np.int64).min
+"""Below whatever a feasible node can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +110,32 @@ class Decider:
     """Chooses nodes by the plugins of one profile."""
 
     def __init__(
-        self, hooks: Hooks, classes: Classes, kept: Collection[str], nominated: Nominated, random: Random
+        self,
+        hooks: Hooks,
+        classes: Classes,
+        kept: Collection[str],
+        nominated: Nominated,
+        random: Random,
+        sampler: Sampler | None = None,
     ) -> None:
-        """``kept`` names the plugins that ``classes`` speaks for."""
+        """``kept`` names the plugins that ``classes`` speaks for. Without a ``sampler`` all nodes are looked at."""
         self._hooks = hooks
         self._kept = kept
         self._others = hooks.without(kept)
         self.classes = classes
         self.nominated = nominated
         self._random = random
+        self._sampler = sampler
+
+    @property
+    def samples(self) -> bool:
+        """Whether not all nodes are looked at."""
+        return self._sampler is not None
 
     def timed(self, measures: Measures) -> Decider:
         """One that decides alike, with a clock beside each hook."""
         hooks = self._hooks.timed(measures)
-        return Decider(hooks, self.classes, self._kept, self.nominated, self._random)
+        return Decider(hooks, self.classes, self._kept, self.nominated, self._random, self._sampler)
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
@@ -156,6 +172,8 @@ class Decider:
         if apart:
             attempt.skipped = {plugin for plugin, answer in attempt.answers.items() if answer is SKIP}
             feasible = nodes.feasible = refuse(feasible, apart, self.trials(attempt))
+        if self._sampler is not None:
+            feasible = nodes.feasible = self._sampler.sample(feasible, attempt.table)
         filtered = asking - began + perf_counter() - filtering
         attempt.seconds = {PRE_FILTER: filtering - asking, FILTER: filtered}
         count = np.count_nonzero(feasible)
@@ -216,37 +234,52 @@ class Decider:
 
     def _thoroughly(self, attempt: Attempt, own: int | None = None) -> int | Nowhere:
         """Ask plugin after plugin, about the pod's ``own`` row before all others if it has one."""
-        pod = attempt.pod
         diagnosis = Diagnosis(len(attempt.table))
         nodes = NodeTable(attempt.table, diagnosis.feasible)
-        began = perf_counter()
-        states, skipped = pre_filter(self._hooks.pre_filter, pod, nodes, attempt.cycle, diagnosis, attempt.answers)
-        attempt.states, attempt.skipped = states, skipped
-        filtering = perf_counter()
-        attempt.seconds = {PRE_FILTER: filtering - began}
+        self.pre_filter(attempt, nodes, diagnosis)
         if own is not None and not diagnosis.rejection and self.takes(attempt, own, diagnosis):
             return own
-        if not diagnosis.rejection:
-            apart = [row for row in self.nominated.rows(pod, attempt.table) if diagnosis.feasible[row]]
-            diagnosis.feasible[apart] = False
-            remaining = [hook for hook in self._hooks.filter if hook.plugin not in skipped]
-            run_filters(remaining, pod, nodes, states, diagnosis, attempt.rejections)
-            judge(apart, self.trials(attempt), diagnosis)
-            attempt.seconds[FILTER] = perf_counter() - filtering
+        self.filter(attempt, nodes, diagnosis)
         count = np.count_nonzero(diagnosis.feasible)
         if not count:
             return Nowhere(nodes, diagnosis)
         if count == 1:
             return int(diagnosis.feasible.argmax())
-        return self._best_of_all(attempt, nodes)
+        return self.best_of_all(attempt, nodes)
 
-    def _best_of_all(self, attempt: Attempt, nodes: NodeTable) -> int:
+    def pre_filter(self, attempt: Attempt, nodes: NodeTable, diagnosis: Diagnosis) -> None:
+        """Run every ``pre_filter`` that was not asked before; of ``nodes`` those stay in play that they leave."""
+        began = perf_counter()
+        attempt.states, attempt.skipped = pre_filter(
+            self._hooks.pre_filter, attempt.pod, nodes, attempt.cycle, diagnosis, attempt.answers
+        )
+        attempt.seconds = {PRE_FILTER: perf_counter() - began}
+
+    def filter(self, attempt: Attempt, nodes: NodeTable, diagnosis: Diagnosis, *, samples: bool = True) -> None:
+        """Ask about the nodes that are in play; those that are feasible stay there, or a sample of them."""
+        if diagnosis.rejection:
+            return
+        sampler = self._sampler if samples else None
+        began, asked = perf_counter(), diagnosis.feasible.copy() if sampler is not None else None
+        apart = [row for row in self.nominated.rows(attempt.pod, attempt.table) if diagnosis.feasible[row]]
+        diagnosis.feasible[apart] = False
+        remaining = [hook for hook in self._hooks.filter if hook.plugin not in attempt.skipped]
+        run_filters(remaining, attempt.pod, nodes, attempt.states, diagnosis, attempt.rejections)
+        judge(apart, self.trials(attempt), diagnosis)
+        if sampler is not None:
+            diagnosis.feasible[:] = sampler.sample(diagnosis.feasible, attempt.table, asked)
+        attempt.seconds[FILTER] = perf_counter() - began
+
+    def best_of_all(self, attempt: Attempt, nodes: NodeTable, more: Ints | None = None) -> int:
+        """The best of the feasible rows, with ``more`` than what plugins score. Raises PluginError."""
         began = perf_counter()
         scoring, unscored = pre_score(self._hooks.pre_score, attempt.pod, nodes, attempt.cycle, attempt.states)
         scorers = [each for each in self._hooks.score if each.score.plugin not in unscored]
         scored = perf_counter()
         total = total_scores(scorers, attempt.pod, nodes, scoring)
-        row = best_row(np.where(nodes.feasible, total, -1), self._random)
+        if more is not None:
+            total = total + more
+        row = best_row(np.where(nodes.feasible, total, _WORST), self._random)
         attempt.seconds[PRE_SCORE] = scored - began
         attempt.seconds[SCORE] = perf_counter() - scored
         return row

@@ -9,12 +9,15 @@ from typing import Any
 from ..api import Pod
 from ..table import Table
 from ..wire import QuantityError
+from .advice import Advice, Asks, AsksFilter, AsksScores, AsksVictims
+from .advised import Advised
 from .deciding import Attempt, Nowhere
 from .enabled import Enabled
-from .helping import ask_for_help
+from .helping import Help, ask_for_help
 from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
 from .missing import explain, needed_but_missing
 from .outcomes import TAKEN_BACK, Placed, Unschedulable
+from .sampling import Sampler
 from .services import Surroundings
 
 NO_NODES = "no nodes available to schedule pods"
@@ -23,12 +26,19 @@ NO_NODES = "no nodes available to schedule pods"
 class Decisions:
     """Decides by the plugins of one profile, up to the choice of a node. Nothing is assumed here."""
 
-    def __init__(self, enabled: Enabled, around: Surroundings, times: Times, missing: Mapping[str, Any]) -> None:
-        """``missing`` are the filters that the profile enables and this build has not."""
+    def __init__(
+        self, enabled: Enabled, around: Surroundings, times: Times, missing: Mapping[str, Any], percentage: int
+    ) -> None:
+        """``missing`` are the filters that the profile enables and this build has not.
+
+        ``percentage`` is how many of the nodes are to be scored; 0 for all.
+        """
         services = around.services
         self.hooks = enabled.choosing()
         self.classes = around.classes = enabled.classes(self.hooks)
-        self.decider = enabled.decider(self.hooks, self.classes, services.nominations, around.random)
+        sampler = Sampler(percentage, services.rotation) if 0 < percentage < 100 else None
+        self.decider = enabled.decider(self.hooks, self.classes, services.nominations, around.random, sampler)
+        self._advised = Advised(self.decider)
         self._timed = self.decider.timed(services.measures)
         self._watched = enabled.watched_by_kept()
         self._post_filter = enabled.post_filters(around.target.version)
@@ -51,11 +61,32 @@ class Decisions:
         self._count += 1
         decider = self.decider if self._count % SAMPLED_EVERY else self._timed
         row = decider.choose(attempt)
+        self._note(attempt, row)
+        if isinstance(row, Nowhere):
+            return self._unschedulable(attempt, row, self._helped(attempt, row))
+        return Placed(pod, table.names[row], attempt.states)
+
+    def decide_with(self, advice: Advice, pod: Pod, table: Table) -> Placed | Unschedulable | Asks:
+        """As ``decide`` where extenders have a say, or what has to be asked first. Raises PluginError."""
+        unfit = self._unfit(pod, len(table))
+        if unfit is not None:
+            return unfit
+        attempt = Attempt(pod, table)
+        row = self._advised.choose(attempt, advice)
+        if isinstance(row, AsksFilter | AsksScores):
+            return row
+        if not isinstance(row, Nowhere):
+            self._note(attempt, row)
+            return Placed(pod, table.names[row], attempt.states)
+        helped = self._helped(attempt, row)
+        if helped.consult is not None:
+            return AsksVictims(helped.consult.candidates)
+        self._note(attempt, row)
+        return self._unschedulable(attempt, row, helped)
+
+    def _note(self, attempt: Attempt, row: int | Nowhere) -> None:
         for point, seconds in attempt.seconds.items():
             self._times.note(point, seconds, _outcome(point, row))
-        if isinstance(row, Nowhere):
-            return self._help(attempt, row)
-        return Placed(pod, table.names[row], attempt.states)
 
     def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
         """Pods about which the plugins need not be asked, and could not answer."""
@@ -70,7 +101,7 @@ class Decisions:
             return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _help(self, attempt: Attempt, nowhere: Nowhere) -> Unschedulable:
+    def _helped(self, attempt: Attempt, nowhere: Nowhere) -> Help:
         """Ask the plugins what would help a pod that no node takes."""
         verdicts = nowhere.diagnosis.verdicts
         self._around.trials = self.decider.trials(attempt)
@@ -79,12 +110,15 @@ class Decisions:
             helped = ask_for_help(self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
         finally:
             self._around.trials = None
-        if self._post_filter:
+        if self._post_filter and helped.consult is None:
             has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
             self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
+        return helped
+
+    def _unschedulable(self, attempt: Attempt, nowhere: Nowhere, helped: Help) -> Unschedulable:
         message = nowhere.diagnosis.message(helped.reasons)
         waits_for = frozenset(nowhere.diagnosis.waits_for)
-        return Unschedulable(attempt.pod, message, verdicts.plugins, helped.nomination, waits_for)
+        return Unschedulable(attempt.pod, message, frozenset(nowhere.diagnosis.plugins), helped.nomination, waits_for)
 
 
 def _outcome(point: str, row: int | Nowhere) -> str:

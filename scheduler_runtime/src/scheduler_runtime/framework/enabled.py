@@ -18,6 +18,7 @@ from .nominated import Nominated
 from .outcomes import RegistrationError
 from .pace import Pace
 from .registration import Registered
+from .sampling import Sampler
 from .scoring import Scorer
 from .trial import row_filter
 
@@ -88,10 +89,12 @@ class Enabled:
             every_version_matters=any(name in looking and name not in IN_TREE for name in kept),
         )
 
-    def decider(self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random) -> Decider:
+    def decider(
+        self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random, sampler: Sampler | None
+    ) -> Decider:
         """Who chooses nodes by ``hooks``."""
         filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
-        return Decider(hooks, classes, self._kept(), Nominated(filters, nominations), random)
+        return Decider(hooks, classes, self._kept(), Nominated(filters, nominations), random, sampler)
 
     def watched_by_kept(self) -> frozenset[str]:
         """The resources after whose changes what is kept is out of date."""

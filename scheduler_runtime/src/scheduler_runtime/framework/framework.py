@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..api import ClusterEvent, Event, Plugin, Pod, QueueEntry
 from ..catalog import Target, Version
 from ..config import EffectiveProfile
 from ..plugins import IN_TREE
+from ..table import Table
+from .advice import Advice, Asks, Extenders
 from .binding import Binding
 from .decision import Decisions
 from .enabled import Enabled
@@ -22,6 +25,8 @@ from .queueing import Queueing
 from .registration import register
 from .reserving import Reserving
 from .services import Services, Surroundings
+
+Chosen = TypeVar("Chosen")
 
 
 class Framework:
@@ -39,6 +44,7 @@ class Framework:
         seed: int | None = None,
         classes: Mapping[str, type[Plugin]] = IN_TREE,
         feature_gates: Mapping[str, bool] = MappingProxyType({}),
+        extenders: Extenders | None = None,
     ) -> None:
         """Make the plugins of ``profile`` from ``classes``. Raises RegistrationError when one cannot be used.
 
@@ -48,12 +54,14 @@ class Framework:
         self.version = version
         self.nominations = services.nominations
         self.around = Surroundings(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
+        self.extenders = self.around.extenders = extenders
         self._plugins = register(profile, classes, self.around)
         self._pace = Pace(name for name in self._plugins if name not in IN_TREE)
         times = Times(services.measures, profile.scheduler_name)
         enabled = Enabled(profile, self._plugins, services.measures, self._pace)
-        self._queueing = Queueing(enabled, self._plugins, times)
-        self.decisions = Decisions(enabled, self.around, times, _missing(profile, self._plugins))
+        self._queueing = Queueing(enabled, self._plugins, times, has_extenders=extenders is not None)
+        missing, percentage = _missing(profile, self._plugins), profile.percentage_of_nodes_to_score or 0
+        self.decisions = Decisions(enabled, self.around, times, missing, percentage)
         self.classes = self.decisions.classes
         self._reserving = Reserving(enabled, times)
         self._binding = Binding(enabled, self.around, times, profile.scheduler_name)
@@ -102,13 +110,30 @@ class Framework:
     # The decision.
 
     def schedule(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
-        """Choose a node and assume ``pod`` there, or say why there is none.
+        """Choose a node and assume ``pod`` there, or say why there is none. Extenders have no say in it.
 
         Raises PluginError, with everything as it was.
         """
+        return self._attempt(pod, cluster, self.decisions.decide)
+
+    def schedule_with(self, advice: Advice, pod: Pod, cluster: Assumes) -> Placed | Unschedulable | Asks:
+        """As ``schedule`` with what extenders have said so far, or what they have to be asked first.
+
+        Raises PluginError, with everything as it was.
+        """
+        self.around.advice = advice
+        try:
+            return self._attempt(pod, cluster, partial(self.decisions.decide_with, advice))
+        finally:
+            self.around.advice = None
+
+    def _attempt(
+        self, pod: Pod, cluster: Assumes, decide: Callable[[Pod, Table], Chosen]
+    ) -> Chosen | Placed | Unschedulable:
         self.around.table = cluster.table
         try:
-            outcome = self._decide(pod, cluster)
+            chosen = decide(pod, cluster.table)
+            outcome = self._place(chosen, cluster) if isinstance(chosen, Placed) else chosen
         except Exception:
             self.nominations.nominate(pod, "")
             raise
@@ -119,10 +144,6 @@ class Framework:
             node = outcome.nomination.node
             self.nominations.nominate(pod, node if isinstance(node, str) else "")
         return outcome
-
-    def _decide(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
-        chosen = self.decisions.decide(pod, cluster.table)
-        return chosen if isinstance(chosen, Unschedulable) else self._place(chosen, cluster)
 
     def _place(self, placed: Placed, cluster: Assumes) -> Placed | Unschedulable:
         cluster.assume(placed.pod, placed.node)

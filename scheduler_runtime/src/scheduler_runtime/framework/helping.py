@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..api import CLEAR, Cycle, NodeTable, Nomination, Pod, Reject, Verdicts
+from ..api import CLEAR, Consult, Cycle, NodeTable, Nomination, Pod, Reject, Verdicts
 from .calls import Hook
 
 
@@ -15,6 +15,8 @@ class Help:
 
     nomination: Nomination | None
     reasons: Sequence[str]
+    consult: Consult | None = None
+    """Whom extenders have to be asked about before it is known."""
 
 
 def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Help:
@@ -34,6 +36,8 @@ def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Ve
                 return Help(nomination, _texts(hook, said))
             case Nomination(reasons=said) as cleared:
                 reasons.extend(_texts(hook, said))
+            case Consult() as consult:
+                return Help(None, (), consult)
             case Reject(reason=reason, resolvable=False):
                 return Help(None, _texts(hook, (reason,)))
             case Reject(reason=reason):

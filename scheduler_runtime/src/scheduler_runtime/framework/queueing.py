@@ -8,7 +8,8 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
-from ..api import SKIP, ClusterEvent, Event, Pod, QueueEntry
+from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry
+from .advice import EXTENDER
 from .calls import checked_rejection
 from .enabled import Enabled
 from .keys import Keys
@@ -19,11 +20,19 @@ from .registration import Registered
 logger = logging.getLogger(__name__)
 
 
+_ANYTHING = (ClusterEvent("*", Action.ALL),)
+"""Extenders do not say what would help a pod that they rejected, so that anything may."""
+
+
 class Queueing:
     """Keeps pods out of the queue, orders it, and says what may help a pod that waits."""
 
-    def __init__(self, enabled: Enabled, plugins: Mapping[str, Registered], times: Times) -> None:
+    def __init__(
+        self, enabled: Enabled, plugins: Mapping[str, Registered], times: Times, *, has_extenders: bool
+    ) -> None:
         """Raises RegistrationError when nobody sorts the queue."""
+        declared = {name: each.declaration.events for name, each in plugins.items()}
+        self._events = MappingProxyType({**declared, EXTENDER: _ANYTHING} if has_extenders else declared)
         self._plugins = plugins
         self._times = times
         self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
@@ -46,7 +55,7 @@ class Queueing:
 
     def events(self) -> Mapping[str, tuple[ClusterEvent, ...]]:
         """For each plugin, the events after which a pod it rejected is worth another attempt."""
-        return MappingProxyType({name: each.declaration.events for name, each in self._plugins.items()})
+        return self._events
 
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. A plugin that fails says yes."""

@@ -11,13 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import Binds, NodeTable, Pod, Preemptions, WaitingPod, Watch
+from ..api import Binds, Consulted, NodeTable, Pod, Preemptions, WaitingPod, Watch
 from ..catalog import Target
 from ..nominations import Nominations
 from ..table import Table
+from .advice import Advice, Extenders
 from .classes import Classes
 from .many_trials import ManyTrials
 from .measuring import Measures, Unmeasured
+from .sampling import Rotation
 from .trial import RowTrial, Trials
 from .waiting import Waiting
 
@@ -75,6 +77,8 @@ class Services:
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     measures: Measures = field(default_factory=Unmeasured)
     """Where it is noted how long plugins take."""
+    rotation: Rotation = field(default_factory=Rotation)
+    """Where the search for feasible nodes goes on: of all profiles, as they share the nodes."""
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
 
@@ -90,6 +94,8 @@ class Surroundings:
         self.trials: Trials | None = None
         self.waiting: dict[str, Waiting] = {}
         self.classes: Classes | None = None
+        self.extenders: Extenders | None = None
+        self.advice: Advice | None = None
 
 
 class PluginHandle:
@@ -172,6 +178,16 @@ class PluginHandle:
         if self._around.trials is None:
             raise RuntimeError(f"{self._plugin} tries nodes outside of post_filter")
         return self._around.trials.together(rows)
+
+    def consults(self, pod: Pod) -> bool:
+        """Whether extenders have a say in whom ``pod`` preempts. Only in ``post_filter``."""
+        around = self._around
+        return around.advice is not None and around.extenders is not None and around.extenders.weigh_victims(pod)
+
+    @property
+    def consulted(self) -> Consulted | None:
+        """What extenders say about whom the pod preempts; None when they have not been asked."""
+        return self._around.advice.victims if self._around.advice else None
 
     def nominated_node(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to, as far as is known here; empty when there is none."""

@@ -14,7 +14,7 @@ from ..catalog import Target
 from ..catalog.names import is_scalar_resource
 from ..catalog.spelling import did_you_mean, not_a_field
 from ..config import EffectiveProfile
-from ..framework import Framework, Services
+from ..framework import Extenders, Framework, Services
 from ..plugins import IN_TREE
 from ..table import Table
 from ..wire.requests import requests_of, thousandths_of
@@ -197,6 +197,7 @@ def framework(
     objects: Objects | None = None,
     version: str = "v1.36.4",
     seed: int = 1,
+    extenders: Extenders | None = None,
 ) -> Framework:
     """The framework of one profile, written as in a document, with ``plugins`` beside the in-tree ones.
 
@@ -206,7 +207,8 @@ def framework(
     effective = effective_profile(profile or {}, plugins, version)
     classes = {declaration_of(plugin).name: plugin for plugin in plugins}
     offered = services or offline(objects or Objects())
-    return Framework(effective, offered, Target.parse(version).version, seed, {**IN_TREE, **classes})
+    version_asked = Target.parse(version).version
+    return Framework(effective, offered, version_asked, seed, {**IN_TREE, **classes}, extenders=extenders)
 
 
 def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]], version: str) -> EffectiveProfile:

@@ -7,7 +7,23 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api import CLEAR, SKIP, Answer, Cycle, Event, Handle, NodeTable, Nomination, Plugin, Pod, Reject, Verdicts
+from ...api import (
+    CLEAR,
+    SKIP,
+    Answer,
+    Consult,
+    Consulted,
+    Cycle,
+    Event,
+    Handle,
+    NodeTable,
+    Nomination,
+    Plugin,
+    Pod,
+    Reject,
+    Verdicts,
+    Victims,
+)
 from ...catalog import Version, in_tree
 from ...catalog.args import DefaultPreemptionArgs
 from .budgets import Budgets
@@ -17,7 +33,7 @@ from .eligibility import refusal
 from .eviction import Evictions
 
 Extend = Callable[[Pod, Sequence[Candidate]], Sequence[Candidate]]
-"""What extenders make of the candidates for a pod."""
+"""What is made of the candidates for a pod."""
 
 WAITING = "waiting for the preemption for this pod to be finished"
 
@@ -31,7 +47,7 @@ class DefaultPreemption(Plugin):
         super().__init__(args, handle)
         version = Version.parse(handle.version)
         self.extend: Extend = lambda _, candidates: candidates
-        """Where extenders have their say."""
+        """What is to be made of the candidates before extenders are asked about them."""
         self._watch = self.declaration.watches_for(args)[0]
         self._budgets: tuple[int, Budgets] | None = None
         self._counts_all_budgets = not version.at_least("1.37")
@@ -44,12 +60,15 @@ class DefaultPreemption(Plugin):
 
     def post_filter(
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
-    ) -> Nomination | Reject | Iterable[str] | None:
-        self.handle.preemptions.attempted()
+    ) -> Nomination | Reject | Consult | Iterable[str] | None:
+        if self.handle.consulted is None:
+            self.handle.preemptions.attempted()
         why_not = refusal(pod, nodes, verdicts, self.handle)
         if why_not:
             return (f"preemption: {why_not}",)
         clock = Clock()
+        if self.handle.consulted is not None:
+            return self._after_extenders(pod, nodes, self.handle.consulted, clock)
         dry_run = DryRun(pod, nodes, self.handle, self._current_budgets(), clock)
         rows, wanted = self._rows(verdicts)
         candidates = dry_run.candidates(rows, wanted)
@@ -58,9 +77,22 @@ class DefaultPreemption(Plugin):
         if not candidates:
             return Nomination(CLEAR, reasons=(f"preemption: {dry_run.message()}",))
         extended = self.extend(pod, candidates)
-        if not extended:
+        if extended and self.handle.consults(pod):
+            return Consult([Victims(each.node, each.victims, each.violations) for each in extended])
+        return self._nominate_best(pod, extended, clock)
+
+    def _after_extenders(self, pod: Pod, nodes: NodeTable, said: Consulted, clock: Clock) -> Nomination | Iterable[str]:
+        """Go by what extenders said, about nodes and pods that are still there."""
+        if said.problem:
+            return (f"preemption: {said.problem}",)
+        there = [each for each in said.candidates if nodes.row(each.node) is not None]
+        candidates = [Candidate(each.node, each.pods, each.violations) for each in there if each.pods]
+        return self._nominate_best(pod, candidates, clock)
+
+    def _nominate_best(self, pod: Pod, candidates: Sequence[Candidate], clock: Clock) -> Nomination | Iterable[str]:
+        if not candidates:
             return ("preemption: no candidate node for preemption",)
-        return self._nominate(pod, best(extended, clock))
+        return self._nominate(pod, best(candidates, clock))
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         # Registered so that such events are looked at while pre_enqueue holds a pod; whether they help it is

@@ -1,0 +1,64 @@
+"""What the extenders of a process share, and what of it is needed for those of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ..client import Client
+from ..config import Extender as Written
+from ..framework import RegistrationError
+from ..watches import Reflector
+from .calls import Calls
+from .extender import Extender, needs_nodes
+from .originals import Originals
+from .several import Binds, Extenders
+
+Reflectors = Collection[Reflector[Any]]
+
+
+class Lending:
+    """Makes extenders. Nothing is watched, and nobody is connected to, for a document that has none."""
+
+    def __init__(self, client: Client, binds: Binds) -> None:
+        self._calls = Calls()
+        self._originals = Originals(client)
+        self._binds = binds
+
+    def made(self, written: Sequence[Written]) -> Extenders | None:
+        """The extenders of a document, None when it has none. Raises RegistrationError."""
+        if not written:
+            return None
+        each = [self._one(extender) for extender in written]
+        return Extenders(each, self._originals, self._binds)
+
+    def _one(self, written: Written) -> Extender:
+        try:
+            return Extender(written, self._calls, self._originals)
+        except (OSError, ValueError) as error:
+            raise RegistrationError(f"extender {written.url_prefix}: its tlsConfig cannot be used: {error}") from error
+
+    @property
+    def reflectors(self) -> Reflectors:
+        """What has to run."""
+        return self._originals.reflectors
+
+    def reflectors_for(self, written: Sequence[Written]) -> Reflectors:
+        """What would have to run besides, for the extenders of another document."""
+        if self.reflectors or not any(needs_nodes(each) for each in written):
+            return ()
+        return (self._originals.reflector_of_nodes(),)
+
+    def adopt(self, new: Reflectors, written: Sequence[Written]) -> Reflectors:
+        """Go by ``new`` as well; return what need not run any longer."""
+        before = self.reflectors
+        if not any(needs_nodes(each) for each in written):
+            self._originals.adopt(None)
+            return before
+        for each in new:
+            self._originals.adopt(each)
+        return ()
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._calls.close()

@@ -1,0 +1,329 @@
+"""Extenders over real HTTP in a scheduler in memory: what they are asked, what they cause, and what they break."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+from msgspec.structs import replace
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Action
+from scheduler_runtime.pending import Place
+from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
+from tests.support.scheduling import Scene, running
+from tests.support.scripted import says
+
+NAMES = ("a", "b", "c")
+
+
+async def _api(request: web.Request) -> web.StreamResponse:
+    """Says of every pod what the builder of tests makes of its name."""
+    name = request.path.rpartition("/")[2]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "uid": f"uid-of-{name}", "managedFields": []}}
+    return await says(pod)(request)
+
+
+@contextlib.asynccontextmanager
+async def scheduling(*extenders: Mapping[str, Any]) -> AsyncIterator[Scene]:
+    """A scheduler of three nodes that asks ``extenders``."""
+    async with running(extenders=extenders) as scene:
+        scene.script.otherwise = _api
+        scene.cache.remove_node("n")
+        for name in NAMES:
+            scene.cache.set_node(testing.node(name, cpu="4"))
+        yield scene
+
+
+def asks(extender: Extender, **fields: Any) -> Object:
+    return extender.configuration(nodeCacheCapable=True, **fields)
+
+
+async def message(scene: Scene) -> str:
+    """What the first pod that has no node is told."""
+    await scene.until(lambda: scene.script.requests("POST"))
+    return (await scene.events())[0][1]
+
+
+async def test_only_what_an_extender_lets_through_is_chosen() -> None:
+    with serving({"filter": keeps("b")}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
+        (question,) = extender.questions("filter")
+        assert (sorted(question["NodeNames"]), question["Nodes"]) == (["a", "b", "c"], None)
+        assert question["Pod"] == {"metadata": {"name": "p", "uid": "uid-of-p"}}
+
+
+async def test_each_filter_is_asked_about_what_those_before_let_through() -> None:
+    with serving({"filter": keeps("a", "b")}) as first, serving({"filter": keeps("b", "c")}) as second:
+        async with scheduling(asks(first), asks(second)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
+        assert second.questions("filter")[0]["NodeNames"] == ["a", "b"]
+
+
+async def test_scores_weigh_ten_times_their_weight() -> None:
+    """A plugin cannot win against it here: BalancedAllocation and the others give at most some hundreds."""
+    with serving({"prioritize": prefers("c")}) as strong, serving({"prioritize": prefers("a")}) as weak:
+        async with scheduling(asks(strong, weight=1000), asks(weak, weight=999)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "c")]
+
+
+async def test_a_single_node_that_is_left_needs_no_score() -> None:
+    with serving({"filter": keeps("a"), "prioritize": prefers("a")}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+        assert extender.questions("prioritize") == []
+
+
+async def test_a_pod_without_its_resources_is_none_of_its_business() -> None:
+    with serving({"filter": keeps()}) as extender:
+        async with scheduling(asks(extender, managedResources=[{"name": "example.com/gpu"}])) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+        assert extender.asked == []
+
+
+async def test_why_nodes_fail_is_told_and_anything_wakes_the_pod() -> None:
+    def refuses(question: Object) -> Object:
+        return {
+            "NodeNames": [],
+            "FailedNodes": {"a": "is full", "b": "is full"},
+            "FailedAndUnresolvableNodes": {"b": "is broken"},
+        }
+
+    with serving({"filter": refuses}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            pod = scene.add("p")
+            assert (await message(scene)).startswith("0/3 nodes are available: 1 is broken, 1 is full. ")
+            await scene.until(lambda: scene.place(pod) is Place.PARKED)
+            (entry,) = scene.pending.entries()
+            assert entry.plugins == {"Extender"}
+            assert all(one.covers("Node", Action.ADD) for one in scene.frameworks["test"].events()["Extender"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(lambda _: Raw(500), ", code 500", id="refused"),
+        pytest.param(lambda _: Raw(200, b"<html>"), ": its answer cannot be read: ", id="no-JSON"),
+        pytest.param(lambda _: {"NodeNames": "a"}, ": its answer cannot be read: ", id="another-shape"),
+        pytest.param(lambda _: {"Error": "out of coffee"}, ": out of coffee", id="an-error-of-its-own"),
+        pytest.param(lambda _: {"NodeNames": ["z"]}, 'claims a filtered node "z" which is not', id="an-unknown-node"),
+    ],
+)
+async def test_an_extender_that_fails_is_named_and_the_pod_backs_off(answer: Answer, expected: str) -> None:
+    with serving({"filter": answer}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            pod = scene.add("p")
+            await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+            scene.pending.remove(pod.uid)
+            told = await message(scene)
+            assert extender.url in told
+            assert expected in told
+            assert (await scene.conditions())[0][0] == "SchedulerError"
+
+
+async def test_a_pod_comes_again_after_an_extender_failed() -> None:
+    with serving({"filter": lambda _: Raw(500)}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            await scene.until(lambda: extender.asked)
+            extender.answers["filter"] = keeps("c")
+            await scene.until(lambda: scene.binds.bound == [("p", "c")])
+
+
+async def test_an_extender_that_takes_too_long_is_named_while_all_else_goes_on() -> None:
+    with serving({}) as extender:
+        extender.answers["filter"] = lambda _: extender.released.wait(30)
+        async with scheduling(asks(extender, filterVerb="filter", httpTimeout="50ms")) as scene:
+            scene.add("p")
+            assert f"{extender.url}/filter: no answer within 0.05 s" in await message(scene)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense"])
+async def test_an_extender_that_cannot_be_reached_is_named(url: str) -> None:
+    async with scheduling({"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True}) as scene:
+        scene.add("p")
+        assert f"failed filter with extender at URL {url}/filter: " in await message(scene)
+
+
+async def test_one_that_may_be_ignored_is_asked_last_and_passed_over() -> None:
+    with serving({"filter": lambda _: Raw(503)}) as broken, serving({"filter": keeps("a", "b")}) as sound:
+        async with scheduling(asks(broken, ignorable=True), asks(sound)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+        assert broken.questions("filter")[0]["NodeNames"] == ["a", "b"]
+
+
+async def test_scores_that_cannot_be_had_count_nothing() -> None:
+    with serving({"prioritize": lambda _: Raw(500)}) as broken, serving({"prioritize": prefers("b")}) as sound:
+        async with scheduling(asks(broken), asks(sound, weight=1000)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
+
+
+async def test_keys_of_answers_are_read_in_any_case() -> None:
+    with serving({"filter": lambda _: {"nodenames": ["b"], "failedNodes": None}}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
+
+
+# What changes while an extender thinks.
+
+
+class Thinking:
+    """An extender that is in the middle of an answer to ``verb``."""
+
+    def __init__(self, extender: Extender, verb: str, answer: Answer) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.asked = asyncio.Event()
+        self._go_on = asyncio.Event()
+        self._answer = answer
+        extender.answers[verb] = self._think
+
+    def _think(self, question: Object) -> Any:
+        self._loop.call_soon_threadsafe(self.asked.set)
+        asyncio.run_coroutine_threadsafe(self._go_on.wait(), self._loop).result(30)
+        return self._answer(question)
+
+    def answers(self) -> None:
+        self._go_on.set()
+
+
+async def test_a_node_that_goes_while_an_extender_thinks_is_not_chosen() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a", "b"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            scene.add("p")
+            await thinking.asked.wait()
+            scene.cache.remove_node("a")
+            thinking.answers()
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
+
+
+async def test_room_that_goes_while_an_extender_thinks_is_not_given_away_twice() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            pod = scene.add("p", cpu="3")
+            await thinking.asked.wait()
+            scene.cache.add(testing.pod("other", {"cpu": "3"}, nodeName="a"))
+            thinking.answers()
+            await scene.until(lambda: scene.place(pod) is Place.PARKED)
+            assert "1 Insufficient cpu" in await message(scene)
+
+
+async def test_a_node_that_comes_to_be_feasible_meanwhile_is_asked_about_before_the_pod_is_given_up() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("d"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            scene.add("p")
+            await thinking.asked.wait()
+            scene.cache.set_node(testing.node("d", cpu="4"))
+            thinking.answers()
+            await scene.until(lambda: scene.binds.bound == [("p", "d")])
+        assert [len(question["NodeNames"]) for question in extender.questions("filter")] == [3, 4]
+
+
+async def test_a_pod_that_goes_while_an_extender_thinks_is_forgotten() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", lambda _: Raw(500))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            gone = scene.add("p")
+            await thinking.asked.wait()
+            scene.pending.remove(gone.uid)
+            extender.answers["filter"] = keeps("a")
+            scene.add("q")
+            thinking.answers()
+            await scene.until(lambda: scene.binds.bound == [("q", "a")])
+            assert await scene.events() == [("Scheduled", "Successfully assigned default/q to a")]
+
+
+async def test_a_pod_that_is_being_deleted_by_then_is_left_alone() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            pod = scene.add("p")
+            await thinking.asked.wait()
+            deleted = replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+            scene.pending.update(deleted, (), 0.0)
+            thinking.answers()
+            assert await message(scene) == "skip schedule deleting pod: default/p"
+            assert scene.cpu == 0
+
+
+async def test_another_profile_by_the_name_decides_anew() -> None:
+    with serving({}) as extender:
+        thinking = Thinking(extender, "filter", keeps("a"))
+        async with scheduling(asks(extender, filterVerb="filter")) as scene:
+            scene.add("p")
+            await thinking.asked.wait()
+            scene.frameworks["test"] = testing.framework(services=scene.services)
+            scene.cache.remove_node("a")
+            thinking.answers()
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound[0][1] in {"b", "c"}
+
+
+# Binding.
+
+
+async def test_the_one_that_binds_is_told_whom_and_nobody_else_binds() -> None:
+    with serving({"bind": lambda _: {}}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p", nodeSelector={"kubernetes.io/hostname": "b"})
+            await scene.until(lambda: scene.script.requests("POST"))
+            assert await scene.events() == [("Scheduled", "Successfully assigned default/p to b")]
+            assert scene.binds.bound == []
+        question = {"PodName": "p", "PodNamespace": "default", "PodUID": "uid-of-p", "Node": "b"}
+        assert extender.asked == [("bind", question)]
+
+
+async def test_a_binding_that_an_extender_fails_gives_the_room_back() -> None:
+    with serving({"bind": lambda _: {"Error": "no such device"}}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.add("p")
+            assert await message(scene) == f"failed bind with extender at URL {extender.url}/bind: no such device"
+            extender.answers["bind"] = lambda _: {}
+            await scene.until(lambda: "Scheduled" in str(scene.script.requests("POST")[-1].body))
+
+
+async def test_a_binding_whose_answer_is_lost_is_looked_up() -> None:
+    with serving({"bind": lambda _: Raw(500)}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.binds.really_bound["p"] = "b"
+            scene.add("p", nodeSelector={"kubernetes.io/hostname": "b"})
+            await scene.until(lambda: scene.script.requests("POST"))
+            assert await scene.events() == [("Scheduled", "Successfully assigned default/p to b")]
+
+
+async def test_one_that_binds_and_may_be_ignored_is_stood_in_for() -> None:
+    with serving({"bind": lambda _: Raw(500)}) as extender:
+        async with scheduling(asks(extender, ignorable=True)) as scene:
+            scene.add("p")
+            await scene.until(lambda: scene.binds.bound)
+
+
+async def test_nobody_is_told_to_bind_by_a_scheduler_that_does_not_lead() -> None:
+    with serving({"bind": lambda _: {}}) as extender:
+        async with scheduling(asks(extender)) as scene:
+            scene.binds.fenced = True
+            pod = scene.add("p")
+            await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+            scene.pending.remove(pod.uid)
+        assert extender.asked == []
