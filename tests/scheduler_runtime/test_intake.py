@@ -51,6 +51,7 @@ class Intaken:
         self.nominations = Nominations()
         self.gone: list[str] = []
         self.settled: list[str] = []
+        self.carried: set[str] = set()
         self.intake = Intake(
             self.cache,
             self.pending,
@@ -60,6 +61,7 @@ class Intaken:
             on_settled=self.settled.append,
             clock=lambda: 0.0,
         )
+        self.intake.carries = self.carried.__contains__
         self.pending.add(ours("parked"), "ours", -100)
         self.park()
 
@@ -171,6 +173,33 @@ def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Int
     assert entry is not None
     assert (entry.place, len(there.cache)) == (Place.ACTIVE, 0)
     assert there.happened == [("Pod", Action.DELETE)]
+
+
+@pytest.mark.parametrize(
+    ("versions", "carried", "waits_again"),
+    [
+        pytest.param(("7", "7"), False, True, id="told-anew-after-its-binding"),
+        pytest.param(("7", "5"), False, True, id="older-than-before"),
+        pytest.param(("7", "7"), True, False, id="its-binding-is-under-way"),
+        pytest.param(("7", "8"), False, False, id="news-from-before-its-binding"),
+    ],
+)
+def test_an_assumed_pod_whose_binding_was_forgotten_waits_again(
+    there: Intaken, versions: tuple[str, str], carried: bool, waits_again: bool
+) -> None:
+    before, after = (
+        replace(ours(), metadata=replace(ours().metadata, resource_version=version)) for version in versions
+    )
+    there.see(None, before)
+    there.pending.take(0.0)
+    there.cache.assume(before, "n1")
+    there.pending.settle(before.uid)
+    if carried:
+        there.carried.add(before.uid)
+    there.see(before, after)
+    entry = there.entry("a")
+    assert entry is not None
+    assert (entry.place is Place.ACTIVE, there.cache.is_assumed(before.uid)) == (waits_again, not waits_again)
 
 
 def test_a_pod_of_another_scheduler_that_loses_its_node_counts_there_no_more(there: Intaken) -> None:

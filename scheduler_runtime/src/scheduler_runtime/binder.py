@@ -72,6 +72,10 @@ class Binder:
         """Whether a binding waits for its turn."""
         return self._slots.locked()
 
+    def carries(self, uid: str) -> bool:
+        """Whether the pod with this uid is on its way to its node."""
+        return uid in self._tasks
+
     async def room(self) -> None:
         """Return when there are few enough bindings under way to start another."""
         await self._room.wait()

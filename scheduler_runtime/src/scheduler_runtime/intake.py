@@ -14,7 +14,7 @@ from scheduler_runtime.api import Action, Event
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Pending
-from scheduler_runtime.watches import Change
+from scheduler_runtime.watches import Change, version_of
 from scheduler_runtime.wire import AnnotatedMeta, Node, Pod, QuantityError
 from scheduler_runtime.wire.requests import thousandths_of
 
@@ -45,6 +45,8 @@ class Intake:
         self._profiles = profiles
         self._on_gone = on_gone
         self._on_settled = on_settled
+        self.carries: Callable[[str], bool] = lambda _: False
+        """Says of a uid whether a binding of that pod is under way."""
         self._clock = clock
 
     def node(self, change: Change[Node]) -> None:
@@ -107,7 +109,8 @@ class Intake:
         self._happened(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
 
     def _unbound(self, old: Pod | None, new: Pod) -> None:
-        if old is not None and old.spec.node_name:
+        if old is not None and (old.spec.node_name or self._is_lost(old, new)):
+            self._pending.remove(new.uid)
             self._free(new.uid)  # the API server has older data now, such as a backup that was restored
         if new.spec.scheduler_name not in self._profiles:
             return
@@ -124,6 +127,11 @@ class Intake:
             self._pending.add(new, new.spec.scheduler_name, now)
         if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
             self._not_awaited(old, old.status.nominated_node_name)
+
+    def _is_lost(self, old: Pod, new: Pod) -> bool:
+        """Whether a binding that succeeded, and that no watch has shown, has been forgotten by the API server."""
+        is_told_anew = 0 < version_of(new) <= version_of(old)
+        return is_told_anew and self._cache.is_assumed(new.uid) and not self.carries(new.uid)
 
     def _leaves_on_its_way(self, pod: Pod) -> None:
         """The pod is being deleted, so no binding of it can succeed any more: its room is free already now."""

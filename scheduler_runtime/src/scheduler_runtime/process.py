@@ -161,6 +161,7 @@ class Process:
             on_gone=self.binder.cancel,
             on_settled=self.conditions.withdraw,
         )
+        self.intake.carries = self.binder.carries
         gauges.show(metrics, self, target)
 
     @property
