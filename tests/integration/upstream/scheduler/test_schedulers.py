@@ -30,6 +30,7 @@ async def test_multiple_schedulers(server: Cluster) -> None:
             assert (there.node_of("pod-fits-foo"), there.reason("pod-fits-foo")) == ("", "")
             async with there.scheduling(profiles=[{"schedulerName": FOO}]):
                 await there.scheduled("pod-fits-foo")
+                assert (await reporters(there, 3))["pod-fits-foo"] == FOO
 
 
 async def test_multiple_scheduling_profiles(server: Cluster) -> None:
