@@ -101,10 +101,11 @@ async def a_kind_of_its_own(there: World) -> AsyncIterator[None]:
 
 
 async def is_served(there: World, path: str) -> bool:
+    """Whether the API server has made what it stores these objects in: until then it knows no such path, or is busy."""
     try:
         await there.client.request("GET", path)
     except ApiError as error:
-        if error.status != 404:
+        if error.status not in (404, 429):
             raise
         return False
     return True
