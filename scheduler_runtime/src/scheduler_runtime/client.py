@@ -1,6 +1,6 @@
 """The API server over HTTP: typed failures, no models.
 
-Requests with an answer in one piece go over connections of their own (see ``connections``), watches through aiohttp.
+Requests with an answer in one piece share connections (see ``connections``), each watch has its own (``streaming``).
 Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the
 request repeated once, because a request that was not let in has changed nothing.
 """
@@ -12,19 +12,19 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from time import perf_counter
 from types import TracebackType
-from typing import Any
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
-import aiohttp
 import msgspec
 from yarl import URL
 
-from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool
+from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool, connect
 from scheduler_runtime.credentials import Credentials, CredentialsError
 from scheduler_runtime.metrics import Requests
+from scheduler_runtime.streaming import Stream
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.trouble import Trouble
 
@@ -38,7 +38,7 @@ CONNECT_TIMEOUT = 10.0
 UNLIMITED = Throttle(-1, 0)
 SAID_AGAIN_SECONDS = 60.0
 
-
+T = TypeVar("T")
 Parts = tuple[bytes, Mapping[str, str], bytes]
 """A request: its beginning, the headers that say who asks, and its body."""
 
@@ -91,19 +91,13 @@ class Client:
         self._base = URL(credentials.server)
         self._requests = (requests or Requests()).to(self._base.authority)
         self._headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
-        place = Place(
+        self._place = Place(
             self._base.host or "",
             self._base.port or 443,
             (credentials.tls or ssl.create_default_context()) if self._base.scheme == "https" else None,
             credentials.server_name,
         )
-        self._pool = Pool(place, CONNECTIONS)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ssl=credentials.tls or True),
-            headers={"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._pool = Pool(self._place, CONNECTIONS)
 
     async def __aenter__(self) -> Client:
         return self
@@ -112,7 +106,6 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._pool.close()
-        await self._session.close()
 
     async def request(
         self,
@@ -144,7 +137,7 @@ class Client:
         asked, method = perf_counter(), what.split(" ", 1)[0]
         await self._throttle.wait()
         identity = await self._identity()
-        connection = await self._connection()
+        connection = await self._reached(self._pool.take())
         sent = perf_counter()
         try:
             answer = await self._exchange(connection, (head, identity, data), seconds, before_send)
@@ -172,21 +165,9 @@ class Client:
         typed = f"Accept: {accept}\r\n" + (f"Content-Type: {content_type}\r\n" if content_type else "")
         return f"{method} {target} HTTP/1.1\r\n{self._headers}{typed}Content-Length: {length}\r\n".encode()
 
-    def fell_behind(self, how: str) -> None:
-        """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
-        now = perf_counter()
-        if now - self._behind_since > SAID_AGAIN_SECONDS:
-            self._behind_since = now
-            logger.warning(
-                "API server %s has older data than before, such as a backup that was restored (%s): "
-                "everything is listed again",
-                self.server,
-                how,
-            )
-
-    async def _connection(self) -> Connection:
+    async def _reached(self, connecting: Awaitable[T]) -> T:
         try:
-            return await self._pool.take()
+            return await connecting
         except (OSError, TimeoutError) as error:
             text, cause = f"API server {self.server} cannot be reached", _cause(error)
             self._trouble.begins(text, cause)
@@ -206,38 +187,54 @@ class Client:
             before_send()
             return await connection.exchange(_request(head, identity, data))
 
-    @contextlib.asynccontextmanager
-    async def stream(
-        self, path: str, *, params: Mapping[str, str], quiet_seconds: float
-    ) -> AsyncIterator[aiohttp.StreamReader]:
-        """Open a watch. Reading from it raises NoAnswerError when it breaks or stays silent too long."""
-        await self._throttle.wait()
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=quiet_seconds)
-        async with self._answer(path, {"params": params, "timeout": limits}) as answer:
-            yield answer.content
+    def fell_behind(self, how: str) -> None:
+        """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
+        now = perf_counter()
+        if now - self._behind_since > SAID_AGAIN_SECONDS:
+            self._behind_since = now
+            logger.warning(
+                "API server %s has older data than before, such as a backup that was restored (%s): "
+                "everything is listed again",
+                self.server,
+                how,
+            )
 
     @contextlib.asynccontextmanager
-    async def _answer(self, path: str, options: dict[str, Any]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:
+        """Open a watch. Reading from it raises LostError when it breaks or stays silent too long.
+
+        Within the ``with`` that becomes NoAnswerError, which opening it raises too, as well as ApiError.
+        """
+        await self._throttle.wait()
+        head = self._head("GET", path, params, (JSON, ""), 0)
+        stream = await self._begun(path, head, quiet_seconds)
         try:
-            answer = await self._send(path, await self._identity(), options)
-            if answer.status == 401:
-                answer.release()
+            if stream.status == 401:
+                stream.close()
                 self._credentials.refused()
-                answer = await self._send(path, await self._identity(), options)
-            self._requests.ended(answer.status, "GET")
-            async with answer:
-                if answer.status >= 400:
-                    retry_after = answer.headers.get("Retry-After", "")
-                    raise self._refusal(Answer(answer.status, await answer.read(), retry_after))
-                self._trouble.ends()
-                yield answer
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            text, cause = f"API server {self.server} cannot be reached", _cause(error)
-            self._trouble.begins(text, cause)
-            raise NoAnswerError(f"{text}: {cause}", sent=False) from error
-        except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
-            cause = _cause(error)
-            raise NoAnswerError(f"GET {path}: {cause}", sent=True, cause=cause) from error
+                stream = await self._begun(path, head, quiet_seconds)
+            self._requests.ended(stream.status, "GET")
+            if stream.status >= 400:
+                raise self._refusal(Answer(stream.status, await stream.rest(), stream.retry_after))
+            self._trouble.ends()
+            yield stream
+        except LostError as error:
+            raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
+        finally:
+            stream.close()
+
+    async def _begun(self, path: str, head: bytes, quiet_seconds: float) -> Stream:
+        identity = await self._identity()
+        stream = Stream(quiet_seconds)
+        try:
+            await self._reached(connect(self._place, stream))
+            await stream.begin(_request(head, identity, b""))
+        except LostError as error:
+            raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
+        except BaseException:
+            stream.close()
+            raise
+        return stream
 
     async def _identity(self) -> dict[str, str]:
         """Return the headers that say who asks, however long getting them takes."""
@@ -248,15 +245,6 @@ class Client:
         except CredentialsError as error:
             self._trouble.begins(str(error))
             raise NoAnswerError(str(error), sent=False) from error
-
-    async def _send(self, path: str, headers: dict[str, str], options: dict[str, Any]) -> aiohttp.ClientResponse:
-        return await self._session.get(
-            self._base.with_path(self._base.path.rstrip("/") + path),
-            headers=headers,
-            server_hostname=self._credentials.server_name,
-            allow_redirects=False,
-            **options,
-        )
 
     def _refusal(self, answer: Answer) -> ApiError:
         try:
@@ -281,18 +269,10 @@ def _request(head: bytes, identity: Mapping[str, str], data: bytes) -> bytes:
 
 def _cause(error: BaseException) -> str:
     """Name what went wrong without the parts that differ from one try to the next."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno
-        text = os.strerror(number) if number and number > 0 else str(error.os_error)
-        return text or type(error.os_error).__name__
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error}"
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, OSError) and error.errno and error.errno > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(error.errno)
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "the connection was lost in the middle of the answer"
     return str(error) or type(error).__name__

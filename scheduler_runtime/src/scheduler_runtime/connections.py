@@ -10,6 +10,7 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass
+from typing import TypeVar
 
 from httptools import HttpParserError, HttpResponseParser
 
@@ -117,6 +118,22 @@ class Place:
     server_name: str | None = None
 
 
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+async def connect(place: Place, protocol: P) -> P:
+    """Open a connection to ``place`` for ``protocol``, and return that. Raises OSError or TimeoutError."""
+    async with asyncio.timeout(CONNECT_SECONDS):
+        await asyncio.get_running_loop().create_connection(
+            lambda: protocol,
+            place.host,
+            place.port,
+            ssl=place.tls,
+            server_hostname=(place.server_name or place.host) if place.tls else None,
+        )
+    return protocol
+
+
 class Pool:
     """Connections to one place, at most ``limit`` at a time."""
 
@@ -177,18 +194,10 @@ class Pool:
 
     async def _open(self) -> Connection:
         self._count += 1
-        place, connection = self._place, Connection()
+        connection = Connection()
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                await asyncio.get_running_loop().create_connection(
-                    lambda: connection,
-                    place.host,
-                    place.port,
-                    ssl=place.tls,
-                    server_hostname=(place.server_name or place.host) if place.tls else None,
-                )
+            return await connect(self._place, connection)
         except BaseException:
             connection.is_open = False
             self.give(connection)
             raise
-        return connection

@@ -20,6 +20,7 @@ from tests.scheduler_runtime.watches.scripted import (
     streamed,
     watching,
 )
+from tests.support.scripted import says
 
 
 class Held:
@@ -56,6 +57,13 @@ async def test_who_lacks_nothing_need_not_wait_and_the_watch_goes_on() -> None:
         held.tell("ADDED", "b", 21)
         await watched.until(lambda: watched.copy == {"uid-a": 1, "uid-b": 21})
         assert len(script.asked) == 3
+
+
+async def test_where_there_is_nothing_the_api_server_says_null() -> None:
+    script = Script([listed(10), streamed(hold=True), says({"metadata": {"resourceVersion": "20"}, "items": None})])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) == 2)
+        await asyncio.wait_for(watched.reflector.refresh(), 5)
 
 
 @pytest.mark.parametrize(

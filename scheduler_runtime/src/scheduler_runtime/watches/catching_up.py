@@ -51,7 +51,7 @@ async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], lim
     async with aclosing(listed) as found:
         async for page in found:
             listed_at = listed_at or number(page.metadata.resource_version)
-            for item in page.items:
+            for item in page.items or ():
                 present.add(kind.key(item))
                 if not _holds(objects, kind, item):
                     until = max(until, number(item.metadata.resource_version))

@@ -21,11 +21,11 @@ import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Generic
 
-import aiohttp
 import msgspec
 
 from ..backoff import Backoff
 from ..client import ApiError, Client, NoAnswerError
+from ..streaming import Stream
 from ..trouble import Trouble
 from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from .catching_up import Lacking, lacking
@@ -365,10 +365,10 @@ class Reflector(Generic[T]):
             self._trouble.ends()
 
 
-async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def _lines(stream: Stream) -> AsyncIterator[bytes]:
     """Cut a stream into lines. A last line without an end is a cut, not a line."""
     rest = b""
-    while chunk := await stream.readany():
+    while chunk := await stream.read():
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             if line:

@@ -43,7 +43,8 @@ class IdentifiedList(Wire, frozen=True, gc=False):
     """A page of objects of any kind, of which only is read which they are."""
 
     metadata: ListMeta = ListMeta()
-    items: tuple[Identified, ...] = ()
+    items: tuple[Identified, ...] | None = None
+    """The API server writes null for none."""
 
 
 class Unreadable(Identified, frozen=True, gc=False):
