@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devcluster import Cluster
-from scheduler_runtime.api import MAX_SCORE, SKIP, Plugin, Reject, hooks_of
+from scheduler_runtime.api import MAX_SCORE, QUEUE, SKIP, Plugin, Reject, hooks_of
 from scheduler_runtime.plugins import IN_TREE
 from tests.integration.upstream.batch import test_batch as batch
 from tests.integration.upstream.filters import test_inter_pod_affinity as near
@@ -23,6 +23,9 @@ from tests.integration.upstream.preemption import test_async_preemption as preem
 from tests.integration.upstream.preemption import test_budgets as budgets
 from tests.integration.upstream.preemption import test_misc as misc
 from tests.integration.upstream.preemption import test_preemption as preemption
+from tests.integration.upstream.queueing import test_enqueue_by_node as by_node
+from tests.integration.upstream.queueing import test_enqueue_by_pods as by_pods
+from tests.integration.upstream.queueing import test_enqueue_by_room as by_room
 from tests.integration.upstream.queueing import test_queue as queueing
 from tests.integration.upstream.scheduler import test_nodes as changing
 from tests.integration.upstream.scheduler import test_schedulers as schedulers
@@ -62,6 +65,10 @@ def scores_upside_down(kind: type[Plugin]) -> dict[str, Any]:
 
 def never_wakes(kind: type[Plugin]) -> dict[str, Any]:
     return {"hint": lambda *_: SKIP}
+
+
+def always_wakes(kind: type[Plugin]) -> dict[str, Any]:
+    return {"hint": lambda *_: QUEUE}
 
 
 def does_not_help(kind: type[Plugin]) -> dict[str, Any]:
@@ -125,6 +132,27 @@ MUTATIONS: list[tuple[str, Break, Case, str]] = [
         never_wakes,
         waking.test_unschedulable_pod_becomes_schedulable,
         "pod-gets-updated-to-match-affinity",
+    ),
+    ("NodeAffinity", never_wakes, by_node.test_core_resource_enqueue_by_node_affinity, "label-is-updated"),
+    ("NodePorts", never_wakes, by_node.test_core_resource_enqueue_by_node_ports, "pod-with-the-port-is-deleted"),
+    ("NodeUnschedulable", never_wakes, by_node.test_core_resource_enqueue_by_node_unschedulable, "node-is-created"),
+    (
+        "PodTopologySpread",
+        always_wakes,
+        by_pods.test_core_resource_enqueue_by_pod_topology_spread,
+        "pod-with-matching-label-is-scheduled",
+    ),
+    (
+        "InterPodAffinity",
+        always_wakes,
+        by_pods.test_core_resource_enqueue_by_inter_pod_affinity,
+        "label-that-affinity-matches-is-added",
+    ),
+    (
+        "NodeResourcesFit",
+        always_wakes,
+        by_room.test_core_resource_enqueue_by_resources_of_another_node,
+        "not-without-increase-in-the-requested-resources",
     ),
     ("DefaultPreemption", does_not_help, preemption.test_preemption, "basic"),
     ("DefaultPreemption", does_not_help, misc.test_non_preemption, "preemption-will-happen"),
