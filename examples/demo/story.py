@@ -18,6 +18,7 @@ from examples.demo.places import Place
 PROFILE = "bin-packing"
 PODS = 6
 READY_SECONDS = 20
+UNSEEN = "the operator has not seen it yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def readiness(profile: dict[str, Any]) -> str:
     for condition in profile.get("status", {}).get("conditions", []):
         if condition["type"] == "Ready":
             return f"Ready={condition['status']} ({condition['reason']}): {condition.get('message', '')}"
-    return "the operator has not seen it yet"
+    return UNSEEN
 
 
 def rows(kubectl: Kubectl) -> list[Row]:
@@ -88,9 +89,9 @@ def row(pod: dict[str, Any], scheduler: str) -> Row:
 
 def once(kubectl: Kubectl, console: Console, timeout: float) -> int:
     """Wait until the pods are placed and say by whom; 1, with the reason, when they are not within the time."""
-    scene = watch(kubectl, timeout, lambda scene: scene.is_placed)
+    scene = watch(kubectl, console, timeout, lambda scene: scene.is_placed)
     if scene.is_placed:
-        scene = watch(kubectl, READY_SECONDS, lambda scene: scene.is_ready)
+        scene = watch(kubectl, console, READY_SECONDS, lambda scene: scene.is_ready)
         console.print(picture(scene, rows=PODS))
         console.print(evidence(scene))
         return 0
@@ -101,12 +102,24 @@ def once(kubectl: Kubectl, console: Console, timeout: float) -> int:
     return 1
 
 
-def watch(kubectl: Kubectl, seconds: float, is_enough: Callable[[Scene], bool]) -> Scene:
-    """The scene as soon as it ``is_enough``, or as it is after ``seconds``."""
-    end = time.monotonic() + seconds
+def watch(kubectl: Kubectl, console: Console, seconds: float, is_enough: Callable[[Scene], bool]) -> Scene:
+    """The scene as soon as it ``is_enough``, or as it is after ``seconds``; until then say what it waits for."""
+    end, said = time.monotonic() + seconds, ""
     while not is_enough(scene := look(kubectl)) and time.monotonic() < end:
+        if said != (said := waits_for(scene)):
+            console.print(f"Waiting for {said}", highlight=False)
         time.sleep(0.5)
     return scene
+
+
+def waits_for(scene: Scene) -> str:
+    """What has to come next."""
+    if scene.profiles.get(PROFILE, UNSEEN) == UNSEEN:
+        return "the operator to start and to see the profile"
+    if not scene.leader:
+        return "the profile's scheduler to start and to lead"
+    placed = sum(bool(each.node) for each in scene.rows)
+    return f"the pods: {placed} of {PODS} are on a node" if placed < PODS else "both scheduler processes to be ready"
 
 
 def live(kubectl: Kubectl, console: Console, place: Place) -> None:

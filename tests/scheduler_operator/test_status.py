@@ -103,6 +103,21 @@ def test_why_pods_are_refused_is_told() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (processes(existing=3, current=1, ready=2), "2 of 2 scheduler processes are ready"),
+        (
+            processes(existing=3, current=1, ready=3),
+            "3 scheduler processes are ready, 1 more than wanted until the older ones have ended",
+        ),
+    ],
+)
+def test_while_a_deployment_rolls_more_may_be_ready_than_are_wanted(state: Processes, message: str) -> None:
+    written = profile()
+    assert messages(accepted(written, rendered(written), Running(state)))["Ready"] == message
+
+
 IMAGE = Hindrance("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
 
 

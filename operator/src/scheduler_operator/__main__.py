@@ -88,6 +88,7 @@ class Process:
         """Watch and work, for ever."""
         recorder = Recorder(self.cluster, self.settings.lease.identity)
         version = await self.retried(self.cluster.version)
+        await self.retried(lambda: self.cluster.let_go_with_us(settings.LEASE))
         operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
         exchanges = Exchanges(self.credentials, self.settings.user_agent, Interruptions(), self.listed.set)
         seam = handlers.Seam(self.work.add, exchanges)

@@ -168,6 +168,20 @@ class Cluster:
         """Create an Event."""
         await self._api.request("POST", kinds.EVENT.collection(event["metadata"]["namespace"]), event)
 
+    async def let_go_with_us(self, name: str) -> None:
+        """Make the Lease called ``name`` go with the Deployment of that name, which is ours; without one it stays.
+
+        Whoever takes the Deployment away may take our rights away first, so that we could not delete the Lease.
+        """
+        deployment = await self._get(kinds.DEPLOYMENT, name)
+        if deployment is None:
+            return
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": deployment["metadata"]["uid"]}
+        metadata = {"name": name, "namespace": self._namespace, "ownerReferences": [owner]}
+        manifest = {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": metadata}
+        path = kinds.LEASE.path(self._namespace, name)
+        await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
+
     async def _get(self, kind: Kind, name: str) -> Object | None:
         try:
             found: Object = await self._api.request("GET", kind.path(self._namespace, name))

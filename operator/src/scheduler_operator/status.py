@@ -174,7 +174,7 @@ def _in_force(profile: Authored) -> Status:
 def _running(profile: Authored, processes: Processes, running: Running, document: str, owner: str) -> Status:
     hindrance = running.hindrance
     whose = "" if owner == profile.name else f" of {owner}"
-    ready = f"{processes.ready} of {processes.wanted} scheduler processes{whose} are ready"
+    ready = _readiness(processes, whose)
     if processes.wanted == 0:
         message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
@@ -192,6 +192,14 @@ def _running(profile: Authored, processes: Processes, running: Running, document
         also="Stalled" if is_lasting else "Reconciling",
         whole="; ".join(filter(None, causes)) or rollout,
     )
+
+
+def _readiness(processes: Processes, whose: str) -> str:
+    """How many are ready. While a Deployment rolls, those that are to end may be among them."""
+    ready, more = f"scheduler processes{whose} are ready", processes.ready - processes.wanted
+    if more > 0:
+        return f"{processes.ready} {ready}, {more} more than wanted until the older ones have ended"
+    return f"{processes.ready} of {processes.wanted} {ready}"
 
 
 def _following(profile: Authored, members: Sequence[RunningMember], document: str) -> Status | None:

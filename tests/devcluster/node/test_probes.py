@@ -78,8 +78,19 @@ def test_a_probe_that_gets_no_answer_in_time_has_failed() -> None:
     async def first_attempt() -> tuple[str, bool | None]:
         specification = {"httpGet": {"port": "http", "path": "/late"}, "timeoutSeconds": 0.1, "failureThreshold": 1}
         async with target() as container:
-            async for attempt in probe(specification, container):
+            async for attempt in probe(specification, container, asyncio.get_running_loop().time()):
                 return attempt.failure, attempt.verdict
         raise AssertionError("a probe does not end")
 
     assert asyncio.run(first_attempt()) == ("no answer within 0.1 s", False)
+
+
+def test_the_delay_of_a_probe_counts_from_the_start_of_the_container() -> None:
+    async def verdict() -> bool | None:
+        specification = {"httpGet": {"port": "http", "path": "/"}, "initialDelaySeconds": 1000}
+        async with target() as container:
+            async for attempt in probe(specification, container, asyncio.get_running_loop().time() - 1000):
+                return attempt.verdict
+        raise AssertionError("a probe does not end")
+
+    assert asyncio.run(verdict()) is True

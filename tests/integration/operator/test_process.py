@@ -191,6 +191,19 @@ def test_losing_the_lease_ends_the_process(bare: Installed, start: Start) -> Non
     bare.delete("lease", "berth-operator")
 
 
+def test_the_lease_goes_with_the_operators_deployment(bare: Installed, start: Start) -> None:
+    operator = start().until_leading()
+    deployment = bare.get("deployment", "berth-operator")
+    assert deployment is not None
+
+    def owners() -> list[str]:
+        lease = bare.get("lease", "berth-operator") or {"metadata": {}}
+        return [each["uid"] for each in lease["metadata"].get("ownerReferences", ())]
+
+    eventually(lambda: owners() == [deployment["metadata"]["uid"]], 20, explain=lambda: operator.log)
+    serves(bare, "owned", operator)
+
+
 def test_no_credentials_are_a_sentence(tmp_path: object) -> None:
     argv = [sys.executable, "-m", "scheduler_operator", "--scheduler-image", "x", "--kubeconfig", f"{tmp_path}/absent"]
     answer = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)

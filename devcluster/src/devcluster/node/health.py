@@ -17,19 +17,20 @@ class Patient(Protocol):
 
 async def watch_health(target: Target, patient: Patient) -> None:
     """Probe for as long as the container runs; the caller cancels it then."""
-    if "startupProbe" in target.container and not await _passes_startup(target, patient):
+    since = asyncio.get_running_loop().time()
+    if "startupProbe" in target.container and not await _passes_startup(target, patient, since):
         return
     patient.set_ready("readinessProbe" not in target.container)
     async with asyncio.TaskGroup() as group:
         if "livenessProbe" in target.container:
-            group.create_task(_watch_liveness(target, patient))
+            group.create_task(_watch_liveness(target, patient, since))
         if "readinessProbe" in target.container:
-            group.create_task(_watch_readiness(target, patient))
+            group.create_task(_watch_readiness(target, patient, since))
 
 
-async def _passes_startup(target: Target, patient: Patient) -> bool:
+async def _passes_startup(target: Target, patient: Patient, since: float) -> bool:
     complaints = _Complaints("Startup", patient)
-    async for attempt in probe(target.container["startupProbe"], target):
+    async for attempt in probe(target.container["startupProbe"], target, since):
         complaints.note(attempt.failure)
         if attempt.verdict:
             return True
@@ -39,18 +40,18 @@ async def _passes_startup(target: Target, patient: Patient) -> bool:
     return False
 
 
-async def _watch_liveness(target: Target, patient: Patient) -> None:
+async def _watch_liveness(target: Target, patient: Patient, since: float) -> None:
     complaints = _Complaints("Liveness", patient)
-    async for attempt in probe(target.container["livenessProbe"], target):
+    async for attempt in probe(target.container["livenessProbe"], target, since):
         complaints.note(attempt.failure)
         if attempt.verdict is False:
             await patient.give_up("liveness")
             return
 
 
-async def _watch_readiness(target: Target, patient: Patient) -> None:
+async def _watch_readiness(target: Target, patient: Patient, since: float) -> None:
     complaints = _Complaints("Readiness", patient)
-    async for attempt in probe(target.container["readinessProbe"], target):
+    async for attempt in probe(target.container["readinessProbe"], target, since):
         complaints.note(attempt.failure)
         if attempt.verdict is not None:
             patient.set_ready(attempt.verdict)

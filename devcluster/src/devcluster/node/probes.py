@@ -16,12 +16,13 @@ class Attempt:
     verdict: bool | None
 
 
-async def probe(specification: Object, target: Target) -> AsyncIterator[Attempt]:
-    """Run a probe for ever, at its own pace."""
+async def probe(specification: Object, target: Target, since: float) -> AsyncIterator[Attempt]:
+    """Run a probe for ever, at its own pace, of a container that runs ``since`` that instant of the loop's clock."""
     action = {kind: specification[kind] for kind in KINDS & specification.keys()}
     seconds = specification.get("timeoutSeconds", 1)
     streak = Streak(specification.get("successThreshold", 1), specification.get("failureThreshold", 3))
-    await asyncio.sleep(specification.get("initialDelaySeconds", 0))
+    begins = since + specification.get("initialDelaySeconds", 0)
+    await asyncio.sleep(begins - asyncio.get_running_loop().time())
     while True:
         try:
             async with asyncio.timeout(seconds):

@@ -167,9 +167,10 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
             _from_field("POD_NAMESPACE", "metadata.namespace"),
         ],
         "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
-        "startupProbe": _probe("/livez", period_seconds=1, failureThreshold=60),
+        # Asked while they start as usual, they would refuse, and that makes a Warning.
+        "startupProbe": _probe("/livez", period_seconds=1, initialDelaySeconds=2, failureThreshold=60),
         "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
-        "readinessProbe": _probe("/readyz", period_seconds=2, failureThreshold=3),
+        "readinessProbe": _probe("/readyz", period_seconds=2, initialDelaySeconds=3, failureThreshold=3),
         "resources": _resources(scheduler),
         "terminationMessagePolicy": "FallbackToLogsOnError",  # why it ended is told in the profile's status
         "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
