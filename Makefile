@@ -16,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench bench-size bench-micro image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-size: $(READY) ## Memory, time to the first bind, longest pause (SIZE="--n
 bench-micro: $(READY) ## Decisions per second without a cluster, then pods per second with one
 	@$(RUN)/python -m bench.micro $(MICRO)
 	@$(RUN)/pytest -q -s -m rate tests/integration
+
+soak: $(READY) ## Two schedulers under churn, bad documents and kills: nothing is lost, nothing grows (SOAK="--minutes 30 --nodes 1000")
+	@$(RUN)/python -m bench.soak $(SOAK)
 
 profile: $(READY) ## Where a decision's time goes: the ten most expensive functions (MICRO="plain --nodes 5000")
 	@$(RUN)/python -m bench.micro --profile $(MICRO)

@@ -1,0 +1,141 @@
+"""Who bound what, and who led when, as the API server itself writes it down."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]}
+LEASES = {"level": "Request", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]}
+OTHERS = {"level": "None"}
+READS = {"level": "None", "verbs": ["get", "list", "watch"]}
+SCHEDULERS = "system:serviceaccount:kube-system:"
+
+
+class User(msgspec.Struct):
+    username: str
+
+
+class Reference(msgspec.Struct):
+    resource: str
+    name: str = ""
+    uid: str = ""
+
+
+class Answer(msgspec.Struct):
+    code: int
+
+
+class Record(msgspec.Struct, rename="camel"):
+    """One request, when it was answered."""
+
+    user: User
+    verb: str
+    object_ref: Reference
+    response_status: Answer
+    request_received_timestamp: datetime
+    stage_timestamp: datetime
+    request_object: dict[str, Any] = {}
+
+    @property
+    def sender(self) -> str:
+        return self.user.username.removeprefix(SCHEDULERS)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.response_status.code < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """Somebody began to lead."""
+
+    leader: str
+    at: datetime
+
+
+@dataclass(slots=True)
+class Audit:
+    """The audit log of one API server, read as it grows."""
+
+    directory: Path
+    wrong: list[str] = field(default_factory=list)
+    bound: Counter[str] = field(default_factory=Counter)
+    """How many pods each sender has bound."""
+    refused: Counter[int] = field(default_factory=Counter)
+    """How many bindings were answered otherwise, by the status."""
+    handovers: list[Handover] = field(default_factory=list)
+    _bound: set[str] = field(default_factory=set)
+    _holder: str = ""
+    _offset: int = 0
+    _decode: msgspec.json.Decoder[Record] = field(default_factory=lambda: msgspec.json.Decoder(Record))
+
+    def __post_init__(self) -> None:
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "omitManagedFields": True,
+            "rules": [READS, BINDINGS, LEASES, OTHERS],
+        }
+        self._policy.write_text(json.dumps(policy))
+
+    @property
+    def apiserver_args(self) -> tuple[str, ...]:
+        """What the API server has to be started with."""
+        return f"--audit-log-path={self._file}", f"--audit-policy-file={self._policy}"
+
+    def read(self) -> None:
+        """Enter what was written since the last time."""
+        with self._file.open("rb") as file:
+            file.seek(self._offset)
+            new = file.read()
+        lines = new[: new.rfind(b"\n") + 1]
+        self._offset += len(lines)
+        for line in lines.splitlines():
+            self.enter(self._decode.decode(line))
+
+    def enter(self, record: Record) -> None:
+        """Enter one request, after those that were answered before it."""
+        if record.object_ref.resource == "leases":
+            self._lease(record)
+        elif record.succeeded:
+            self._binding(record)
+        else:
+            self.refused[record.response_status.code] += 1
+
+    def _lease(self, record: Record) -> None:
+        """The lease of the schedulers, among those of nodes. A holder that names nobody gives it up."""
+        if not record.succeeded or not record.user.username.startswith(SCHEDULERS):
+            return
+        holder = record.request_object["spec"].get("holderIdentity") and record.sender
+        if holder and holder != self._holder:
+            self.handovers.append(Handover(holder, record.stage_timestamp))
+        self._holder = holder or ""
+
+    def _binding(self, record: Record) -> None:
+        self.bound[record.sender] += 1
+        pod = record.object_ref
+        if not pod.uid:
+            self.wrong.append(f"pod {pod.name} was bound by {record.sender} without its uid")
+        elif pod.uid in self._bound:
+            self.wrong.append(f"pod {pod.name} was bound again by {record.sender}")
+        self._bound.add(pod.uid)
+        last = self.handovers[-1] if self.handovers else None
+        if last and last.leader != record.sender and record.request_received_timestamp > last.at:
+            late = (record.request_received_timestamp - last.at).total_seconds()
+            self.wrong.append(f"pod {pod.name} was bound by {record.sender} {late:.2f} s after {last.leader} led")
+
+    @property
+    def _policy(self) -> Path:
+        return self.directory / "policy.json"
+
+    @property
+    def _file(self) -> Path:
+        return self.directory / "audit.log"

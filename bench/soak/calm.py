@@ -1,0 +1,69 @@
+"""The calm after the churn: everything comes to rest, and then every number must be true."""
+
+from __future__ import annotations
+
+from bench.soak.auditing import Audit
+from bench.soak.churn import Churn
+from bench.soak.counted import Truth, doubts
+from bench.soak.ledger import Ledger, names
+from bench.soak.pair import Pair
+from bench.soak.plan import Plan
+from bench.soak.schedulers import Scheduler
+from bench.soak.waiting import until
+
+AGREE_SECONDS = 60.0
+"""How long after the last change a scheduler may take to know of it and to count it, on whatever machine."""
+
+
+class Calm:
+    """Judges what the churn has left."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, audit: Audit, pair: Pair) -> None:
+        self.wrong: list[str] = []
+        self._plan = plan
+        self._ledger = ledger
+        self._audit = audit
+        self._pair = pair
+
+    async def settle(self, churn: Churn) -> None:
+        """Wait until every pod that fits has a node, and the others were told why not."""
+        await churn.tidy()
+        seconds = self._plan.bound_seconds
+        if not await until(self._none_is_lost, seconds):
+            self.wrong.append(f"still without a node {seconds:.0f} s later, and fit: {names(self._ledger.lost())}")
+        elif not await until(self._all_are_told, seconds):
+            self.wrong.append(f"not told {seconds:.0f} s later why they wait: {names(self._ledger.untold())}")
+
+    async def judge(self) -> None:
+        """Compare what each scheduler says with what the API server shows, and note what it has open."""
+        for scheduler in self._pair.both:
+            found: list[str] = []
+
+            async def agrees(asked: Scheduler = scheduler, found: list[str] = found) -> bool:
+                found[:] = await self._doubts(asked)
+                return not found
+
+            await until(agrees, AGREE_SECONDS)
+            self.wrong += [f"{scheduler.life.name}: {doubt}" for doubt in found]
+            await scheduler.rest()
+
+    async def _none_is_lost(self) -> bool:
+        return not self._ledger.lost()
+
+    async def _all_are_told(self) -> bool:
+        return not self._ledger.untold()
+
+    async def _doubts(self, scheduler: Scheduler) -> list[str]:
+        """Where the scheduler's metrics and its cache are other than what the API server shows."""
+        differs, scrape = await scheduler.differences(), await scheduler.scrape()
+        self._audit.read()
+        counts = self._ledger.counts()
+        truth = Truth(
+            nodes=len(self._ledger.nodes),
+            bound=counts["bound"],
+            waiting=counts["waiting"],
+            gated=counts["gated"],
+            bound_by_it=self._audit.bound[scheduler.name] - scheduler.bound_before,
+            leads=scheduler is self._pair.leader,
+        )
+        return doubts(scrape, truth) + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]

@@ -1,0 +1,200 @@
+"""What goes on in a cluster: pods come and go, gates open, nodes fail, are cordoned, relabelled and added."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from random import Random
+from typing import Any
+
+from bench.soak.families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, Family, families
+from bench.soak.ledger import Ledger, Node, Pod
+from bench.soak.plan import Plan
+from devcluster.fakenodes import fake_node
+from scheduler_runtime.client import ApiError, Client
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+MERGE = "application/merge-patch+json"
+WORKERS = 8
+ORPHANED_SECONDS = 2.0
+"""How long pods stay on a node that is gone, before they are deleted as the garbage collector would."""
+NODE_CHANGES = 0.5
+"""How many changes of nodes a second for a thousand of them, and at least."""
+FEWEST_NODES = 0.95
+LEAST_SHARE = 0.04
+"""How many of all replaced pods are of one family, however small that is."""
+
+
+class Churn:
+    """Keeps as many pods of each family as there are to be, and replaces them all the time."""
+
+    def __init__(self, client: Client, ledger: Ledger, plan: Plan) -> None:
+        self.done: Counter[str] = Counter()
+        """What was done how often."""
+        self._client = client
+        self._ledger = ledger
+        self._plan = plan
+        self._random = Random(plan.seed)
+        self._families = families(plan)
+        all_pods = sum(family.count for family in self._families)
+        self._weights = [max(family.count, LEAST_SHARE * all_pods) for family in self._families]
+        self._numbers = itertools.count()
+        self._node_numbers = itertools.count(plan.nodes)
+        self._orphaned_at: dict[str, float] = {}
+        self._over = asyncio.Event()
+
+    async def prepare(self) -> None:
+        """Give every node its labels, before there are pods."""
+        slots = asyncio.Semaphore(WORKERS)
+
+        async def label(number: int) -> None:
+            async with slots:
+                body = {"metadata": {"labels": self._labels(number)}}
+                await self._client.request("PATCH", f"{NODES}/kwok-{number}", body=body, content_type=MERGE)
+
+        await asyncio.gather(*(label(number) for number in range(self._plan.nodes)))
+
+    async def fill(self) -> None:
+        """Create the pods that are to be there at first."""
+        wanted = [family for family in self._families for _ in range(family.count)]
+        self._random.shuffle(wanted)
+        queue = iter(wanted)
+
+        async def worker() -> None:
+            for family in queue:
+                await self._create(family)
+
+        await asyncio.gather(*(worker() for _ in range(WORKERS)))
+
+    @contextlib.asynccontextmanager
+    async def going_on(self) -> AsyncIterator[None]:
+        """Change pods and nodes while this lasts; nothing is under way any more at its end."""
+        pods = WORKERS / self._plan.per_second
+        nodes = 1 / (NODE_CHANGES * max(1.0, self._plan.nodes / 1000))
+        steps = [(self._pod_step, pods)] * WORKERS + [(self._node_step, nodes), (self._collect, ORPHANED_SECONDS)]
+        self._over.clear()
+        async with asyncio.TaskGroup() as group:
+            for step, seconds in steps:
+                group.create_task(self._repeat(step, seconds))
+            try:
+                yield
+            finally:
+                self._over.set()
+
+    async def tidy(self) -> None:
+        """Delete the pods that are on no node."""
+        while self._ledger.orphans():
+            await self._collect(at_once=True)
+            await asyncio.sleep(0.2)
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while not self._over.is_set():
+            began = time.monotonic()
+            await _without_conflict(step())
+            pause = seconds * self._random.uniform(0.5, 1.5) - (time.monotonic() - began)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, pause)):
+                    await self._over.wait()
+
+    # Pods
+
+    async def _pod_step(self) -> None:
+        """Replace a pod of some family, or create one where a node or a preemption has taken one."""
+        family = self._random.choices(self._families, self._weights)[0]
+        there = [pod for pod in self._ledger.of(family.name) if not pod.metadata.deletion_timestamp]
+        missing = family.count - len(there)
+        if missing <= 0 and there:
+            await self._end_one(family, there)
+            missing += 1
+        for _ in range(min(missing, WORKERS)):
+            await self._create(family)
+
+    async def _end_one(self, family: Family, there: Sequence[Pod]) -> None:
+        """Delete a pod, one with a node if there is one; a gated one may be let in first."""
+        pod = self._random.choice([pod for pod in there if pod.node] or there)
+        gated = [pod for pod in there if pod.is_gated]
+        if family.name == GATED and gated and self._random.random() < 0.7:
+            await self._change(f"{PODS}/{self._random.choice(gated).name}", {"spec": {"schedulingGates": None}})
+            self.done["pods let in"] += 1
+        await self._delete(pod)
+
+    async def _create(self, family: Family) -> None:
+        await self._client.request("POST", PODS, body=family.pod(next(self._numbers)))
+        self.done["pods created"] += 1
+
+    async def _delete(self, pod: Pod, **options: Any) -> None:
+        body = {"preconditions": {"uid": pod.uid}, **options}
+        await self._client.request("DELETE", f"{PODS}/{pod.name}", body=body)
+        self.done["pods deleted"] += 1
+
+    async def _collect(self, *, at_once: bool = False) -> None:
+        """Delete pods whose nodes are gone for a while. Nobody lives there who could end them first."""
+        now = time.monotonic()
+        orphans = {pod.uid: pod for pod in self._ledger.orphans()}
+        self._orphaned_at = {uid: self._orphaned_at.get(uid, now) for uid in orphans}
+        for uid, since in self._orphaned_at.items():
+            if at_once or now - since >= ORPHANED_SECONDS:
+                await _without_conflict(self._delete(orphans[uid], gracePeriodSeconds=0))
+
+    # Nodes
+
+    async def _node_step(self) -> None:
+        """Change something about some node outside the crowded ones."""
+        every = [node for node in self._ledger.nodes.values() if node.metadata.labels.get(POOL) == ORDINARY]
+        ready = [node for node in every if not node.spec.unschedulable]
+        cordoned = [node for node in every if node.spec.unschedulable]
+        few = len(ready) < FEWEST_NODES * (self._plan.nodes - self._plan.crowded)
+        if few and cordoned:
+            await self._uncordon(self._random.choice(cordoned))
+        elif few:
+            await self._add()
+        else:
+            await self._random.choice([self._relabel, self._remove, self._cordon])(self._random.choice(ready))
+
+    async def _relabel(self, node: Node) -> None:
+        color = GREEN if node.metadata.labels.get(COLOR) == BLUE else BLUE
+        await self._change(f"{NODES}/{node.name}", {"metadata": {"labels": {COLOR: color}}})
+        self.done["nodes relabelled"] += 1
+
+    async def _cordon(self, node: Node) -> None:
+        await self._change(f"{NODES}/{node.name}", {"spec": {"unschedulable": True}})
+        self.done["nodes cordoned"] += 1
+
+    async def _uncordon(self, node: Node) -> None:
+        await self._change(f"{NODES}/{node.name}", {"spec": {"unschedulable": None}})
+        self.done["nodes uncordoned"] += 1
+
+    async def _remove(self, node: Node) -> None:
+        await self._client.request("DELETE", f"{NODES}/{node.name}")
+        self.done["nodes removed"] += 1
+
+    async def _add(self) -> None:
+        """Add a node, under a name that was there before if there is one, as when a machine restarts."""
+        gone = [number for number in range(self._plan.nodes) if f"kwok-{number}" not in self._ledger.nodes]
+        again = gone and self._random.random() < 0.5
+        number = self._random.choice(gone) if again else next(self._node_numbers)
+        node = fake_node(number)
+        node["metadata"]["labels"] |= self._labels(number)
+        await self._client.request("POST", NODES, body=node)
+        self.done["nodes added"] += 1
+
+    def _labels(self, number: int) -> dict[str, str]:
+        pool = CROWDED if number < self._plan.crowded else ORDINARY
+        return {POOL: pool, COLOR: BLUE if number % 4 == 0 else GREEN}
+
+    async def _change(self, path: str, body: object) -> None:
+        await self._client.request("PATCH", path, body=body, content_type=MERGE)
+
+
+async def _without_conflict(step: Awaitable[None]) -> None:
+    """Take a step. What it is about may be gone or another by now."""
+    try:
+        await step
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise

@@ -1,0 +1,79 @@
+"""The documents that the schedulers go by, good ones and bad ones, and the file that they are read from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.soak.families import FIRST, SECOND
+from bench.soak.plan import Plan
+
+MOST = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}
+PACKING = {
+    "schedulerName": SECOND,
+    "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": MOST}}],
+}
+HEAVY = {"schedulerName": FIRST, "plugins": {"multiPoint": {"enabled": [{"name": "NodeResourcesFit", "weight": 7}]}}}
+BAD = (
+    "profiles: [",
+    json.dumps({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "Deployment"}),
+)
+
+
+class Documents:
+    """What can be in the file. Each is JSON, and so YAML."""
+
+    def __init__(self, file: Path, plan: Plan) -> None:
+        self._file = file
+        self._common = common(plan)
+
+    @property
+    def usual(self) -> str:
+        """The one with every profile, by which the schedulers are judged."""
+        return self._made(profiles=[{"schedulerName": FIRST}, PACKING])
+
+    def good(self, number: int) -> str:
+        """One that can be followed."""
+        others = (
+            self._made(profiles=[HEAVY, PACKING]),
+            self._made(profiles=[{"schedulerName": FIRST}]),
+            self._made(profiles=[{"schedulerName": FIRST}, PACKING], podMaxBackoffSeconds=5),
+        )
+        return others[number % len(others)]
+
+    def bad(self, number: int) -> str:
+        """One that must be refused."""
+        unknown = {"schedulerName": FIRST, "plugins": {"score": {"enabled": [{"name": f"Unheard{number}"}]}}}
+        return (*BAD, self._made(profiles=[unknown]))[number % (len(BAD) + 1)]
+
+    def write(self, text: str) -> None:
+        """Put ``text`` into the file in one step, as a kubelet does."""
+        new = self._file.with_suffix(".new")
+        new.write_text(text)
+        new.replace(self._file)
+
+    def _made(self, **more: Any) -> str:
+        return json.dumps({**self._common, **more}, indent=1)
+
+
+def common(plan: Plan) -> Mapping[str, Any]:
+    """What every good document says."""
+    lease = plan.lease_seconds
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"qps": 500, "burst": 1000},
+        "leaderElection": {
+            "leaseDuration": f"{lease}s",
+            "renewDeadline": f"{lease * 2 // 3}s",
+            "retryPeriod": f"{max(lease * 2 // 15, 1)}s",
+        },
+    }
+
+
+def hash_of(text: str) -> str:
+    """What /configz calls it."""
+    return hashlib.sha256(text.encode()).hexdigest()

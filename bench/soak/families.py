@@ -1,0 +1,97 @@
+"""The kinds of pods that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.soak.plan import Plan
+
+Object = dict[str, Any]
+
+FAMILY = "soak/family"
+APART = "soak/apart"
+POOL = "soak/pool"
+COLOR = "soak/color"
+CROWDED, ORDINARY = "crowded", "ordinary"
+BLUE, GREEN = "blue", "green"
+GATE = "soak/gate"
+GATED = "gated"
+HIGH, LOW = "soak-high", "soak-low"
+FIRST, SECOND = "default-scheduler", "packing"
+"""The profiles."""
+PRIORITIES = {HIGH: 1000, LOW: -1000}
+PER_GROUP = 3
+"""How many of the pods that stay apart belong together: fewer than the least number of nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Pods of one kind, and how many of them there are to be."""
+
+    name: str
+    count: int
+    cpu: str = "100m"
+    memory: str = "128Mi"
+    scheduler: str = FIRST
+    spec: Callable[[int], Mapping[str, Any]] = field(default=lambda _: {})
+    labels: Callable[[int], Mapping[str, str]] = field(default=lambda _: {})
+
+    def pod(self, number: int) -> Object:
+        """The family's pod of that number."""
+        requests = {"cpu": self.cpu, "memory": self.memory}
+        container = {"name": "main", "image": "none", "resources": {"requests": requests}}
+        elsewhere = {} if "nodeSelector" in self.spec(number) else {"nodeSelector": {POOL: ORDINARY}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"soak-{self.name}-{number}",
+                "labels": {FAMILY: self.name, **self.labels(number)},
+            },
+            "spec": {"schedulerName": self.scheduler, "containers": [container], **elsewhere, **self.spec(number)},
+        }
+
+
+def families(plan: Plan) -> list[Family]:
+    """All of them. The crowded nodes have 32 processors: eight unimportant pods, or two important ones and two."""
+    few = max(4, plan.nodes // 100)
+    many = round(plan.nodes * plan.pods_per_node)
+    return [
+        Family("plain", many * 5 // 10),
+        Family("spread", many * 2 // 10, spec=_spread),
+        Family("apart", many * 1 // 10, spec=_apart, labels=lambda number: {APART: _group(number)}),
+        Family("packed", many * 1 // 10, scheduler=SECOND),
+        Family("colored", many * 1 // 10, spec=lambda _: {"nodeSelector": {POOL: ORDINARY, COLOR: BLUE}}),
+        Family("low", plan.crowded * 8, cpu="4", spec=lambda _: _crowding(LOW)),
+        Family("high", plan.crowded, cpu="12", spec=lambda _: _crowding(HIGH)),
+        Family("nowhere", few, cpu="1000"),
+        Family(GATED, few, spec=lambda _: {"schedulingGates": [{"name": GATE}]}),
+    ]
+
+
+def _crowding(priority: str) -> Mapping[str, Any]:
+    return {"nodeSelector": {POOL: CROWDED}, "priorityClassName": priority}
+
+
+def _spread(_: int) -> Mapping[str, Any]:
+    constraint = {
+        "maxSkew": 5,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {FAMILY: "spread"}},
+    }
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def _apart(number: int) -> Mapping[str, Any]:
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {APART: _group(number)}},
+    }
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def _group(number: int) -> str:
+    return f"group-{number // PER_GROUP}"
