@@ -45,17 +45,23 @@ class Stage:
         pods = self.process.pods.objects.values()
         return {pod.name for pod in pods if self.process.cache.held(pod.uid)}
 
+    @property
+    def known(self) -> set[str]:
+        """The pods that the scheduler counts on nodes, or has in its queue."""
+        return self.held | {entry.pod.name for entry in self.process.pending.entries()}
+
 
 Step = Callable[[Stage], Awaitable[object]]
 SCHEDULED, UNSCHEDULABLE, UNKNOWN = "scheduled", "unschedulable", ""
 
 
 def creates(*pods: Object) -> Step:
+    """The scheduler knows each before the next is made, so that they wait in this order."""
+
     async def step(stage: Stage) -> None:
         for each in pods:
             await stage.there.create_pod(each)
-            if each["spec"].get("nodeName"):
-                await stage.there.until(lambda name=each["metadata"]["name"]: name in stage.held)  # type: ignore[misc]
+            await stage.there.until(lambda name=each["metadata"]["name"]: name in stage.known)  # type: ignore[misc]
 
     return step
 
