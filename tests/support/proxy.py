@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ class Proxy:
     rules: list[Act] = field(default_factory=list)
     bindings: list[tuple[str, str, int]] = field(default_factory=list)
     """Pod, node and the API server's answer, for each binding that reached it."""
+    arrivals: list[float] = field(default_factory=list)
+    """When each binding came, whatever became of it, on the monotonic clock that all processes of a machine share."""
     disturbed: Counter[str] = field(default_factory=Counter)
     """How often each collection or object was, by the last part of its path."""
     open: dict[int, web.Request] = field(default_factory=dict)
@@ -44,6 +47,8 @@ class Proxy:
         return f"http://127.0.0.1:{self.port}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if is_binding(request):
+            self.arrivals.append(time.monotonic())
         for rule in list(self.rules):
             answer = await rule(request, self)
             if answer is not None:
@@ -51,9 +56,9 @@ class Proxy:
                 return answer  # type: ignore[no-any-return]
         return await self.forward(request)
 
-    async def forward(self, request: web.Request) -> web.StreamResponse:
-        """Pass a request on, and its answer back as it comes."""
-        async with self.sent(request) as answer:
+    async def forward(self, request: web.Request, path: str = "") -> web.StreamResponse:
+        """Pass a request on, as if it had been for ``path`` if there is one, and its answer back as it comes."""
+        async with self.sent(request, path) as answer:
             back = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
             await back.prepare(request)
             async for chunk in answer.content.iter_any():
@@ -80,6 +85,16 @@ class Proxy:
         """Let everything pass from now on."""
         self.rules.clear()
 
+    @contextlib.asynccontextmanager
+    async def disturbing(self, *rules: Act) -> AsyncIterator[None]:
+        """Have ``rules``, and watches asked for anew, for the length of an ``async with``."""
+        self.rules[:] = rules
+        await self.break_watches()
+        try:
+            yield
+        finally:
+            self.calm()
+
     async def break_watches_every(self, seconds: float) -> None:
         """Do so again and again, so that every rule about watches has its turn."""
         while True:
@@ -87,11 +102,11 @@ class Proxy:
             await self.break_watches()
 
     @contextlib.asynccontextmanager
-    async def sent(self, request: web.Request) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def sent(self, request: web.Request, path: str = "") -> AsyncIterator[aiohttp.ClientResponse]:
         """The API server's answer to a request, which it has carried out by then."""
         body = await request.read()
         headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}
-        url = f"{self.server}{request.path_qs}"
+        url = f"{self.server}{path or request.path_qs}"
         async with self.session.request(
             request.method, url, data=body or None, headers=headers, ssl=self.tls
         ) as answer:
@@ -169,6 +184,15 @@ def is_binding(request: web.Request) -> bool:
     return request.path.endswith("/binding")
 
 
+def is_lease(request: web.Request) -> bool:
+    return "/leases/" in request.path or request.path.endswith("/leases")
+
+
+def is_list(request: web.Request, *kinds: str) -> bool:
+    """Whether a request is for a list, or for a page of one."""
+    return request.method == "GET" and not is_watch(request) and request.path.rpartition("/")[2] in kinds
+
+
 def every(number: int, chosen: Callable[[web.Request], bool], act: Act) -> Act:
     """Do ``act`` to each ``number``-th of the requests that are ``chosen``."""
     seen = 0
@@ -182,6 +206,55 @@ def every(number: int, chosen: Callable[[web.Request], bool], act: Act) -> Act:
         return answer
 
     return rule
+
+
+def at(number: int, chosen: Callable[[web.Request], bool], happen: Callable[[], object]) -> Act:
+    """Have something happen when the ``number``-th of the requests that are ``chosen`` comes. All of them pass."""
+    seen = 0
+
+    async def rule(request: web.Request, proxy: Proxy) -> None:
+        nonlocal seen
+        if chosen(request):
+            seen += 1
+            if seen == number:
+                happen()
+
+    return rule
+
+
+def but(passing: Callable[[web.Request], bool], act: Act) -> Act:
+    """Do ``act`` to every request but those that are let pass."""
+    return every(1, lambda request: not passing(request), act)
+
+
+def slowed(seconds: float) -> Act:
+    """Let a request pass after so long. Nobody waits for it when who asked has gone away."""
+
+    async def act(request: web.Request, proxy: Proxy) -> None:
+        await asyncio.sleep(seconds)
+
+    return act
+
+
+async def held(request: web.Request, proxy: Proxy) -> None:
+    """Keep a request, and let it pass when nothing is to be disturbed any more."""
+    while proxy.rules:  # noqa: ASYNC110  the rules are a list, which nobody can wait for
+        await asyncio.sleep(0.05)
+
+
+async def never(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+    """Take a request and say nothing until who asked goes away."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def paged(limit: int) -> Act:
+    """Let a list pass in pages of at most so many objects."""
+
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        return await proxy.forward(request, str(request.rel_url.update_query(limit=limit)))
+
+    return act
 
 
 def refuse(status: int, reason: str = "", **headers: str) -> Act:
@@ -234,6 +307,21 @@ def garble_after(lines: int, garbage: bytes) -> Act:
     async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
         async with _followed(request, proxy, lines) as (_, back):
             await back.write(garbage)
+        return back
+
+    return act
+
+
+def told(order: Callable[[list[bytes]], list[bytes]]) -> Act:
+    """Pass on a watch, what happens within a moment in another ``order``, which may have some lines twice."""
+
+    async def act(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        async with _followed(request, proxy, 0) as (answer, back):
+            rest = b""
+            while chunk := await answer.content.readany():
+                await asyncio.sleep(0.2)
+                *lines, rest = (rest + chunk + answer.content.read_nowait()).split(b"\n")
+                await back.write(b"".join(line + b"\n" for line in order(lines)))
         return back
 
     return act

@@ -1,0 +1,5 @@
+"""How much of the tests under faults is run: ``FAULTS_FULL=1`` has thousands of pods, and faults that last."""
+
+import os
+
+FULL = bool(os.environ.get("FAULTS_FULL"))

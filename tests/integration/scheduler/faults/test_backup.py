@@ -1,0 +1,71 @@
+"""An API server that forgets: etcd is put back to what it was before many pods were bound."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import devcluster
+from devcluster import Cluster, Spec
+from tests.integration.scheduler.support import api, document, lease_of, scheduler
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+PODS = 60
+SERVERS = ("kube-apiserver", "etcd")
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    """A cluster of this test's own, without those who would be confused by what happens to it."""
+    with devcluster.running(Spec(node="none", fake_nodes=5, scheduler=False)) as made:
+        yield made
+
+
+def stop(cluster: Cluster) -> None:
+    for server in SERVERS:
+        cluster.stop(server)
+
+
+def start(cluster: Cluster) -> None:
+    for server in reversed(SERVERS):
+        cluster.start(server)
+
+
+def back_up(cluster: Cluster, into: Path) -> None:
+    stop(cluster)
+    shutil.copytree(cluster.directory / "etcd", into)
+    start(cluster)
+
+
+def restore(cluster: Cluster, backup: Path) -> None:
+    stop(cluster)
+    shutil.rmtree(cluster.directory / "etcd")
+    shutil.copytree(backup, cluster.directory / "etcd")
+    start(cluster)
+
+
+async def test_pods_whose_bindings_were_forgotten_are_bound_again(mortal: Cluster, tmp_path: Path) -> None:
+    """Pods that wait in the backup, that are not in it, and that are in it and were deleted since."""
+    election = {"resourceNamespace": "default", "resourceName": lease_of(tmp_path)}
+    async with api(mortal, tidy=False) as there:
+        await there.create_pods(PODS, "waiting", cpu="2")
+        await asyncio.to_thread(back_up, mortal, tmp_path / "backup")
+        with scheduler(tmp_path, mortal.kubeconfig, document(leaderElection=election)) as process:
+            await there.all_bound(PODS)
+            await there.delete_pods()
+            await there.create_pods(PODS + 10, "forgotten", cpu="2")
+            await there.all_bound(PODS + 10)
+            await asyncio.to_thread(restore, mortal, tmp_path / "backup")
+            await there.all_bound(PODS)
+            await there.create_pods(10, "afterwards", cpu="2")
+            await there.all_bound(PODS + 10)
+            assert await there.overcommitted() == []
+            assert process.process.poll() is None
+            assert len(process.lines("WARNING API server")) <= 6
+            assert len(process.lines("older data than before")) == 1
+            assert "Traceback" not in process.log

@@ -1,0 +1,80 @@
+"""Lists that expire between two pages, and watches that say things twice or in the wrong order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from devcluster import Cluster
+from tests.integration.scheduler.faults.scene import scene
+from tests.integration.scheduler.faults.size import FULL
+from tests.integration.scheduler.support import Api, pod
+from tests.support.proxy import every, garble_after, is_list, is_watch, paged, refuse, told
+
+pytestmark = pytest.mark.cluster
+
+FULL_HOUSE = 60
+"""As many of the pods below as the nodes have room for."""
+EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+GONE = json.dumps(EXPIRED).encode() + b"\n"
+
+
+def pods_watch(request: web.Request) -> bool:
+    return is_watch(request, "pods")
+
+
+def pods_list(request: web.Request) -> bool:
+    return is_list(request, "pods")
+
+
+def next_page(request: web.Request) -> bool:
+    return pods_list(request) and "continue" in request.query
+
+
+async def test_a_version_may_expire_anywhere_again_and_again(cluster: Cluster, tmp_path: Path) -> None:
+    """Between two pages of a list, when a watch begins, and while it goes on."""
+    rules = (
+        every(2, next_page, refuse(410, "Expired")),
+        every(1, lambda request: pods_list(request) and "limit" in request.query, paged(10)),
+        every(3, pods_watch, refuse(410, "Expired")),
+        every(1, pods_watch, garble_after(30, GONE)),
+    )
+    async with scene(cluster, tmp_path, *rules) as disturbed:
+        await disturbed.place()
+        assert disturbed.proxy.disturbed["pods"] > 3
+        assert not disturbed.process.lines("WARNING")
+
+
+ORDERS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "backwards": lambda lines: lines[::-1],
+    **(
+        {"twice": lambda lines: [*lines, *lines], "backwards-and-again": lambda lines: [*lines[::-1], *lines]}
+        if FULL
+        else {}
+    ),
+}
+
+
+@pytest.mark.parametrize("order", [pytest.param(order, id=name) for name, order in ORDERS.items()])
+async def test_no_room_is_lost_or_given_twice_when_a_watch_tells_things_out_of_order(
+    cluster: Cluster, tmp_path: Path, order: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    """Pods pass through that fill the nodes; who believes that one is still there has no room for those that follow."""
+    async with scene(cluster, tmp_path, every(1, pods_watch, told(order))) as disturbed:
+        there = disturbed.there
+        await asyncio.gather(*(pass_through(there, node["metadata"]["name"]) for node in await there.nodes()))
+        await there.create_pods(FULL_HOUSE, cpu="10")
+        await there.all_bound(FULL_HOUSE)
+        await disturbed.check(FULL_HOUSE)
+
+
+async def pass_through(there: Api, node: str) -> None:
+    """A pod is bound to the node by hand, takes all of it, and is deleted at once."""
+    path = "/api/v1/namespaces/default/pods"
+    await there.client.request("POST", path, body=pod(f"on-{node}", cpu="32", nodeName=node))
+    await there.client.request("DELETE", f"{path}/on-{node}", body={"gracePeriodSeconds": 0})
