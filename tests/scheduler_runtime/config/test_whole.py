@@ -110,6 +110,16 @@ def test_a_profile_needs_what_extenders_say_of_resources() -> None:
     assert problem.path == "profiles[0].pluginConfig"
 
 
+def test_what_extenders_look_after_alone_is_ignored_in_every_profile() -> None:
+    managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}, {"name": "example.com/nic"}]
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b"}]
+    whole = loaded({"profiles": profiles, "extenders": [{"urlPrefix": "http://e", "managedResources": managed}]})
+    found = config.effective_profiles(whole, V1_36)
+    assert not isinstance(found, config.Problems)
+    ignored = [profile.args["NodeResourcesFit"].model_dump()["ignored_resources"] for profile in found]
+    assert ignored == [("example.com/gpu",)] * 2
+
+
 def test_defaults_are_filled_in_as_kube_scheduler_prints_them() -> None:
     managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
     value = {

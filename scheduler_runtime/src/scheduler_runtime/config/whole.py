@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +39,7 @@ def effective_profiles(
             case Problems() as own:
                 problems.extend(problem.below(f"profiles[{index}]") for problem in own)
             case EffectiveProfile() as expanded:
-                found.append(expanded)
+                found.append(_ignoring(ignored, expanded))
                 if ignored and not _has_fit(profile, expanded):
                     path = f"profiles[{index}].pluginConfig"
                     message = f"an extender's ignoredByScheduler is told to {FIT}, which this profile does not have"
@@ -75,6 +75,14 @@ def ignored_resources(whole: Document) -> tuple[str, ...]:
         for resource in extender.managed_resources
         if resource.ignored_by_scheduler
     )
+
+
+def _ignoring(resources: tuple[str, ...], profile: EffectiveProfile) -> EffectiveProfile:
+    """``profile``, with these ``resources`` and no others ignored, as far as there are any."""
+    fit = profile.args.get(FIT)
+    if not resources or fit is None:
+        return profile
+    return replace(profile, args={**profile.args, FIT: fit.model_copy(update={"ignored_resources": resources})})
 
 
 def _has_fit(profile: Profile, expanded: EffectiveProfile) -> bool:
