@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.integration.upstream.rows import ROWS
+from tests.integration.upstream.rows import ELSEWHERE, ROWS
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
 GATES = "gates"
 """The argument that goes through a table again with other feature gates."""
 
@@ -32,14 +33,26 @@ def snake_case(name: str) -> str:
 
 
 def tests_in(directory: str) -> Iterator[Test]:
-    """Every test of a directory."""
-    upstreams = sorted((snake_case(name) for name in ROWS[directory]), key=len, reverse=True)
+    """Every test of a directory, and those elsewhere that have the name of one of upstream's."""
     for file in sorted((HERE / directory).glob("test_*.py")):
-        module = importlib.import_module(f"tests.integration.upstream.{directory}.{file.stem}")
-        for name, test in inspect.getmembers(module, inspect.isfunction):
-            if name.startswith("test_") and test.__module__ == module.__name__:
-                upstream = next((each for each in upstreams if name.startswith(each)), name)
-                yield Test(upstream, file.name, _rows_of(test))
+        for name, test in _functions(file):
+            yield Test(_upstream(directory, name) or name, file.name, _rows_of(test))
+    for path in ELSEWHERE.get(directory, ()):
+        for name, test in _functions(ROOT / path):
+            if upstream := _upstream(directory, name):
+                yield Test(upstream, path, _rows_of(test))
+
+
+def _functions(file: Path) -> list[tuple[str, object]]:
+    module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    found = inspect.getmembers(module, inspect.isfunction)
+    return [(name, each) for name, each in found if name.startswith("test_") and each.__module__ == module.__name__]
+
+
+def _upstream(directory: str, name: str) -> str:
+    """The name that a test of upstream's has in snake case; empty for a test of our own."""
+    upstreams = sorted((snake_case(each) for each in ROWS[directory]), key=len, reverse=True)
+    return next((each for each in upstreams if name.startswith(each)), "")
 
 
 def rows_in(directory: str) -> Counter[str]:

@@ -115,6 +115,9 @@ ROWS: dict[str, dict[str, int]] = {
     },
 }
 
+ELSEWHERE: dict[str, tuple[str, ...]] = {"extender": ("tests/integration/scheduler/test_extenders.py",)}
+"""Where tests are that are not in the directory of upstream's name."""
+
 VOLUMES = "the plugins that judge volumes are not part of this build: such a pod is parked and told so"
 POD_GROUPS = "there are no extension points for groups of pods, and no plugin that needs them"
 CBOR = "CBOR is behind an alpha gate, CBORServingAndStorage, and nobody asks a scheduler for it"
@@ -214,7 +217,6 @@ OMITTED: dict[str, dict[str, str]] = {
         "preempt single pod with two volumes": VOLUMES,
     },
     "TestSchedulerZPages": {"structured cbor response (statusz)": CBOR, "structured cbor response (flagz)": CBOR},
-    "TestSchedulerExtender": every_row(1, "there are no extenders"),
     "TestPodGroupScheduling": every_row(15, POD_GROUPS),
     "TestWorkloadAwarePreemptionInvocation": every_row(1, POD_GROUPS),
     "TestPostFilterInvocationCount": every_row(1, POD_GROUPS),
