@@ -16,7 +16,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle faults check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test-clusters:
 
 oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judged as the real kube-scheduler of each version judges them (ORACLE_SEED=0, DECIDING_SEED=0)
 	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) DECIDING_FULL=1 $(RUN)/pytest tests/oracle
+
+faults: $(READY) ## Thousands of pods while leaders are frozen and killed, and troubles that last: minutes
+	@FAULTS_FULL=1 $(RUN)/pytest tests/integration/scheduler/faults
 
 e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e

@@ -95,6 +95,21 @@ async def test_silence_is_a_lost_connection(answer: bytes) -> None:
         over.set()
 
 
+async def test_an_answer_that_does_not_begin_is_not_waited_for_as_long_as_one_that_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streaming, "BEGIN_SECONDS", 0.1)
+    over = asyncio.Event()
+
+    async def serve(writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+
+    async with streaming_from(serve, quiet_seconds=60) as stream:
+        with pytest.raises(LostError, match=r"no answer within 0\.1 s"):
+            await stream.begin(REQUEST)
+        over.set()
+
+
 async def test_what_is_not_http_is_told() -> None:
     async with streaming_from(sending(b"SSH-2.0\r\n\r\n")) as stream:
         with pytest.raises(LostError, match="not HTTP"):

@@ -12,6 +12,8 @@ from httptools import HttpParserError, HttpResponseParser
 
 from scheduler_runtime.connections import LostError
 
+BEGIN_SECONDS = 20.0
+"""An answer begins at once, unless the API server lets it wait for its turn, which it does for 15 s at most."""
 UNREAD_BYTES = 4 << 20
 """As much waits to be read at most, before nothing more is taken from the connection."""
 
@@ -40,8 +42,12 @@ class Stream(asyncio.Protocol):
         """Send ``request`` and return when ``status`` is known. Raises LostError."""
         if self._transport is not None:
             self._transport.write(request)
-        while not self.status:
-            await self._more()
+        late = self._loop.call_later(BEGIN_SECONDS, self._end, f"no answer within {BEGIN_SECONDS:g} s")
+        try:
+            while not self.status:
+                await self._more()
+        finally:
+            late.cancel()
 
     async def read(self) -> bytes:
         """What has come since, as soon as there is something; nothing at its end in good order. Raises LostError."""
