@@ -29,6 +29,12 @@ def test_a_plugin_keeps_the_contract(name: str) -> None:
     testing.check(IN_TREE[name], **EXAMPLES.get(name, {}))
 
 
+@pytest.mark.thorough
+def test_node_affinity_keeps_the_contract_also_with_an_affinity_of_the_profile() -> None:
+    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [IN_POOL]}, **RATHER_IN_POOL}
+    testing.check(IN_TREE["NodeAffinity"], {"addedAffinity": added})
+
+
 OFF_BY_DEFAULT = {("NodeDeclaredFeatures", "v1.35.0")}
 OTHERS = [pair for pair in itertools.product(IN_TREE, ["v1.35.0", "v1.37.0"]) if pair not in OFF_BY_DEFAULT]
 

@@ -100,6 +100,16 @@ def test_node_affinity_asks_for_a_node_that_begins_to_match() -> None:
     assert not helps("NodeAffinity", inside, inside, pod)
 
 
+def test_added_affinity_asks_for_a_node_that_begins_to_be_allowed() -> None:
+    pools = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["batch"]}]}]}
+    args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": pools}}
+    decides = testing.framework({"pluginConfig": [{"name": "NodeAffinity", "args": args}]})
+    outside, inside = testing.node("n"), testing.node("n", labels={"pool": "batch"})
+    for old, new, expected in ((None, inside, True), (outside, inside, True), (None, outside, False)):
+        event = Event("Node", Action.ADD if old is None else Action.UPDATE_NODE_LABEL, old, new)
+        assert decides.hint("NodeAffinity", event, PENDING) is expected
+
+
 ALL = {"operator": "Exists"}
 
 

@@ -142,23 +142,26 @@ class NodeAffinity(Plugin):
         return share_of_the_largest(scores, nodes.feasible)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
-        if not self._accepts(pod, event.new):
-            return SKIP
-        return SKIP if event.old is not None and Wanted.of(pod).matches(event.old) else QUEUE
+        # Upstream overlooks a node that only the added affinity did not allow before: its pods wait in vain.
+        began = event.old is None or not self._accepts(pod, event.old)
+        return QUEUE if began and self._accepts(pod, event.new) else SKIP
 
     def _accepts(self, pod: Pod, node: Node) -> bool:
         is_allowed = self.enforced is None or any(term_matches(term, node) for term in self.enforced)
         return is_allowed and Wanted.of(pod).matches(node)
 
     def signature(self, pod: Pod) -> Hashable:
-        affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
         selector = pod.spec.node_selector
-        return affinity, frozenset(selector.items()) if selector else None
+        return _own_affinity(pod), frozenset(selector.items()) if selector else None
 
 
 def _affinity(pod: Pod) -> Affinity:
+    return _own_affinity(pod) or _NOTHING
+
+
+def _own_affinity(pod: Pod) -> Affinity | None:
     affinity = pod.spec.affinity
-    return (affinity.node_affinity if affinity else None) or _NOTHING
+    return affinity.node_affinity if affinity else None
 
 
 def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
