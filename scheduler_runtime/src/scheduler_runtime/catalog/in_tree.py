@@ -7,6 +7,10 @@ from .declaration import Action, ClusterEvent, Declaration, PluginArgs, Rule, Wa
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
+_OF_WHO_COUNTS_PODS = (
+    *("pre_filter", "filter", "filter_row", "add_pod", "remove_pod"),
+    *("pre_score", "score", "normalize_score", "hint"),
+)
 
 SERVICES = Watch("v1", "Service")
 CONTROLLERS = Watch("v1", "ReplicationController")
@@ -75,17 +79,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="PodTopologySpread",
-        hooks=(
-            "pre_filter",
-            "filter",
-            "filter_row",
-            "add_pod",
-            "remove_pod",
-            "pre_score",
-            "score",
-            "normalize_score",
-            "hint",
-        ),
+        hooks=_OF_WHO_COUNTS_PODS,
         args=IN_TREE_ARGS["PodTopologySpread"],
         watches=_selecting_objects,
         events=(
@@ -95,17 +89,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="InterPodAffinity",
-        hooks=(
-            "pre_filter",
-            "filter",
-            "filter_row",
-            "add_pod",
-            "remove_pod",
-            "pre_score",
-            "score",
-            "normalize_score",
-            "hint",
-        ),
+        hooks=_OF_WHO_COUNTS_PODS,
         args=IN_TREE_ARGS["InterPodAffinity"],
         watches=(Watch("v1", "Namespace"),),
         events=(

@@ -23,12 +23,9 @@ class TriedRow:
         "_before_values",
         "_columns",
         "_counts",
-        "_made",
         "_pods",
-        "_ports",
-        "_ports_changed",
-        "_requested",
         "_row",
+        "_traces",
         "_values",
     )
 
@@ -43,14 +40,11 @@ class TriedRow:
         self._row = row
         self._pods = pods
         self._counts = counts
-        self._requested = requested
-        self._ports = ports
-        self._made: list[str] = []
+        self._traces = Traces(requested, ports)
         self._before = pods[row]
         self._columns: dict[str, NDArray[Any]] = {}
         self._values = {resource: column.all.item(row) for resource, column in requested.columns.items()}
         self._before_values = self._values.copy()
-        self._ports_changed: list[tuple[Pod, int]] = []
         pods[row] = self._before.copy()
 
     def add(self, pod: Pod) -> None:
@@ -74,9 +68,7 @@ class TriedRow:
         self._counts.all[row] = len(self._before)
         for resource, column in self._columns.items():
             column[row] = self._before_values.get(resource, 0)
-        self._requested.drop(*self._made)
-        for pod, sign in reversed(self._ports_changed):  # In between, no port that is in use may seem unused.
-            self._ports.count(row, host_ports(pod), -sign)
+        self._traces.remove()
 
     def _count(self, pod: Pod, sign: int) -> None:
         row, values, columns = self._row, self._values, self._columns
@@ -86,18 +78,40 @@ class TriedRow:
             value = values[resource] = wrapped(values.get(resource, 0) + sign * amount)
             column = columns.get(resource)
             if column is None:
-                column = self._column(resource)
+                column = columns[resource] = self._traces.column(resource).all
             column[row] = value
         self._counts.all[row] = len(self._pods[row])
         if may_bind_ports(pod):
-            self._ports.count(row, host_ports(pod), sign)
-            self._ports_changed.append((pod, sign))
+            self._traces.bind(row, pod, sign)
 
-    def _column(self, resource: str) -> NDArray[Any]:
+
+class Traces:
+    """What trying leaves in the table beside the pods and their numbers: columns that were not there, and ports."""
+
+    __slots__ = ("_bound", "_made", "_ports", "_requested")
+
+    def __init__(self, requested: Requested, ports: Ports) -> None:
+        self._requested = requested
+        self._ports = ports
+        self._made: list[str] = []
+        self._bound: list[tuple[int, Pod, int]] = []
+
+    def column(self, resource: str) -> Column:
+        """What was asked of ``resource``, a column that is made if need be."""
         if resource not in self._requested.columns:
             self._made.append(resource)
-        found = self._columns[resource] = self._requested.column(resource).all
-        return found
+        return self._requested.column(resource)
+
+    def bind(self, row: int, pod: Pod, sign: int) -> None:
+        """Let ``pod`` bind its ports in ``row`` (1), or give them up (-1)."""
+        self._ports.count(row, host_ports(pod), sign)
+        self._bound.append((row, pod, sign))
+
+    def remove(self) -> None:
+        """Leave none of them."""
+        self._requested.drop(*self._made)
+        for row, pod, sign in reversed(self._bound):  # In between, no port that is in use may seem unused.
+            self._ports.count(row, host_ports(pod), -sign)
 
 
 def may_bind_ports(pod: Pod) -> bool:

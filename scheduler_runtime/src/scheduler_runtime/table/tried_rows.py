@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..wire import Pod
 from .columns import Column, Ints, wrapped
-from .ports import Ports, host_ports
+from .ports import Ports
 from .requested import Requested, requests_of
-from .tried_row import may_bind_ports
+from .tried_row import Traces, may_bind_ports
 
 
 class TriedRows:
@@ -20,13 +20,11 @@ class TriedRows:
     __slots__ = (
         "_before",
         "_counts",
-        "_made",
         "_pods",
-        "_ports",
-        "_ports_changed",
         "_requested",
         "_rows",
         "_saved",
+        "_traces",
     )
 
     def __init__(
@@ -42,11 +40,9 @@ class TriedRows:
         self._pods = pods
         self._counts = counts
         self._requested = requested
-        self._ports = ports
-        self._made: list[str] = []
+        self._traces = Traces(requested, ports)
         self._before = {row: pods[row] for row in rows.tolist()}
         self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.columns.items()}
-        self._ports_changed: list[tuple[int, Pod, int]] = []
         for row, before in self._before.items():
             pods[row] = before.copy()
 
@@ -68,11 +64,10 @@ class TriedRows:
                         sums[resource] = [0] * len(places)
                     sums[resource][place] = wrapped(sums[resource][place] + amount)
                 if may_bind_ports(pod):
-                    self._ports.count(row, host_ports(pod), sign)
-                    self._ports_changed.append((row, pod, sign))
+                    self._traces.bind(row, pod, sign)
         for resource, amounts in sums.items():
             if any(amounts):
-                self._column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
+                self._traces.column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
         self._counts.all[self._rows] += sign * np.array([len(some) for some in changed], np.int64)
 
     def restore(self) -> None:
@@ -80,13 +75,6 @@ class TriedRows:
         for row, before in self._before.items():
             self._pods[row] = before
         self._counts.all[self._rows] = [len(before) for before in self._before.values()]
-        self._requested.drop(*self._made)
+        self._traces.remove()
         for name, column in self._requested.columns.items():
             column.all[self._rows] = self._saved.get(name, 0)
-        for row, pod, sign in reversed(self._ports_changed):  # As in TriedRow.
-            self._ports.count(row, host_ports(pod), -sign)
-
-    def _column(self, resource: str) -> Column:
-        if resource not in self._requested.columns:
-            self._made.append(resource)
-        return self._requested.column(resource)

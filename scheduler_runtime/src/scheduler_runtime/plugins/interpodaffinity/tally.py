@@ -6,12 +6,11 @@ value of it as its own node.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...table import Census, NodeTable
+from ...table.recent import Recent
 
 MAX_TALLIES = 512
 """As many are kept; the one that was not asked for the longest is given up."""
@@ -112,7 +111,7 @@ class Tallies:
     """The tallies that pods asked for lately. Pods of one kind ask for the same ones."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, tuple[Source, ...]], Tally] = OrderedDict()
+        self._kept: Recent[tuple[str, tuple[Source, ...]], Tally] = Recent(MAX_TALLIES)
         self._domains: dict[str, Domains] = {}
 
     def get(self, nodes: NodeTable, key: str, sources: tuple[Source, ...]) -> Tally:
@@ -120,13 +119,11 @@ class Tallies:
         asked = (key, sources)
         domains = self._domains_of(key, nodes)
         tally = self._kept.get(asked)
-        if tally is not None:
+        if tally is None:
+            tally = Tally(domains, sources)
+            self._kept.put(asked, tally)
+        else:
             tally.catch_up(domains)
-            self._kept.move_to_end(asked)
-            return tally
-        tally = self._kept[asked] = Tally(domains, sources)
-        if len(self._kept) > MAX_TALLIES:
-            self._kept.popitem(last=False)
         return tally
 
     def _domains_of(self, key: str, nodes: NodeTable) -> Domains:
