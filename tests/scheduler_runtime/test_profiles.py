@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler_runtime import config, testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, declaration_of
@@ -14,8 +15,10 @@ from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.following import Found
 from scheduler_runtime.framework import RegistrationError, Services
-from scheduler_runtime.plans import Plan
+from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.profiles import Profiles
+from scheduler_runtime.sources import Sources
+from tests.support.scripted import Script, serving
 
 TARGET = Target.parse("v1.36.4")
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
@@ -87,3 +90,54 @@ def test_a_plugin_that_cannot_be_used_leaves_everything_as_it_is() -> None:
     with pytest.raises(RegistrationError, match="it reads metadata"):
         changed(profiles, plan(Wrong, a=WITH_OWN))
     assert dict(profiles) == before
+
+
+EXTENDERS = [{"urlPrefix": "http://a", "filterVerb": "f"}, {"urlPrefix": "http://b", "filterVerb": "f"}]
+
+
+async def planned(extras: str, **changes: Any) -> Plan | Problems:
+    value = {**HEADER, "profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}], "extenders": EXTENDERS}
+    async with serving(Script()) as client:
+        return await Planner(TARGET, Sources(client, "")).plan(Found(yaml.safe_dump({**value, **changes}), extras))
+
+
+@pytest.mark.parametrize(
+    ("extras", "expected"),
+    [
+        pytest.param("", {"one": ["http://a", "http://b"], "two": ["http://a", "http://b"]}, id="all-ask-all"),
+        pytest.param("extenders: {two: [1]}", {"one": [], "two": ["http://b"]}, id="each-asks-its-own"),
+    ],
+)
+async def test_whom_a_profile_asks(extras: str, expected: dict[str, list[str]]) -> None:
+    found = await planned(extras)
+    assert isinstance(found, Plan), str(found)
+    assert {
+        each.scheduler_name: [extender.url_prefix for extender in found.extenders_of(each)] for each in found.profiles
+    } == expected
+
+
+async def test_what_only_others_ask_extenders_about_is_not_ignored() -> None:
+    managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
+    found = await planned("extenders: {two: [0]}", extenders=[{**EXTENDERS[0], "managedResources": managed}])
+    assert isinstance(found, Plan), str(found)
+    ignored = [each.args["NodeResourcesFit"].model_dump()["ignored_resources"] for each in found.profiles]
+    assert ignored == [(), ("example.com/gpu",)]
+
+
+async def test_extenders_that_are_not_there_are_refused() -> None:
+    found = await planned("extenders: {one: [0, 2]}")
+    assert str(found) == "berth.yaml: extenders.one[1]: the document has 2 extenders, and none at 2"
+
+
+async def test_a_profile_looks_at_as_many_nodes_as_the_document_says_unless_it_says_it_itself() -> None:
+    profiles = [{"schedulerName": "one"}, {"schedulerName": "two", "percentageOfNodesToScore": 0}]
+    found = await planned("", percentageOfNodesToScore=30, profiles=profiles)
+    assert isinstance(found, Plan), str(found)
+    assert [each.percentage_of_nodes_to_score for each in found.profiles] == [30, 0]
+
+
+async def test_only_profiles_whose_extenders_are_others_are_made_anew() -> None:
+    first, then = await planned("extenders: {one: [0], two: [0]}"), await planned("extenders: {one: [0], two: [1]}")
+    assert isinstance(first, Plan)
+    assert isinstance(then, Plan)
+    assert changed(running(first), then) == {"two"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 from pydantic.alias_generators import to_camel
 
 from scheduler_runtime import config
@@ -67,6 +67,8 @@ class Extras(_Part):
     events: EventsMode = "All"
     """Which events about pods are posted: ``Failures`` leaves out those of pods that were placed."""
     plugins: Mapping[str, OwnPlugin] = Field(default_factory=dict)
+    extenders: Mapping[str, list[NonNegativeInt]] | None = None
+    """Which of the document's extenders each profile asks, by their places; without it every profile asks all."""
 
 
 def load(text: str, name: str) -> Extras | Problems:

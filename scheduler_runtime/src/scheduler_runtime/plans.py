@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from scheduler_runtime import config, discovery, extras
 from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Document, EffectiveProfile, Problem, Problems
+from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.following import EXTRAS_KEY, Found
 from scheduler_runtime.objects import declared_watches
@@ -38,6 +38,10 @@ class Plan:
         """What the plugins of the profiles read."""
         return tuple(dict.fromkeys(declared_watches(self.profiles, self.classes)))
 
+    def extenders_of(self, profile: EffectiveProfile) -> tuple[Extender, ...]:
+        """Whom a profile asks."""
+        return asked_by(profile.scheduler_name, self.document, self.extras)
+
     def classes_of(self, profile: EffectiveProfile) -> Mapping[str, type[Plugin] | None]:
         """What a profile is made of, as far as it is there."""
         return {name: self.classes.get(name) for name in profile.names}
@@ -63,17 +67,41 @@ class Planner:
         plugins = {**installed, **loaded}
         if problems := undeclared(plugins, told) or await asyncio.to_thread(discovery.missing, document, plugins):
             return problems
-        profiles = await asyncio.to_thread(self._profiles, document, plugins)
+        if problems := _misplaced(document, told):
+            return problems
+        profiles = await asyncio.to_thread(self._profiles, document, plugins, told)
         if isinstance(profiles, Problems):
             return profiles
         return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins)
 
     def _profiles(
-        self, document: Document, plugins: Mapping[str, type[Plugin]]
+        self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras
     ) -> tuple[EffectiveProfile, ...] | Problems:
         declared = {name: declaration_of(plugin) for name, plugin in plugins.items()}
-        profiles = config.effective_profiles(document, self.target, declared)
+        extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
+        profiles = config.effective_profiles(document, self.target, declared, extenders)
         return profiles if isinstance(profiles, Problems) else tuple(_sampled(each, document) for each in profiles)
+
+
+def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, ...]:
+    """The extenders that the profile called ``profile`` asks: all of the document, where nothing else is told."""
+    if told.extenders is None:
+        return document.extenders
+    return tuple(document.extenders[place] for place in told.extenders.get(profile, ()))
+
+
+def _misplaced(document: Document, told: Extras) -> Problems | None:
+    """That something is told of extenders which are not there."""
+    count = len(document.extenders)
+    found = [
+        Problem(
+            f"{EXTRAS_KEY}: extenders.{profile}[{index}]", f"the document has {count} extenders, and none at {place}"
+        )
+        for profile, places in (told.extenders or {}).items()
+        for index, place in enumerate(places)
+        if place >= count
+    ]
+    return Problems(tuple(found)) if found else None
 
 
 def _sampled(profile: EffectiveProfile, document: Document) -> EffectiveProfile:

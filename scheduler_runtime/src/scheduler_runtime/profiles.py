@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Extender
+from scheduler_runtime.config import EffectiveProfile, Extender
 from scheduler_runtime.extenders import Extenders
 from scheduler_runtime.framework import Framework, Services
 from scheduler_runtime.plans import Plan
@@ -40,20 +40,15 @@ class Profiles(Mapping[str, Framework]):
 
     def made(self, plan: Plan) -> dict[str, Framework]:
         """What would be at work by ``plan``; where nothing changes, what is at work. Raises RegistrationError."""
-        extenders = self._extenders(plan.document.extenders)
         return {
-            profile.scheduler_name: self._unchanged(plan, profile.scheduler_name)
-            or Framework(
-                profile,
-                self._services,
-                self._target.version,
-                self._seed,
-                plan.classes,
-                self._target.feature_gates,
-                extenders,
-            )
+            profile.scheduler_name: self._unchanged(plan, profile.scheduler_name) or self._new(plan, profile)
             for profile in plan.profiles
         }
+
+    def _new(self, plan: Plan, profile: EffectiveProfile) -> Framework:
+        version, gates = self._target.version, self._target.feature_gates
+        extenders = self._extenders(plan.extenders_of(profile))
+        return Framework(profile, self._services, version, self._seed, plan.classes, gates, extenders)
 
     def replace(self, plan: Plan, made: Mapping[str, Framework]) -> frozenset[str]:
         """Let what was ``made`` for ``plan`` be at work; return the profiles that are others now, new or gone."""
@@ -69,6 +64,6 @@ class Profiles(Mapping[str, Framework]):
         profile = next(each for each in plan.profiles if each.scheduler_name == name)
         if before is None or self._plan is None or before.profile != profile:
             return None
-        if self._plan.document.extenders != plan.document.extenders:
+        if self._plan.extenders_of(profile) != plan.extenders_of(profile):
             return None
         return before if self._plan.classes_of(profile) == plan.classes_of(profile) else None

@@ -75,20 +75,17 @@ def test_later_profiles_join_the_first_and_keep_what_is_theirs() -> None:
 EXTENDER = {"urlPrefix": "http://one", "filterVerb": "filter", "httpTimeout": "3s"}
 
 
-def test_extenders_need_kube_scheduler() -> None:
+def test_extenders_of_one_profile_are_that_profiles() -> None:
     told = document(extenders=[EXTENDER])
-    assert spec(told) == {"engine": "KubeScheduler", "extenders": [EXTENDER]}
-    assert "engine is KubeScheduler" in remarks(told)["extenders"]
+    assert spec(told) == {"extenders": [EXTENDER]}
+    assert "extenders" not in remarks(told)
 
 
 def test_extenders_of_several_profiles_stay_those_of_the_process() -> None:
     told = document(extenders=[EXTENDER], profiles=[{"schedulerName": "one"}, {"schedulerName": "two"}])
     assert profiles(outcome(told)) == {
-        "one": {
-            "engine": "KubeScheduler",
-            "overrides": [{"op": "add", "path": "/extenders", "value": [EXTENDER]}],
-        },
-        "two": {"engine": "KubeScheduler", "joins": "one"},
+        "one": {"overrides": [{"op": "add", "path": "/extenders", "value": [EXTENDER]}]},
+        "two": {"joins": "one"},
     }
     assert "became an override" in remarks(told)["extenders"]
 

@@ -221,10 +221,10 @@ def test_an_image_stays_with_the_plugins_it_is_there_for(image: str, sentence: s
     assert not any("name its image in spec.scheduler.image" in message for message in said)
 
 
-def test_upstreams_image_is_no_reason_to_leave_the_engine_that_extenders_need() -> None:
+def test_berths_own_scheduler_takes_the_place_of_upstreams_image_with_extenders_too() -> None:
     found = outcome_of_all(pod("--config=/c.yaml"), one_profile() | {"extenders": [{"urlPrefix": "http://one"}]})
     said = {remark.path: remark.message for remark in found.remarks}
-    assert said["[0].spec.containers[0].image"].startswith("is upstream's: engine KubeScheduler runs")
+    assert said["[0].spec.containers[0].image"].startswith("is upstream's: Berth's own scheduler")
 
 
 UNELECTED = one_profile() | {"leaderElection": {"leaderElect": False, "leaseDuration": "40s"}}

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from scheduler_operator.authored import Authored
 from scheduler_operator.render import Problems, Rendered, alone, astray, joiners, render, run_together
@@ -65,6 +66,20 @@ def test_who_came_first_stands_first() -> None:
             "the extenders of b about the pods of a",
             id="extenders-of-the-joiner",
         ),
+        pytest.param(
+            {"extenders": [{"urlPrefix": "http://x", "bindVerb": "bind", "ignorable": True}]},
+            {"extenders": [{"urlPrefix": "http://y", "bindVerb": "bind", "ignorable": True}]},
+            "spec.joins",
+            "a and b both have an extender that binds",
+            id="two-that-bind",
+        ),
+        pytest.param(
+            {"extenders": [{**EXTENDER, "managedResources": [{"name": "example.com/gpu"}]}]},
+            {"extenders": [{**EXTENDER, "managedResources": [{"name": "example.com/gpu"}]}]},
+            "spec.joins",
+            "extenders of both a and b manage example.com/gpu",
+            id="two-that-manage-a-resource",
+        ),
     ],
 )
 def test_a_conflict_keeps_the_later_one_out_and_names_both(
@@ -75,6 +90,17 @@ def test_a_conflict_keeps_the_later_one_out_and_names_both(
     assert left_out["b"].reason == "JoinConflict"
     assert [problem.path for problem in left_out["b"].problems] == [path]
     assert words in str(left_out["b"])
+
+
+def test_each_profile_of_a_process_asks_its_own_extenders() -> None:
+    first, second = profile("a", extenders=[EXTENDER]), profile("b", joins="a")
+    third = profile("c", joins="a", extenders=[EXTENDER, {**EXTENDER, "urlPrefix": "http://y"}])
+    rendered, left_out = process(first, second, third)
+    assert left_out == {}
+    assert [each.url_prefix for each in rendered.document.extenders] == ["http://x", "http://x", "http://y"]
+    assert yaml.safe_load(rendered.extras)["extenders"] == {"a": [0], "c": [1, 2]}
+    alone, _ = process(first)
+    assert "extenders" not in yaml.safe_load(alone.extras)
 
 
 def test_a_joiner_that_is_wrong_disturbs_nobody_else() -> None:

@@ -62,7 +62,6 @@ _DOCUMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
 )
 _ALONE = 1
 _UNSET_DURATIONS = ("", "0", "0s")
-_EXTENDERS = "engine is KubeScheduler, because Berth's own scheduler asks no extenders yet"
 _SHARED_EXTENDERS = (
     "became an override, because they are asked about the pods of every profile of the process; give a profile a "
     "process and extenders of its own to have them asked about its pods alone"
@@ -103,9 +102,6 @@ def _object(kind: str, name: str, spec: Object, allowed: Collection[str] = ()) -
 def _choose_engine(process: Process, foreign: list[list[str]], notes: Notes) -> None:
     if any(foreign):
         process.needs_kube_scheduler = True
-    if process.extenders:
-        process.needs_kube_scheduler = True
-        notes.remark(process.extenders_path, _EXTENDERS)
     if process.extenders and len(process.profiles) > 1:
         process.override("/extenders", process.extenders)
         process.extenders = []

@@ -1,5 +1,6 @@
 """The document of a process, from the drafts of its profiles: in upstream's words, and where each part came from."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,12 @@ def assembled(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], 
         ]
         tree["extenders"] = Items(_origin(owner, "spec.extenders"), grows)
     return document, tree
+
+
+def places_of_extenders(drafts: Sequence[Draft]) -> dict[str, list[int]]:
+    """Where in the document the extenders of each draft are, by the names of those that have any."""
+    places = itertools.count()
+    return {draft.name: [next(places) for _ in draft.extenders] for draft in drafts if draft.extenders}
 
 
 def _put(document: dict[str, Any], tree: Fields, fields: Mapping[str, Any], origin: Origin) -> None:

@@ -41,7 +41,11 @@ def conflicts(
     """What keeps later profiles out of the process of the first: the one to leave, and why, naming both."""
     owner = drafts[0]
     for each in drafts[1:]:
-        found = (*_of_engines(owner, each, engine), *_of_extenders(owner, each), *_of_sorting(owner, each, expanded))
+        found = (
+            *_of_engines(owner, each, engine),
+            *_of_extenders(owner, each, engine),
+            *_of_sorting(owner, each, expanded),
+        )
         yield from ((each.name, problem) for problem in found)
 
 
@@ -51,7 +55,10 @@ def _of_engines(owner: Draft, each: Draft, engine: Engine) -> Iterator[Problem]:
         yield Problem("spec.engine", f"{message}; write engine: {engine}")
 
 
-def _of_extenders(owner: Draft, each: Draft) -> Iterator[Problem]:
+def _of_extenders(owner: Draft, each: Draft, engine: Engine) -> Iterator[Problem]:
+    """The Python engine asks a profile's own extenders."""
+    if engine == "Python":
+        return
     for one, other in ((owner, each), (each, owner)):
         if one.extenders:
             message = (
@@ -59,6 +66,25 @@ def _of_extenders(owner: Draft, each: Draft) -> Iterator[Problem]:
                 "because they belong to a process; give the profile with extenders a process of its own"
             )
             yield Problem("spec.joins", message)
+
+
+def clashes(drafts: Sequence[Draft], engine: Engine) -> Iterator[tuple[str, Problem]]:
+    """As ``conflicts``: those because of which the extenders of several profiles cannot stand in one document."""
+    if engine == "Python":
+        for each in drafts[1:]:
+            yield from ((each.name, problem) for problem in _clashing_extenders(drafts[0], each))
+
+
+def _clashing_extenders(owner: Draft, each: Draft) -> Iterator[Problem]:
+    alone = "give one of the two a process of its own"
+    if all(any(extender.get("bindVerb") for extender in one.extenders) for one in (owner, each)):
+        yield Problem("spec.joins", f"{owner.name} and {each.name} both have an extender that binds; {alone}")
+    for resource in sorted(_managed(owner) & _managed(each)):
+        yield Problem("spec.joins", f"extenders of both {owner.name} and {each.name} manage {resource}; {alone}")
+
+
+def _managed(draft: Draft) -> set[str]:
+    return {resource["name"] for extender in draft.extenders for resource in extender.get("managedResources", ())}
 
 
 def _of_sorting(owner: Draft, each: Draft, expanded: Mapping[str, EffectiveProfile]) -> Iterator[Problem]:

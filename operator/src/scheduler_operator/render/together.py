@@ -16,11 +16,11 @@ from scheduler_operator.findings import in_words_of_nodes
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render import expanding, judging
-from scheduler_operator.render.assembling import assembled
+from scheduler_operator.render.assembling import assembled, places_of_extenders
 from scheduler_operator.render.declaring import Declared, declared
 from scheduler_operator.render.drafting import Draft, draft
 from scheduler_operator.render.emitting import emitted, plain
-from scheduler_operator.render.joining import conflicts
+from scheduler_operator.render.joining import clashes, conflicts
 from scheduler_operator.render.origins import Fields, Origin, Origins
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
 from scheduler_operator.render.reading import read_leniently
@@ -97,6 +97,10 @@ class _Attempt:
 
     def outcome(self) -> Rendered | dict[str, Problems]:
         self.note_mistakes()
+        if clashing := list(clashes(self.drafts, self.engine)):  # the document would say it in other words
+            for name, problem in clashing:
+                self.trouble.add(name, [problem], "JoinConflict")
+            return self.trouble.by_profile()
         raw, origins = self.overridden()
         document = self.read(raw, origins)
         expanded = self.expanded(raw, origins)
@@ -247,14 +251,16 @@ class _Attempt:
         if self.engine != "Python":
             return ""
         plugins = self.declared.own_plugins()
-        said = {"events": self.owner.scheduler.events or "All", **({"plugins": plugins} if plugins else {})}
+        said: dict[str, Any] = {"events": self.owner.scheduler.events or "All"}
+        if plugins:
+            said["plugins"] = plugins
+        if len(self.drafts) > 1 and any(draft.extenders for draft in self.drafts):
+            said["extenders"] = places_of_extenders(self.drafts)
         return plain(said, self.heading())
 
 
 def _engine_mistakes(each: Draft, engine: Engine) -> Iterator[Problem]:
     """What a profile asks for that its engine has not."""
-    if engine == "Python" and each.spec.extenders:
-        yield Problem("spec.extenders", "the Python engine has no extenders yet; engine: KubeScheduler has")
     if engine == "KubeScheduler" and each.scheduler.events not in (None, "All"):
         message = "kube-scheduler posts every event; leave it out, or use engine: Python"
         yield Problem("spec.scheduler.events", message)

@@ -23,7 +23,7 @@ def defaulted(
     document: Document, target: Target, others: Mapping[str, Declaration] = MappingProxyType({})
 ) -> dict[str, Any]:
     """``document``, which the kube-scheduler that is the ``target`` accepts, with all that it leaves out."""
-    ignored = ignored_resources(document)
+    ignored = ignored_resources(document.extenders)
     printed = {
         "apiVersion": document.api_version,
         "kind": document.kind,

@@ -10,7 +10,7 @@ from typing import Any
 from ..catalog import Declaration, Target
 from .arguments import FIT
 from .expansion import EffectiveProfile, effective
-from .models import Document, Profile
+from .models import Document, Extender, Profile
 from .problems import Problem, Problems
 from .remainder import read_on, readable_profiles
 
@@ -29,12 +29,17 @@ def effective_profiles(
     whole: Document,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
+    extenders: Mapping[str, Iterable[Extender]] | None = None,
 ) -> tuple[EffectiveProfile, ...] | Problems:
-    """Expand every profile of ``whole`` as the kube-scheduler that is the ``target`` would."""
+    """Expand every profile of ``whole`` as the kube-scheduler that is the ``target`` would.
+
+    ``extenders`` are those that the profile of a name asks, where that is not all of them.
+    """
     found: list[EffectiveProfile] = []
     problems: list[Problem] = []
-    ignored = ignored_resources(whole)
     for index, profile in enumerate(whole.profiles):
+        asked = whole.extenders if extenders is None else extenders.get(profile.scheduler_name, ())
+        ignored = ignored_resources(asked)
         match effective(profile, target, others):
             case Problems() as own:
                 problems.extend(problem.below(f"profiles[{index}]") for problem in own)
@@ -67,11 +72,11 @@ def judge(
     return Problems(said) if said else Accepted(read, found)
 
 
-def ignored_resources(whole: Document) -> tuple[str, ...]:
-    """The resources that an extender looks after alone."""
+def ignored_resources(extenders: Iterable[Extender]) -> tuple[str, ...]:
+    """The resources that one of ``extenders`` looks after alone."""
     return tuple(
         resource.name
-        for extender in whole.extenders
+        for extender in extenders
         for resource in extender.managed_resources
         if resource.ignored_by_scheduler
     )
