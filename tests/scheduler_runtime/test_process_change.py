@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import yaml
 
-from scheduler_runtime import config, process, testing
+from scheduler_runtime import config, process, running, testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
@@ -19,6 +19,7 @@ from scheduler_runtime.listening import Listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pending import Place
 from scheduler_runtime.plans import Plan
+from scheduler_runtime.settings import Settings
 from scheduler_runtime.watches import Change
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, hangs, serving
@@ -80,7 +81,7 @@ async def scene(directory: Path, first: Found, script: Script) -> AsyncIterator[
     document = config.load(first.text)
     assert isinstance(document, Document), str(document)
     async with serving(script) as client:
-        settings = process.Settings(
+        settings = Settings(
             source="x",
             found=first,
             document=document,
@@ -91,9 +92,9 @@ async def scene(directory: Path, first: Found, script: Script) -> AsyncIterator[
             user_agent="tests",
             plugins={"Holds": Holds},
         )
-        planner = process.planner_of(settings, VERSION, client)
-        plan = await process.first_plan(settings, planner)
-        made = Scene(process.assemble(settings, plan, VERSION, (client, client), Metrics()), planner)
+        planner = running.planner_of(settings, VERSION, client)
+        plan = await running.first_plan(settings, planner)
+        made = Scene(running.assemble(settings, plan, VERSION, (client, client), Metrics()), planner)
         deciding = asyncio.create_task(made.process.loop.run())
         try:
             yield made

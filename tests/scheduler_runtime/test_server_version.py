@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from scheduler_runtime import config, process
+from scheduler_runtime import config, running
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.following import Found
 from scheduler_runtime.listening import Listening
 from scheduler_runtime.server_version import refusal, remark, server_version
+from scheduler_runtime.settings import NotReadyError, Settings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, says, serving
 
@@ -58,7 +59,7 @@ async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_pa
     document = config.load(text)
     assert isinstance(document, Document)
     async with serving(Script(otherwise=says({"gitVersion": "v1.20.1"}))) as client:
-        settings = process.Settings(
+        settings = Settings(
             source="x",
             found=Found(text),
             document=document,
@@ -68,5 +69,5 @@ async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_pa
             listening=Listening(address="127.0.0.1", port=0),
             user_agent="tests",
         )
-        with pytest.raises(process.NotReadyError, match=f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes"):
-            await process.run(settings)
+        with pytest.raises(NotReadyError, match=f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes"):
+            await running.run(settings)

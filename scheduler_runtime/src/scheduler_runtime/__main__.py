@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler_runtime import config, discovery, extras, flags, logs, process
+from scheduler_runtime import config, discovery, extras, flags, logs, running
 from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.endpoints import About, Rules, Serving
@@ -23,6 +23,7 @@ from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import Files, Found, ObjectName
 from scheduler_runtime.listening import Listening
 from scheduler_runtime.pending import FLUSH_SECONDS
+from scheduler_runtime.settings import NotReadyError, Settings
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return refuse(settings)
     try:
         return run(settings)
-    except process.NotReadyError as error:
+    except NotReadyError as error:
         return complain(*str(error).splitlines())
 
 
@@ -73,9 +74,7 @@ def read_document(file: str, overrides: Overrides) -> tuple[str, Document] | Ref
     return Refused(source, document) if isinstance(document, Problems) else (text, document)
 
 
-def settings_of(
-    asked: argparse.Namespace, text: str, document: Document, overrides: Overrides
-) -> process.Settings | Refused:
+def settings_of(asked: argparse.Namespace, text: str, document: Document, overrides: Overrides) -> Settings | Refused:
     """What to run with, by the flags and the document."""
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
@@ -85,7 +84,7 @@ def settings_of(
         return Refused(asked.config or NO_FILE, offered)
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
     longest = asked.pod_max_in_unschedulable_pods_duration
-    return process.Settings(
+    return Settings(
         source=asked.config or NO_FILE,
         found=Found(text, told),
         document=document,
@@ -150,11 +149,11 @@ def read_extras(file: str) -> str | Problems:
     return told if isinstance(told, Problems) else text
 
 
-def run(settings: process.Settings) -> int:
+def run(settings: Settings) -> int:
     """Run in the faster event loop where it is installed."""
     if importlib.util.find_spec("uvloop") is None:
-        return asyncio.run(process.run(settings))
-    return int(importlib.import_module("uvloop").run(process.run(settings)))
+        return asyncio.run(running.run(settings))
+    return int(importlib.import_module("uvloop").run(running.run(settings)))
 
 
 def unreadable(error: Exception) -> Problems:

@@ -12,48 +12,36 @@ import asyncio
 import contextlib
 import gc
 import logging
-import signal
 import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
-from scheduler_runtime import credentials, flags, gauges
-from scheduler_runtime.api import Event, Plugin
+from scheduler_runtime import gauges
+from scheduler_runtime.api import Event
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
-from scheduler_runtime.catalog import Target, Version, gate_problems
-from scheduler_runtime.changing import Changing, Follows, configz
+from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
-from scheduler_runtime.config import Document, Loaded, Problems
 from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import About, CertificateError, NotServedError, SuiteError
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.extenders import Lending
-from scheduler_runtime.flags import Overrides
-from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Never, ObjectName
-from scheduler_runtime.framework import Framework, RegistrationError, Services
+from scheduler_runtime.framework import Framework, Services
 from scheduler_runtime.informers import Informers, listed
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
-from scheduler_runtime.listening import Listening, listening
 from scheduler_runtime.loop import Loop
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pages import Pages
-from scheduler_runtime.pending import FLUSH_SECONDS, BackingOff, Pending
-from scheduler_runtime.plans import Plan, Planner
+from scheduler_runtime.pending import BackingOff, Pending
+from scheduler_runtime.plans import Plan
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.profiles import Profiles
-from scheduler_runtime.reports import OwnPod
-from scheduler_runtime.server_version import refusal, remark, server_version
-from scheduler_runtime.sources import Sources
-from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.settings import Settings
 from scheduler_runtime.watches import NODES, Change, Reflector, pods
 from scheduler_runtime.wire import Node, Pod, Resizing
 
@@ -62,48 +50,6 @@ logger = logging.getLogger(__name__)
 FINISH_SECONDS = 10.0
 """How long bindings under way may take at the end, well within a pod's grace period."""
 DRAIN_SECONDS = 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a process is started with."""
-
-    source: str
-    """Where the document came from, for messages."""
-    found: Found
-    document: Document
-    """What the process is started with."""
-    kubeconfig: str
-    version: Version | None
-    feature_gates: Mapping[str, bool]
-    listening: Listening
-    user_agent: str
-    seed: int | None = None
-    longest_parked: float = FLUSH_SECONDS
-    """After how many seconds a parked pod is tried again whatever happens."""
-    without_metrics: Collection[str] = ()
-    """Metrics that are not shown."""
-    overrides: Overrides = field(default_factory=Overrides)
-    """What the command line says instead of the document, of this one and of those that follow."""
-    plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
-    """Plugins that do not come with this build, beside those that are installed, by the names that profiles use."""
-    files: Files | None = None
-    """Where new documents come from, unless it is a ConfigMap."""
-    config_map: ObjectName | None = None
-    """The ConfigMap that new documents come from."""
-    pod: ObjectName | None = None
-    """The pod that this process runs in."""
-    about: About = field(default_factory=About)
-    """What /statusz and /flagz say."""
-
-    @property
-    def namespace(self) -> str:
-        """Where the scheduler lives; empty when that is not known."""
-        return next((each.namespace for each in (self.config_map, self.pod) if each), "")
-
-
-class NotReadyError(Exception):
-    """The process cannot do its work as it was started; the message has a line per reason."""
 
 
 class Process:
@@ -304,110 +250,6 @@ class Process:
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.pending.activate([pod.uid for pod in pods], time.monotonic())
-
-
-async def run(settings: Settings) -> int:
-    """Run a scheduler until it is told to stop or loses its lease; return the exit code.
-
-    Raises NotReadyError when it cannot start as it was asked to.
-    """
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, settings.files.look if settings.files else _ignore)
-    metrics, changes = Metrics(settings.without_metrics), list[Changing]()
-
-    def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
-
-    pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, pages.log)
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            stack.enter_context(
-                listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent))
-            )
-        except (NotServedError, CertificateError, SuiteError) as error:
-            raise NotReadyError(str(error)) from error
-        clients = await stack.enter_async_context(connected(settings, metrics))
-        version = settings.version or await server_version(clients[0], stop)
-        if version is None:
-            return 0
-        if why := refusal(version):
-            raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
-        if said := remark(version):
-            logger.warning("%s", said)
-        planner = planner_of(settings, version, clients[0])
-        pages.tell(settings.about, Target(version, settings.feature_gates))
-        plan = await first_plan(settings, planner)
-        process = assemble(settings, plan, version, clients, metrics)
-        pages.process = process
-        own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
-        changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
-        changes.append(changing)
-        return await process.live(
-            stop, changing.run(_follows(settings, clients[1])), *((own_pod.run(),) if own_pod else ())
-        )
-
-
-async def first_plan(settings: Settings, planner: Planner) -> Plan:
-    """What the process is to do at first. Raises NotReadyError."""
-    plan = await planner.plan(settings.found)
-    if isinstance(plan, Problems):
-        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
-    return plan
-
-
-def planner_of(settings: Settings, version: Version, client: Client) -> Planner:
-    """What understands documents for this process. Raises NotReadyError."""
-    target = Target(version, settings.feature_gates)
-    if refused := gate_problems(target):
-        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
-    sources = Sources(client, settings.namespace, settings.plugins)
-    return Planner(target, sources, lambda text: flags.load(text, settings.overrides))
-
-
-def _follows(settings: Settings, client: Client) -> Follows:
-    """Where new documents come from."""
-    if settings.config_map:
-        return ConfigMapOfOurs(client, *settings.config_map)
-    return settings.files or Never()
-
-
-def _ignore(*_: object) -> None:
-    """Nobody has to be told."""
-
-
-@contextlib.asynccontextmanager
-async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
-    """Two connection pools, so that what is only told never holds up what is done."""
-    connection = settings.document.client_connection
-    throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
-    try:
-        found = [credentials.load(settings.kubeconfig) for _ in range(2)]
-    except credentials.CredentialsError as error:
-        raise NotReadyError(str(error)) from error
-    async with (
-        Client(found[0], settings.user_agent, throttles[0], metrics.requests) as client,
-        Client(found[1], settings.user_agent, throttles[1], metrics.requests) as teller,
-    ):
-        yield client, teller
-
-
-def assemble(
-    settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
-) -> Process:
-    """Build the process that goes by ``plan``. Raises NotReadyError."""
-    try:
-        election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
-    except ValueError as error:
-        raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
-    try:
-        process = Process(settings, plan, version, clients, election, metrics)
-    except RegistrationError as error:
-        raise NotReadyError(f"{settings.source}: {error}") from error
-    logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
-    return process
 
 
 async def first_of(*waits: Any) -> None:

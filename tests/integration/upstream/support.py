@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import yaml
 
 from devcluster import Cluster
-from scheduler_runtime import config, credentials, process
+from scheduler_runtime import config, credentials, running
 from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.client import Client
@@ -29,6 +29,7 @@ from scheduler_runtime.listening import Listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.process import Process
+from scheduler_runtime.settings import Settings
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -234,12 +235,12 @@ class World:
         settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
         version = Version.parse(self.cluster.version)
         metrics = Metrics()
-        async with process.connected(settings, metrics) as clients:
-            plan = await process.first_plan(settings, process.planner_of(settings, version, clients[0]))
+        async with running.connected(settings, metrics) as clients:
+            plan = await running.first_plan(settings, running.planner_of(settings, version, clients[0]))
             if not backs_off:
                 at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
                 plan = replace(plan, document=plan.document.model_copy(update=at_once))
-            yield process.assemble(settings, plan, version, clients, metrics)
+            yield running.assemble(settings, plan, version, clients, metrics)
 
 
 Outcome = Callable[[World, str], Awaitable[str]]
@@ -268,14 +269,14 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
 
 def settings_of(
     cluster: Cluster, written: Mapping[str, Any], plugins: Iterable[type[Plugin]], feature_gates: Mapping[str, bool]
-) -> process.Settings:
+) -> Settings:
     """What a scheduler is started with. Raises AssertionError for a document that is refused."""
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     quick = {"leaderElection": {"leaderElect": False}, "clientConnection": {"qps": -1}}
     text = yaml.safe_dump({**header, **quick, **written})
     document = config.load(text)
     assert not isinstance(document, Problems), str(document)
-    return process.Settings(
+    return Settings(
         source="the case",
         found=Found(text),
         document=document,

@@ -1,0 +1,145 @@
+"""How a scheduler process comes to run: it serves, connects, learns the version, and goes by its document."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from scheduler_runtime import credentials, flags
+from scheduler_runtime.catalog import Target, Version, gate_problems
+from scheduler_runtime.changing import Changing, Follows, configz
+from scheduler_runtime.client import Client
+from scheduler_runtime.config import Loaded, Problems
+from scheduler_runtime.election import Election
+from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
+from scheduler_runtime.following import ConfigMapOfOurs, Never
+from scheduler_runtime.framework import RegistrationError
+from scheduler_runtime.listening import listening
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.pages import Pages
+from scheduler_runtime.plans import Plan, Planner
+from scheduler_runtime.process import Process
+from scheduler_runtime.reports import OwnPod
+from scheduler_runtime.server_version import refusal, remark, server_version
+from scheduler_runtime.settings import NotReadyError, Settings
+from scheduler_runtime.sources import Sources
+from scheduler_runtime.throttle import Throttle
+
+logger = logging.getLogger(__name__)
+
+
+async def run(settings: Settings) -> int:
+    """Run a scheduler until it is told to stop or loses its lease; return the exit code.
+
+    Raises NotReadyError when it cannot start as it was asked to.
+    """
+    stop = asyncio.Event()
+    metrics, changes = Metrics(settings.without_metrics), list[Changing]()
+
+    def loaded() -> dict[str, Any]:
+        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
+
+    pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
+    _hear(
+        {
+            signal.SIGTERM: stop.set,
+            signal.SIGINT: stop.set,
+            signal.SIGHUP: settings.files.look if settings.files else _ignore,
+            signal.SIGUSR2: pages.log,
+        }
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            stack.enter_context(
+                listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent))
+            )
+        except (NotServedError, CertificateError, SuiteError) as error:
+            raise NotReadyError(str(error)) from error
+        clients = await stack.enter_async_context(connected(settings, metrics))
+        version = settings.version or await server_version(clients[0], stop)
+        if version is None:
+            return 0
+        if why := refusal(version):
+            raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
+        if said := remark(version):
+            logger.warning("%s", said)
+        planner = planner_of(settings, version, clients[0])
+        pages.tell(settings.about, Target(version, settings.feature_gates))
+        plan = await first_plan(settings, planner)
+        process = assemble(settings, plan, version, clients, metrics)
+        pages.process = process
+        own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
+        changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
+        changes.append(changing)
+        return await process.live(
+            stop, changing.run(_follows(settings, clients[1])), *((own_pod.run(),) if own_pod else ())
+        )
+
+
+def _hear(signals: Mapping[int, Callable[[], None]]) -> None:
+    for number, act in signals.items():
+        asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+async def first_plan(settings: Settings, planner: Planner) -> Plan:
+    """What the process is to do at first. Raises NotReadyError."""
+    plan = await planner.plan(settings.found)
+    if isinstance(plan, Problems):
+        raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
+    return plan
+
+
+def planner_of(settings: Settings, version: Version, client: Client) -> Planner:
+    """What understands documents for this process. Raises NotReadyError."""
+    target = Target(version, settings.feature_gates)
+    if refused := gate_problems(target):
+        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
+    sources = Sources(client, settings.namespace, settings.plugins)
+    return Planner(target, sources, lambda text: flags.load(text, settings.overrides))
+
+
+def _follows(settings: Settings, client: Client) -> Follows:
+    """Where new documents come from."""
+    if settings.config_map:
+        return ConfigMapOfOurs(client, *settings.config_map)
+    return settings.files or Never()
+
+
+def _ignore(*_: object) -> None:
+    """Nobody has to be told."""
+
+
+@contextlib.asynccontextmanager
+async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
+    """Two connection pools, so that what is only told never holds up what is done."""
+    connection = settings.document.client_connection
+    throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
+    try:
+        found = [credentials.load(settings.kubeconfig) for _ in range(2)]
+    except credentials.CredentialsError as error:
+        raise NotReadyError(str(error)) from error
+    async with (
+        Client(found[0], settings.user_agent, throttles[0], metrics.requests) as client,
+        Client(found[1], settings.user_agent, throttles[1], metrics.requests) as teller,
+    ):
+        yield client, teller
+
+
+def assemble(
+    settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
+) -> Process:
+    """Build the process that goes by ``plan``. Raises NotReadyError."""
+    try:
+        election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
+    except ValueError as error:
+        raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
+    try:
+        process = Process(settings, plan, version, clients, election, metrics)
+    except RegistrationError as error:
+        raise NotReadyError(f"{settings.source}: {error}") from error
+    logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
+    return process
