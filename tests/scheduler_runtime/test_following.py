@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from aiohttp import web
-
 from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest
-from tests.support.scripted import Answer, Script, says, serving
+from tests.support.scripted import Answer, Script, listed, serving, watched
 
 
 class Follows(Protocol):
@@ -101,22 +98,6 @@ async def test_a_signal_has_the_files_read_at_once(tmp_path: Path) -> None:
 def config_map(version: int, data: dict[str, str] | None) -> dict[str, Any]:
     metadata = {"name": "berth-a", "namespace": "n", "uid": "u", "resourceVersion": str(version)}
     return {"metadata": metadata, **({"data": data} if data is not None else {})}
-
-
-def listed(*items: Any) -> Answer:
-    return says({"metadata": {"resourceVersion": "10"}, "items": items})
-
-
-def watched(*events: tuple[str, Any]) -> Answer:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for kind, item in events:
-            await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
-        await asyncio.sleep(30)
-        return response
-
-    return answer
 
 
 @contextlib.asynccontextmanager

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from typing import Any
-
-from aiohttp import web
 
 from scheduler_runtime import watches
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.watches import Change, Reflector
 from scheduler_runtime.wire import Pod, Resizing, Service
-from tests.support.scripted import Answer, Script, says, serving
+from tests.support.scripted import Script, listed, serving, watched
 
 Object = dict[str, Any]
 SERVICES = Watch("v1", "Service")
@@ -25,24 +22,6 @@ PRICES = Watch("example.com/v1", "PriceList", name="prices")
 def an_object(name: str, version: int, **fields: Any) -> Object:
     metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(version)}
     return {"metadata": metadata, **fields}
-
-
-def listed(*items: Object) -> Answer:
-    return says({"metadata": {"resourceVersion": "10"}, "items": items})
-
-
-def watched(*events: tuple[str, Object]) -> Answer:
-    """Tell the events, then keep the stream open."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for kind, item in events:
-            await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
-        await asyncio.sleep(30)
-        return response
-
-    return answer
 
 
 @contextlib.asynccontextmanager

@@ -26,6 +26,25 @@ def says(body: Any, status: int = 200) -> Answer:
     return answer
 
 
+def listed(*items: Any) -> Answer:
+    """Answer a list, as of version 10."""
+    return says({"metadata": {"resourceVersion": "10"}, "items": items})
+
+
+def watched(*events: tuple[str, Any]) -> Answer:
+    """Tell the events, then keep the stream open."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for kind, item in events:
+            await response.write(json.dumps({"type": kind, "object": item}).encode() + b"\n")
+        await asyncio.sleep(30)
+        return response
+
+    return answer
+
+
 def refuses(status: int, reason: str = "", message: str = "no", **headers: str) -> Answer:
     """Answer as the API server refuses."""
 

@@ -8,10 +8,11 @@ import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing, wire
-from scheduler_runtime.table import EVERY_ADDRESS, HostPort, Table, host_ports
+from scheduler_runtime.table import EVERY_ADDRESS, HostPort, host_ports
+from tests.scheduler_runtime.table.changing import Changing
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(5)])
 IMAGES = ["a:1", "a:2", "b:1"]
@@ -37,15 +38,8 @@ def pod(name: str, ports: list[HostPort]) -> wire.Pod:
     return testing.pod(name, containers=[{"name": "main", "ports": written}])
 
 
-class AgainstAFreshLook(RuleBasedStateMachine):
+class AgainstAFreshLook(Changing):
     """Any sequence of changes, compared with what nodes and pods say themselves."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = Table()
-        self.nodes: dict[str, wire.Node] = {}
-        self.pods: dict[str, tuple[wire.Pod, str]] = {}
-        self.made = 0
 
     @rule(
         name=NAMES,
@@ -53,28 +47,11 @@ class AgainstAFreshLook(RuleBasedStateMachine):
         features=st.lists(st.sampled_from(FEATURES), unique=True),
     )
     def set_node(self, name: str, images: list[tuple[list[str], int]], features: list[str]) -> None:
-        self.nodes[name] = node(name, images, features)
-        self.table.set_node(self.nodes[name])
-
-    @precondition(lambda self: self.nodes)
-    @rule(data=st.data())
-    def remove_node(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(sorted(self.nodes)))
-        self.table.remove_node(name)
-        del self.nodes[name]
+        self.node_comes(node(name, images, features))
 
     @rule(name=NAMES, ports=st.lists(st.sampled_from(PORTS), max_size=2, unique=True))
     def add_pod(self, name: str, ports: list[HostPort]) -> None:
-        self.made += 1
-        made = pod(f"pod-{self.made}", ports)
-        self.table.add_pod(made, name)
-        self.pods[made.uid] = (made, name)
-
-    @precondition(lambda self: self.pods)
-    @rule(data=st.data())
-    def remove_pod(self, data: st.DataObject) -> None:
-        gone, name = self.pods.pop(data.draw(st.sampled_from(sorted(self.pods))))
-        self.table.remove_pod(gone, name)
+        self.pod_comes(pod(self.next_name(), ports), name)
 
     @invariant()
     def ports_are_those_of_the_pods(self) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing, wire
 from scheduler_runtime.table import NodeTable, Table, offered_by
+from tests.scheduler_runtime.table.changing import Changing
 from tests.support.unreadable import node_offering, pod_asking
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(8)])
@@ -31,40 +32,16 @@ NODES = st.builds(
 )
 
 
-class TableAgainstRecount(RuleBasedStateMachine):
+class TableAgainstRecount(Changing):
     """Any sequence of changes, compared with a table that is counted from nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = Table()
-        self.nodes: dict[str, wire.Node] = {}
-        self.pods: dict[str, tuple[wire.Pod, str]] = {}
-        self.made = 0
 
     @rule(node=NODES)
     def set_node(self, node: wire.Node) -> None:
-        self.table.set_node(node)
-        self.nodes[node.name] = node
-
-    @precondition(lambda self: self.nodes)
-    @rule(data=st.data())
-    def remove_node(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(sorted(self.nodes)))
-        self.table.remove_node(name)
-        del self.nodes[name]
+        self.node_comes(node)
 
     @rule(name=NAMES, amounts=AMOUNTS)
     def add_pod(self, name: str, amounts: dict[str, str]) -> None:
-        self.made += 1
-        pod = testing.pod(f"pod-{self.made}", amounts)
-        self.table.add_pod(pod, name)
-        self.pods[pod.uid] = (pod, name)
-
-    @precondition(lambda self: self.pods)
-    @rule(data=st.data())
-    def remove_pod(self, data: st.DataObject) -> None:
-        pod, name = self.pods.pop(data.draw(st.sampled_from(sorted(self.pods))))
-        self.table.remove_pod(pod, name)
+        self.pod_comes(testing.pod(self.next_name(), amounts), name)
 
     @rule(key=st.sampled_from(["zone", "pool", "kubernetes.io/hostname", "none"]))
     def look_at_a_label(self, key: str) -> None:
