@@ -51,7 +51,7 @@ def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
             yield Told(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
         elif extender.enable_https and not trusts:
             message = (
-                f"without a CA kube-scheduler verifies nothing; whoever answers at {extender.url_prefix} is believed"
+                f"without a CA the scheduler verifies nothing; whoever answers at {extender.url_prefix} is believed"
             )
             yield Told(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
 
