@@ -101,7 +101,8 @@ async def test_a_new_document_is_followed_and_told_of() -> None:
     async with scene() as told:
         said = await told.finds(SECOND)
         assert (said.hash, said.error, told.process.names) == (SECOND.hash, "", [["b"]])
-        assert told.changing.configz()["componentconfig"]["profiles"][0]["schedulerName"] == "b"
+        shown = told.changing.configz()["componentconfig"]
+        assert (shown["profiles"][0]["schedulerName"], shown["parallelism"]) == ("b", 16)
 
 
 async def test_everything_that_is_wrong_is_told_and_nothing_is_followed() -> None:

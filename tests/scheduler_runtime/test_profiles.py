@@ -48,7 +48,9 @@ def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
     assert isinstance(document, Document), document
     effective = config.effective_profiles(document, TARGET, {"Own": declaration_of(own)})
     assert not isinstance(effective, Problems), str(effective)
-    return Plan(found=Found(""), document=document, extras=Extras(), profiles=effective, plugins={"Own": own})
+    return Plan(
+        found=Found(""), document=document, extras=Extras(), profiles=effective, plugins={"Own": own}, in_full={}
+    )
 
 
 def running(first: Plan) -> Profiles:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.config import Document, Loaded, Problems
+from scheduler_runtime.config import Loaded, Problems
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
@@ -82,7 +82,7 @@ class Changing:
 
     def configz(self) -> dict[str, Any]:
         """What the process goes by, for /configz."""
-        return configz(self.loaded, self._running.document, self._unfollowed())
+        return configz(self.loaded, self._running.in_full, self._unfollowed())
 
     async def run(self, follows: Follows) -> None:
         """Follow until cancelled."""
@@ -149,14 +149,14 @@ class Changing:
         return [field for field in wanted if wanted[field] != is_so[field]]
 
 
-def configz(loaded: Loaded, document: Document, unfollowed: Sequence[str] = ()) -> dict[str, Any]:
+def configz(loaded: Loaded, in_full: Mapping[str, Any], unfollowed: Sequence[str] = ()) -> dict[str, Any]:
     """What /configz says; ``unfollowed`` is what of the document is not in force yet."""
     return {
         "hash": loaded.hash,
         "loadedAt": loaded.at,
         **({"refused": loaded.error} if loaded.error else {}),
         **({"afterRestart": list(unfollowed)} if unfollowed else {}),
-        "componentconfig": document.model_dump(by_alias=True, mode="json", exclude_none=True),
+        "componentconfig": in_full,
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from scheduler_runtime import config, discovery, extras
 from scheduler_runtime.api import Plugin, Watch, declaration_of
-from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.following import EXTRAS_KEY, Found
@@ -27,6 +28,8 @@ class Plan:
     profiles: tuple[EffectiveProfile, ...]
     plugins: Mapping[str, type[Plugin]]
     """The plugins that do not come with this build, by the names that profiles use."""
+    in_full: Mapping[str, Any]
+    """The document with all that it leaves out."""
 
     @property
     def classes(self) -> Mapping[str, type[Plugin]]:
@@ -72,15 +75,20 @@ class Planner:
         profiles = await asyncio.to_thread(self._profiles, document, plugins, told)
         if isinstance(profiles, Problems):
             return profiles
-        return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins)
+        in_full = config.defaulted(document, self.target, _declared(plugins))
+        return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins, in_full=in_full)
 
     def _profiles(
         self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras
     ) -> tuple[EffectiveProfile, ...] | Problems:
-        declared = {name: declaration_of(plugin) for name, plugin in plugins.items()}
+        declared = _declared(plugins)
         extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
         profiles = config.effective_profiles(document, self.target, declared, extenders)
         return profiles if isinstance(profiles, Problems) else tuple(_sampled(each, document) for each in profiles)
+
+
+def _declared(plugins: Mapping[str, type[Plugin]]) -> dict[str, Declaration]:
+    return {name: declaration_of(plugin) for name, plugin in plugins.items()}
 
 
 def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, ...]:

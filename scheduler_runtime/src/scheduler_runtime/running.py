@@ -41,7 +41,7 @@ async def run(settings: Settings) -> int:
     metrics, changes = Metrics(settings.without_metrics), list[Changing]()
 
     def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), settings.document)
+        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), {})
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
     _hear(
