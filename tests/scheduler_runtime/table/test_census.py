@@ -21,7 +21,7 @@ from scheduler_runtime.table import (
     terms_of,
 )
 from scheduler_runtime.table import census as census_module
-from scheduler_runtime.table.census import MAX_SUMS
+from scheduler_runtime.table.census import FEW, MAX_SUMS
 from scheduler_runtime.table.terms import TERM_KINDS
 from scheduler_runtime.wire import LabelSelector, Pod
 
@@ -191,6 +191,29 @@ def test_censuses_take_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2 < len(kept) < 20
     assert sum(census.size for census in kept) <= 20_000
     assert table.census(applied(0)).counts.tolist() == [10, *[0] * 19]
+
+
+def test_what_was_counted_for_pods_that_are_gone_is_given_up() -> None:
+    cluster = testing.Cluster(testing.node("a"))
+    table = cluster.table
+    for number in range(10 * FEW):
+        pod = testing.pod(f"p-{number}", labels={"app": f"app-{number}"})
+        table.census(applied(number))
+        table.add_pod(pod, "a")
+        table.remove_pod(pod, "a")
+        assert len(list(table._censuses)) <= FEW
+    assert len(table._censuses._index._anchored) <= FEW
+
+
+def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> None:
+    table = testing.Cluster(testing.node("a")).table
+    table.add_pod(testing.pod("p", labels={"app": "app-0"}), "a")
+    kept = table.census(applied(0))
+    for number in range(1, 10 * FEW):
+        table.census(applied(number))
+    assert table.census(applied(0)) is kept
+    table.add_pod(testing.pod("q", labels={"app": "app-5"}), "a")
+    assert (kept.total, table.census(applied(5)).total) == (1, 1)
 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:

@@ -24,6 +24,9 @@ from .whereabouts import Whereabouts
 BUDGET_BYTES = 64 * 2**20
 """What all censuses together may take; the one that was not asked for the longest is given up."""
 
+FEW = 128
+"""With fewer censuses nobody looks which of them count no pod."""
+
 MAX_SUMS = 8
 """By as many labels each census is summed up at a time: every pod that comes or goes changes all of them."""
 
@@ -81,7 +84,8 @@ class Census:
     def size(self) -> int:
         """About how many bytes it takes."""
         column = 0 if self._column is None else self._column.all.nbytes
-        return 2000 + 100 * len(self._rows) + column + sum(sums.counts.nbytes for sums in self._sums.values())
+        sums = sum(each.counts.nbytes for each in self._sums.values())
+        return 4000 + 100 * len(self._rows) + 72 * len(self._changes) + column + sums
 
     @property
     def counts(self) -> Ints:
@@ -181,6 +185,7 @@ class Censuses:
         self._sizes: dict[Population, int] = {}
         """As they were when each was asked for the last time."""
         self._taken = 0
+        self._sweep_at = FEW
         self._index: ByLabels[Population, Census] = ByLabels()
 
     def __iter__(self) -> Iterator[Census]:
@@ -190,6 +195,7 @@ class Censuses:
         """The census of ``population``, counted when it is asked for the first time."""
         census = self._kept.get(population)
         if census is None:
+            self._sweep_in_time()
             census = self._kept[population] = self._counted(population)
             self._index.add(_requirements(population), population, census)
         self._kept.move_to_end(population)
@@ -208,9 +214,23 @@ class Censuses:
         self._taken += size - self._sizes.get(population, 0)
         self._sizes[population] = size
         while self._taken > BUDGET_BYTES and len(self._kept) > 1:
-            oldest, _ = self._kept.popitem(last=False)
-            self._taken -= self._sizes.pop(oldest)
-            self._index.remove(_requirements(oldest), oldest)
+            self._give_up(next(iter(self._kept)))
+
+    def _sweep_in_time(self) -> None:
+        """Give up those that count no pod, once there may be many.
+
+        Nobody asks about the pods of deployments that were, and each new one brings populations of its own.
+        """
+        if len(self._kept) < self._sweep_at:
+            return
+        for population in [each for each, census in self._kept.items() if not census.total]:
+            self._give_up(population)
+        self._sweep_at = max(FEW, 2 * len(self._kept))
+
+    def _give_up(self, population: Population) -> None:
+        del self._kept[population]
+        self._taken -= self._sizes.pop(population)
+        self._index.remove(_requirements(population), population)
 
     def refile(self, row: int, pod: Pod, change: int) -> None:
         """A pod was moved to a row with everything else there, or from it: censuses are told otherwise."""

@@ -18,6 +18,10 @@ class Changes(Generic[T]):
         self._first = 0
         self._log: list[T] = []
 
+    def __len__(self) -> int:
+        """How many are known."""
+        return len(self._log)
+
     @property
     def position(self) -> int:
         """The end, as of now."""
