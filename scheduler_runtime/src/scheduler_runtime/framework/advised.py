@@ -94,10 +94,15 @@ def _note(said: Filtered, table: Table, diagnosis: Diagnosis, rejected: Mask) ->
     del diagnosis.reasons[""]
 
 
+def _as_in_go(number: int) -> int:
+    """What 64 bits hold of ``number``: extenders may score, and documents weigh, as high as they like."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def _column(scores: Mapping[str, int], table: Table) -> Ints:
     column = np.zeros(len(table), np.int64)
     for name, score in scores.items():
         row = table.row(name)
         if row is not None:
-            column[row] = score
+            column[row] = _as_in_go(score)
     return column

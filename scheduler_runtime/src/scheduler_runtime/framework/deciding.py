@@ -278,7 +278,7 @@ class Decider:
         scored = perf_counter()
         total = total_scores(scorers, attempt.pod, nodes, scoring)
         if more is not None:
-            total = total + more
+            total = np.maximum(total + more, _WORST + 1)
         row = best_row(np.where(nodes.feasible, total, _WORST), self._random)
         attempt.seconds[PRE_SCORE] = scored - began
         attempt.seconds[SCORE] = perf_counter() - scored

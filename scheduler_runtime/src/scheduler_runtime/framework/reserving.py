@@ -32,7 +32,10 @@ class Reserving:
 
         Raises PluginError. Then, and when they reject it, they have to be told to unreserve.
         """
-        return self._reserved(placed) or self._permitted(placed, waiting)
+        rejected = self._reserved(placed) if self._reserve else None
+        if rejected is not None:
+            return rejected
+        return self._permitted(placed, waiting) if self._permit else placed
 
     def _reserved(self, placed: Placed) -> Unschedulable | None:
         began = perf_counter()
@@ -41,8 +44,7 @@ class Reserving:
             if reject is not None:
                 self._times.since("Reserve", began, rejection_status(resolvable=True))
                 return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
-        if self._reserve:
-            self._times.since("Reserve", began)
+        self._times.since("Reserve", began)
         return None
 
     def _permitted(self, placed: Placed, waiting: dict[str, Waiting]) -> Placed | Unschedulable:
@@ -57,8 +59,7 @@ class Reserving:
                 case answer:
                     self._times.since("Permit", began, rejection_status(resolvable=True))
                     return rejected_by(hook.plugin, checked_rejection(hook, answer).reason, placed.pod)
-        if self._permit:
-            self._times.since("Permit", began, "Wait" if waits else "Success")
+        self._times.since("Permit", began, "Wait" if waits else "Success")
         return self._held(placed, waits, waiting) if waits else placed
 
     def _held(self, placed: Placed, waits: Mapping[str, float], waiting: dict[str, Waiting]) -> Placed:

@@ -1,0 +1,125 @@
+"""Decisions in which extenders have a say: what they ask for, one after the other, and what they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict
+from scheduler_runtime.framework import Advice, AsksFilter, AsksScores, Filtered, Framework, Placed, Unschedulable
+from scheduler_runtime.framework.advice import MAX_ROUNDS
+
+POD = testing.pod("p", {"cpu": "1"})
+
+
+def cluster(count: int) -> testing.Cluster:
+    return testing.Cluster(*(testing.node(f"n{number}", cpu="4") for number in range(count)))
+
+
+def names(*numbers: int) -> list[str]:
+    return [f"n{number}" for number in numbers]
+
+
+def first_question(framework: Framework, nodes: testing.Cluster) -> AsksFilter:
+    asks = framework.schedule_with(Advice(), POD, nodes)
+    assert isinstance(asks, AsksFilter)
+    return asks
+
+
+def let_through(asks: AsksFilter, allowed: Iterable[str], **rejects: Reject) -> Advice:
+    return Advice(filtered=Filtered(asks, frozenset(allowed), rejects), rounds=1)
+
+
+def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
+    framework, nodes = testing.framework(), cluster(3)
+    asks = first_question(framework, nodes)
+    assert asks == AsksFilter(names(0, 1, 2))
+    advice = let_through(asks, names(1, 2))
+    assert framework.schedule_with(advice, POD, nodes) == AsksScores(names(1, 2))
+    outcome = framework.schedule_with(replace(advice, scores={"n2": 10_000, "n0": 20_000}), POD, nodes)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "n2"
+
+
+@pytest.mark.parametrize("score", [-(2**63), -1, 2**63 - 1, 10**30])
+def test_no_score_makes_up_for_a_node_that_does_not_do(score: int) -> None:
+    framework, nodes = testing.framework(), cluster(3)
+    advice = let_through(first_question(framework, nodes), names(0, 1))
+    scores = {"n0": score, "n1": score, "n2": 2**63 - 1}
+    outcome = framework.schedule_with(replace(advice, scores=scores), POD, nodes)
+    assert isinstance(outcome, Placed)
+    assert outcome.node in {"n0", "n1"}
+
+
+def test_nothing_is_assumed_before_the_last_answer() -> None:
+    framework, nodes = testing.framework(), cluster(3)
+    framework.schedule_with(let_through(first_question(framework, nodes), names(1, 2)), POD, nodes)
+    assert nodes.table.requested("cpu").tolist() == [0, 0, 0]
+
+
+def test_reasons_of_extenders_join_those_of_plugins() -> None:
+    framework, nodes = testing.framework(), cluster(3)
+    nodes.place(testing.pod("big", {"cpu": "4"}), "n0")
+    advice = let_through(
+        first_question(framework, nodes), (), n1=Reject(True, "is cold"), n2=Reject(True, "is cold", resolvable=False)
+    )
+    outcome = framework.schedule_with(advice, POD, nodes)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message.startswith("0/3 nodes are available: 1 Insufficient cpu, 2 is cold. ")
+    assert outcome.plugins == {"NodeResourcesFit", "Extender"}
+
+
+class Only(Plugin):
+    """Leaves the first two nodes."""
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Any) -> Restrict:
+        return Restrict(None, frozenset(names(0, 1)))
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        return iter(())
+
+
+def test_a_node_that_is_left_out_without_a_word_counts_as_upstream_counts_it() -> None:
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Only"}]}}}
+    for plugins, expected in (
+        ((), "0/3 nodes are available:"),
+        ((Only,), "3 node(s) didn't satisfy plugin(s) [Only]."),
+    ):
+        framework, nodes = testing.framework(profile if plugins else {}, *plugins), cluster(3)
+        outcome = framework.schedule_with(let_through(first_question(framework, nodes), ()), POD, nodes)
+        assert isinstance(outcome, Unschedulable)
+        assert expected in outcome.message
+
+
+def test_a_node_that_came_meanwhile_is_asked_about_when_no_other_is_left_and_not_for_ever() -> None:
+    framework, nodes = testing.framework(), cluster(2)
+    advice = let_through(first_question(framework, nodes), ())
+    nodes.table.set_node(testing.node("n2", cpu="4"))
+    assert framework.schedule_with(advice, POD, nodes) == AsksFilter(names(0, 1, 2))
+    assert isinstance(framework.schedule_with(replace(advice, rounds=MAX_ROUNDS), POD, nodes), Unschedulable)
+    advice = let_through(advice.filtered.asked if advice.filtered else AsksFilter(()), names(1))
+    outcome = framework.schedule_with(advice, POD, nodes)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "n1"
+
+
+def test_extenders_are_asked_about_a_sample_which_stays_the_same_through_the_decision() -> None:
+    framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
+    asks = first_question(framework, nodes)
+    assert asks == AsksFilter(names(*range(150)), is_sample=True)
+    outcome = framework.schedule_with(let_through(asks, names(7)), POD, nodes)
+    assert isinstance(outcome, Placed)
+    assert outcome.node == "n7"
+    assert first_question(framework, nodes).nodes == names(*range(150, 300))
+
+
+def test_a_sample_of_which_nothing_is_left_ends_the_attempt_as_upstream() -> None:
+    framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
+    rejects = {name: Reject(True, "is cold") for name in names(*range(150))}
+    outcome = framework.schedule_with(let_through(first_question(framework, nodes), (), **rejects), POD, nodes)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message.startswith("0/300 nodes are available: 150 is cold. ")
