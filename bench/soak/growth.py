@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ WARM_UP_SECONDS = 90.0
 """How long a process may grow after it began to lead, or to stand by: what is kept for speed fills up."""
 JUDGED_SECONDS = 180.0
 """Less time than that says nothing."""
-MOST_GROWN = {"files": 8, "threads": 2, "tasks": 8, "series": 60}
+MOST_GROWN = {"files": 8, "sockets": 130, "threads": 2, "tasks": 8, "series": 60}
+"""How many more there may be in a calm than in the first. Two pools keep up to 64 connections each."""
 MOST_MEGABYTES = 12.0
 """How much memory may seem to grow between the ends of the line through all samples: some is noise."""
 MEGABYTES_PER_HOUR = 60.0
@@ -24,6 +26,7 @@ class Rest:
 
     at: float
     files: int
+    sockets: int
     threads: int
     tasks: int
     series: int
@@ -86,6 +89,15 @@ def slope(samples: Sequence[tuple[float, float]]) -> float:
 def seconds(samples: Sequence[tuple[float, float]]) -> float:
     """The time that ``samples`` cover."""
     return samples[-1][0] - samples[0][0] if samples else 0.0
+
+
+def opened(pid: int) -> tuple[int, int]:
+    """How many files, pipes and the like a process has open, and how many sockets."""
+    kinds = {False: 0, True: 0}
+    for each in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            kinds[os.readlink(f"/proc/{pid}/fd/{each}").startswith("socket:")] += 1
+    return kinds[False], kinds[True]
 
 
 def resident_megabytes(pid: int) -> float:

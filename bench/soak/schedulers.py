@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.contenders import environment
 from bench.soak.counted import Scrape
-from bench.soak.growth import Life, Rest
+from bench.soak.growth import Life, Rest, opened
 from devcluster import Cluster
 from devcluster.guard import Guard
 from devcluster.ports import free_ports
@@ -103,10 +103,12 @@ class Scheduler:
     async def rest(self) -> None:
         """Note what the process has open while nothing happens. Raises OSError."""
         scrape = await self.scrape()
+        files, sockets = opened(self.life.pid)
         self.life.rests.append(
             Rest(
                 time.monotonic(),
-                files=int(scrape.sum("process_open_fds")),
+                files=files,
+                sockets=sockets,
                 threads=int(scrape.sum("python_threads")),
                 tasks=int(scrape.sum("python_tasks")),
                 series=scrape.series,

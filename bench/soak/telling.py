@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bench.soak.growth import Life
 from bench.soak.rounds import Round, Soak
 
-OPENED = ("files", "threads", "tasks", "series")
+OPENED = ("files", "sockets", "threads", "tasks", "series")
 
 
 def line(done: Round, plan_rounds: int) -> str:

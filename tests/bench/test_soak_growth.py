@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import socket
+from pathlib import Path
 
 import pytest
 
-from bench.soak.growth import JUDGED_SECONDS, WARM_UP_SECONDS, Life, Rest, resident_megabytes, slope
+from bench.soak.growth import JUDGED_SECONDS, WARM_UP_SECONDS, Life, Rest, opened, resident_megabytes, slope
 
 
 def life(megabytes_a_minute: float, minutes: float, noise: float = 0.0) -> Life:
@@ -41,11 +43,23 @@ def test_what_a_process_does_before_it_leads_is_not_held_against_it() -> None:
     assert list(promoted.faults()) == []
 
 
-@pytest.mark.parametrize("what", ["files", "threads", "tasks", "series"])
+@pytest.mark.parametrize("what", ["files", "sockets", "threads", "tasks", "series"])
 def test_what_stays_open_is_told(what: str) -> None:
-    opened, many = life(0, 10), {"files": 30, "threads": 5, "tasks": 20, "series": 400}
-    opened.rests = [Rest(at=200, **many), Rest(at=300, **{**many, what: many[what] + 100})]
-    assert list(opened.faults()) == [f"a-1 had {many[what]} {what} and has {many[what] + 100}"]
+    leaky, many = life(0, 10), {"files": 9, "sockets": 30, "threads": 5, "tasks": 20, "series": 400}
+    leaky.rests = [Rest(at=200, **many), Rest(at=300, **{**many, what: many[what] + 150})]
+    assert list(leaky.faults()) == [f"a-1 had {many[what]} {what} and has {many[what] + 150}"]
+
+
+def test_connections_that_are_kept_for_later_are_no_leak() -> None:
+    busy, many = life(0, 10), {"files": 9, "threads": 5, "tasks": 20, "series": 400}
+    busy.rests = [Rest(at=200, sockets=30, **many), Rest(at=300, sockets=130, **many)]
+    assert list(busy.faults()) == []
+
+
+def test_sockets_are_told_from_files(tmp_path: Path) -> None:
+    files, sockets = opened(os.getpid())
+    with socket.socket(), (tmp_path / "file").open("w"):
+        assert opened(os.getpid()) == (files + 1, sockets + 1)
 
 
 def test_the_slope_is_that_of_the_line_through_all_samples() -> None:
