@@ -8,6 +8,7 @@ server less than JSON does. What this watch costs falls, if on anybody, on those
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 
 from bench.client import Connection, Server
@@ -33,13 +34,15 @@ class Bound:
     async def follow(self, server: Server) -> None:
         """Count for as long as this task lives. Raises WatchError.
 
-        A young API server keeps room for ten events per watch and ends the watch of whoever is slower; that happens
-        to every client of it. A new watch begins with all pods that have a node, and so with a new count.
+        A young API server keeps room for ten events per watch and ends the watch of whoever is slower, in good order
+        or not; that happens to every client of it. A new watch begins with all pods that have a node, and so with a
+        new count.
         """
         while True:
             connection = await Connection.open(server)
             try:
-                await self._count_anew(connection)
+                with contextlib.suppress(EOFError):
+                    await self._count_anew(connection)
             finally:
                 await connection.close()
 

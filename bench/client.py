@@ -32,7 +32,8 @@ class Server:
 
     host: str
     port: int
-    trust: ssl.SSLContext = field(repr=False)
+    trust: ssl.SSLContext | None = field(repr=False)
+    """None where it speaks plain HTTP."""
     token: str = field(repr=False)
 
     @classmethod

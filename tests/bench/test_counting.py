@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from bench.bound import Frames
+from bench.bound import ADDED, Bound, Frames
+from bench.client import Server
 from bench.processes import Cpu, cpu_seconds, peak_megabytes
 from bench.throughput import rates, sample
 
@@ -40,6 +41,29 @@ def test_frames_are_whole_however_they_arrive(size: int) -> None:
     frames = Frames()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert [each for chunk in chunks for each in frames.fed(chunk)] == bodies
+
+
+@pytest.mark.parametrize("end", [pytest.param(b"0\r\n\r\n", id="in-good-order"), pytest.param(b"", id="cut-off")])
+async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> None:
+    watches = [[b"a"], [b"a", b"b", b"c"]]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for each in watches.pop(0) if watches else []:
+            told = frame(ADDED + each)
+            writer.write(b"%x\r\n%b\r\n" % (len(told), told))
+        writer.write(end)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    bound = Bound("default")
+    following = asyncio.create_task(bound.follow(Server("127.0.0.1", server.sockets[0].getsockname()[1], None, "")))
+    await bound.reach(3, 5)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    server.close()
+    assert bound.count == 3
 
 
 def test_work_shows_as_cpu_of_the_process_that_did_it() -> None:
