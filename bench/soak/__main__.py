@@ -12,8 +12,6 @@ import signal
 import sys
 from collections.abc import Sequence
 
-import uvloop
-
 import devcluster
 from bench.soak import telling
 from bench.soak.auditing import Audit
@@ -36,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         with stage(plan) as (cluster, audit):
-            soak = uvloop.run(soaked(plan, cluster, audit))
+            soak = asyncio.run(soaked(plan, cluster, audit))
             print("", *telling.table(soak), sep="\n")
     except KeyboardInterrupt:  # before there was anything to tell
         return INTERRUPTED
