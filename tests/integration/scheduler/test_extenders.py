@@ -159,9 +159,9 @@ def alike(question: Object) -> Object:
 
 
 def pod_alike(pod: Object) -> Object:
-    for condition in pod["status"].get("conditions", ()):
-        del condition["lastTransitionTime"]
-    return {**pod, "metadata": of_run(pod["metadata"])}
+    """Without what is written of a pod meanwhile, which either scheduler may see sooner or later."""
+    status = {field: pod["status"].get(field) for field in ("phase", "qosClass")}
+    return {**pod, "metadata": of_run(pod["metadata"]), "status": status}
 
 
 def of_run(metadata: Object) -> Object:
