@@ -133,12 +133,15 @@ async def proxied(cluster: Cluster, directory: Path, user: dict[str, Any] | None
         app.router.add_route("*", "/{path:.*}", proxy.handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
         await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
         try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            await site.start()
             proxy.port = runner.addresses[0][1]
             write_kubeconfig(directory, proxy.url, user or {"token": cluster.token})
             yield proxy
         finally:
+            await site.stop()
+            await asyncio.sleep(0.1)  # a connection that is being accepted is one that can be closed by then
             await runner.cleanup()
 
 
