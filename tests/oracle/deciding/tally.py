@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from scheduler_runtime.api import Plugin, hooks_of
 from scheduler_runtime.framework.explaining import Explanation
 from tests.oracle.deciding.comparing import best
 from tests.oracle.deciding.decision import Decision
@@ -42,6 +43,20 @@ class Tally:
     def unseen(self, reasons: Iterable[Reason]) -> list[Reason]:
         """Those of ``reasons`` that kube-scheduler never gave."""
         return [reason for reason in reasons if not any(reason.is_in(text) for text in self.texts)]
+
+    def idle(self, plugins: Mapping[str, type[Plugin]]) -> list[str]:
+        """What some of ``plugins`` could have done to the decisions, and never did."""
+        deeds = (
+            ("rejected", "filter", self.rejected),
+            ("scored", "score", self.scored),
+            ("decided", "score", self.decided),
+        )
+        return sorted(
+            f"{name} never {did}"
+            for did, hook, counted in deeds
+            for name, kind in plugins.items()
+            if hook in hooks_of(kind) and not counted[name]
+        )
 
     def __str__(self) -> str:
         plugins = sorted({*self.rejected, *self.scored})

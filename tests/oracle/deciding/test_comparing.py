@@ -1,13 +1,16 @@
-"""What the comparison calls a difference, and what it leaves alone."""
+"""What the comparison calls a difference and what it leaves alone, and what is told of a run."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from scheduler_runtime.plugins import IN_TREE
 from tests.oracle.deciding.comparing import differences
 from tests.oracle.deciding.decision import Decision
+from tests.oracle.deciding.tally import Tally
 
 PLACED = Decision(
     pod="alpha/new-0",
@@ -69,3 +72,13 @@ def test_no_difference(theirs: Decision, ours: Decision) -> None:
 )
 def test_a_difference(theirs: Decision, ours: Decision, said: str) -> None:
     assert any(each.startswith(said) for each in differences(theirs, ours))
+
+
+def test_plugins_that_a_run_never_tried_are_told() -> None:
+    kinds = {name: IN_TREE[name] for name in ("NodePorts", "TaintToleration", "ImageLocality", "PrioritySort")}
+    seen = Tally(rejected=Counter(["TaintToleration"]), scored=Counter(["TaintToleration", "ImageLocality"]))
+    assert seen.idle(kinds) == [
+        "ImageLocality never decided",
+        "NodePorts never rejected",
+        "TaintToleration never decided",
+    ]

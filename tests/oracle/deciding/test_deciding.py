@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
+from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.wire import decode_node
 from tests.oracle.deciding.document import PROFILES, document
 from tests.oracle.deciding.exceptions import EXCEPTIONS, Exempt
@@ -88,6 +89,11 @@ def test_made_up_clusters(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFi
         print(f"\n{judge.target}: {judge.tally}")  # noqa: T201 - what was tried is worth seeing whenever it runs
     assert not failed, "\n\n".join((f"{len(failed)} clusters with DECIDING_SEED={SEED}", *failed[:SHOWN]))
     assert [words for words in OUT_OF_REACH if judge.tally.has_met(words)] == []
+    if FULL and not SEED and not judge.target.feature_gates:  # Fewer clusters, or others, may leave somebody out.
+        assert judge.tally.idle(IN_TREE) == [
+            *(["NodeDeclaredFeatures never rejected"] if not judge.target.enabled("NodeDeclaredFeatures") else []),
+            "NodeName never rejected",  # A pod that has a node is no scheduler's to decide about.
+        ]
 
 
 def differing(judge: Judge, theme: Theme, count: int, directory: Path) -> list[str]:
