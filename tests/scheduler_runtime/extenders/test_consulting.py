@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action
+from scheduler_runtime.framework import Advice, AsksScores
 from scheduler_runtime.pending import Place
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
@@ -69,8 +70,17 @@ async def test_each_filter_is_asked_about_what_those_before_let_through() -> Non
         assert second.questions("filter")[0]["NodeNames"] == ["a", "b"]
 
 
-async def test_scores_weigh_ten_times_their_weight() -> None:
-    """A plugin cannot win against it here: BalancedAllocation and the others give at most some hundreds."""
+async def test_scores_weigh_ten_times_their_weight_and_add_up() -> None:
+    with serving({"prioritize": prefers("c")}) as one, serving({"prioritize": prefers("a", 2)}) as other:
+        async with scheduling(asks(one, weight=3), asks(other, weight=5)) as scene:
+            extenders = scene.frameworks["test"].extenders
+            assert extenders is not None
+            pod, table = testing.pod("p"), scene.cache.table
+            advice = await extenders.answer(AsksScores(["a", "c"]), pod, Advice(), table)
+    assert advice.scores == {"a": 1 * 30 + 2 * 50, "c": 10 * 30 + 1 * 50}
+
+
+async def test_extenders_decide_among_nodes_that_plugins_find_alike() -> None:
     with serving({"prioritize": prefers("c")}) as strong, serving({"prioritize": prefers("a")}) as weak:
         async with scheduling(asks(strong, weight=1000), asks(weak, weight=999)) as scene:
             scene.add("p")
@@ -240,9 +250,10 @@ async def test_a_node_that_comes_to_be_feasible_meanwhile_is_asked_about_before_
         assert [len(question["NodeNames"]) for question in extender.questions("filter")] == [3, 4]
 
 
-async def test_a_pod_that_goes_while_an_extender_thinks_is_forgotten() -> None:
+@pytest.mark.parametrize("answer", [keeps("a"), lambda _: Raw(500)])
+async def test_a_pod_that_goes_while_an_extender_thinks_is_forgotten(answer: Answer) -> None:
     with serving({}) as extender:
-        thinking = Thinking(extender, "filter", lambda _: Raw(500))
+        thinking = Thinking(extender, "filter", answer)
         async with scheduling(asks(extender, filterVerb="filter")) as scene:
             gone = scene.add("p")
             await thinking.asked.wait()

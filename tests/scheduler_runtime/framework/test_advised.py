@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict
+from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Verdicts
 from scheduler_runtime.framework import Advice, AsksFilter, AsksScores, Filtered, Framework, Placed, Unschedulable
 from scheduler_runtime.framework.advice import MAX_ROUNDS
 
@@ -123,3 +124,22 @@ def test_a_sample_of_which_nothing_is_left_ends_the_attempt_as_upstream() -> Non
     outcome = framework.schedule_with(let_through(first_question(framework, nodes), (), **rejects), POD, nodes)
     assert isinstance(outcome, Unschedulable)
     assert outcome.message.startswith("0/300 nodes are available: 150 is cold. ")
+
+
+class Hears(Plugin):
+    """Remembers where evicting pods would not help."""
+
+    heard: ClassVar[list[int]] = []
+
+    def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Any) -> None:
+        self.heard[:] = [int(row) for row in np.flatnonzero(verdicts.unresolvable)]
+
+
+def test_evicting_is_no_help_where_extenders_say_so_or_were_not_asked() -> None:
+    multi_point = {"enabled": [{"name": "Hears"}], "disabled": [{"name": "DefaultPreemption"}]}
+    profile = {"percentageOfNodesToScore": 50, "plugins": {"multiPoint": multi_point}}
+    framework, nodes = testing.framework(profile, Hears), cluster(300)
+    asks = first_question(framework, nodes)
+    rejects = {name: Reject(True, "is cold", resolvable=name != "n3") for name in asks.nodes if name != "n5"}
+    framework.schedule_with(let_through(asks, (), **rejects), POD, nodes)
+    assert Hears.heard == [3, 5, *range(150, 300)]
