@@ -70,6 +70,8 @@ class Audit:
     """How many pods each sender has bound."""
     refused: Counter[int] = field(default_factory=Counter)
     """How many bindings were answered otherwise, by the status."""
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Those of them that may have been carried out nevertheless, by their senders."""
     handovers: list[Handover] = field(default_factory=list)
     _bound: set[str] = field(default_factory=set)
     _holder: str = ""
@@ -109,6 +111,7 @@ class Audit:
             self._binding(record)
         else:
             self.refused[record.response_status.code] += 1
+            self.unknown[record.sender] += record.response_status.code >= 500
 
     def _lease(self, record: Record) -> None:
         """The lease of the schedulers, among those of nodes. A holder that names nobody gives it up."""

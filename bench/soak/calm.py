@@ -64,6 +64,7 @@ class Calm:
             waiting=counts["waiting"],
             gated=counts["gated"],
             bound_by_it=self._audit.bound[scheduler.name] - scheduler.bound_before,
+            bound_perhaps=self._audit.unknown[scheduler.name],
             leads=scheduler is self._pair.leader,
         )
         return doubts(scrape, truth) + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]

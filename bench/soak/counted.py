@@ -55,6 +55,8 @@ class Truth:
     gated: int
     bound_by_it: int
     """How many pods the process has bound since it was started."""
+    bound_perhaps: int = 0
+    """How many more it has bound perhaps: the API server gave up, but may have done it."""
     leads: bool
 
 
@@ -64,7 +66,7 @@ def doubts(scrape: Scrape, truth: Truth) -> list[str]:
     for what, said, is_so in _compared(scrape, truth):
         if said != is_so:
             found.append(f"{what} is {said:g}, and should be {is_so:g}")
-    return found
+    return found + list(_attempts(scrape, truth.bound_by_it, truth.bound_perhaps))
 
 
 def _compared(scrape: Scrape, truth: Truth) -> Iterator[tuple[str, float, float]]:
@@ -80,12 +82,17 @@ def _compared(scrape: Scrape, truth: Truth) -> Iterator[tuple[str, float, float]
         yield "pending_pods that are active", pending["active"], 0
     yield "leader_election_master_status", scrape.sum("leader_election_master_status"), truth.leads
     yield "goroutines of bindings", scrape.sum("scheduler_goroutines", operation="binding"), 0
-    yield from _attempts(scrape, truth.bound_by_it)
 
 
-def _attempts(scrape: Scrape, bound: int) -> Iterator[tuple[str, float, float]]:
+def _attempts(scrape: Scrape, bound: int, perhaps: int) -> Iterator[str]:
     """Every pod that was bound is counted once, wherever pods are counted."""
-    for name in ("schedule_attempts_total", "scheduling_attempt_duration_seconds_count"):
-        yield name, scrape.sum(f"scheduler_{name}", result="scheduled"), bound
-    for name in ("pod_scheduling_sli_duration_seconds_count", "pod_scheduling_attempts_count"):
-        yield name, scrape.sum(f"scheduler_{name}"), bound
+    scheduled = {"result": "scheduled"}
+    for name, labels in (
+        ("schedule_attempts_total", scheduled),
+        ("scheduling_attempt_duration_seconds_count", scheduled),
+        ("pod_scheduling_sli_duration_seconds_count", {}),
+        ("pod_scheduling_attempts_count", {}),
+    ):
+        said = scrape.sum(f"scheduler_{name}", **labels)
+        if not bound <= said <= bound + perhaps:
+            yield f"{name} is {said:g}, and should be {bound}" + (f" to {bound + perhaps}" if perhaps else "")

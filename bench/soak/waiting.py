@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
@@ -10,10 +11,11 @@ LOOK_SECONDS = 0.3
 
 
 async def until(check: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Wait until ``check`` is true; whether that was in time."""
+    """Wait until ``check`` is true; whether that was in time. Who cannot be reached now is asked again."""
     latest = time.monotonic() + seconds
-    while not await check():
-        if time.monotonic() > latest:
-            return False
+    while time.monotonic() < latest:
+        with contextlib.suppress(OSError):
+            if await check():
+                return True
         await asyncio.sleep(LOOK_SECONDS)
-    return True
+    return False

@@ -48,6 +48,11 @@ def test_bindings_are_counted_by_who_sent_them(tmp_path: Path) -> None:
     assert (found.bound, found.refused, found.wrong) == ({"a": 2}, {409: 1}, [])
 
 
+def test_a_binding_that_the_server_gave_up_may_have_been_carried_out(tmp_path: Path) -> None:
+    found = audited(tmp_path, led("a", 1), bound("a", 2, "1", code=504), bound("a", 3, "2", code=409))
+    assert (found.bound, found.unknown) == ({}, {"a": 1})
+
+
 def test_a_pod_that_is_bound_again_is_wrong(tmp_path: Path) -> None:
     found = audited(tmp_path, led("a", 1), bound("a", 2, "1"), bound("a", 3, "1"))
     assert found.wrong == ["pod pod-1 was bound again by a"]

@@ -53,6 +53,11 @@ def test_every_bound_pod_is_to_be_counted_wherever_pods_are() -> None:
     assert len(doubts(Scrape(TEXT), dataclasses.replace(TRUTH, bound_by_it=5))) == 4
 
 
+def test_a_binding_of_which_nobody_knows_may_be_counted_or_not() -> None:
+    assert doubts(Scrape(TEXT), dataclasses.replace(TRUTH, bound_by_it=3, bound_perhaps=1)) == []
+    assert len(doubts(Scrape(TEXT), dataclasses.replace(TRUTH, bound_by_it=2, bound_perhaps=1))) == 4
+
+
 @pytest.mark.parametrize("queue", ["active", "backoff"])
 def test_only_of_the_leader_nothing_may_be_left_to_take(queue: str) -> None:
     moved = TEXT.replace('{queue="backoff"} 1', '{queue="backoff"} 0').replace(
