@@ -36,6 +36,20 @@ def test_a_pod_with_a_node_keeps_it_and_shares_the_rest() -> None:
     assert bound.requests is pending.requests
 
 
+def test_pods_of_one_owner_share_what_they_are_labelled_with() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w", "controller": True}
+    more = {"namespace": "shop", "labels": {"app": "web"}, "annotations": {"a": "1"}, "ownerReferences": [owner]}
+    one, other = (decoded(name, of("1"), metadata={"name": name, "uid": name, **more}).metadata for name in "ab")
+    assert (one.name, other.name) == ("a", "b")
+    assert one.labels is other.labels
+    assert (one.annotations is other.annotations, one.owner_references is other.owner_references) == (True, True)
+
+
+def test_pods_with_other_labels_keep_them() -> None:
+    one, other = (decoded(name, of("1"), metadata={"name": name, "labels": {"app": name}}) for name in "ab")
+    assert (one.labels, other.labels) == ({"app": "a"}, {"app": "b"})
+
+
 def test_pods_that_ask_for_something_else_share_nothing() -> None:
     assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
     assert decoded("b", of("200m")).requests.amounts == {"cpu": 200}

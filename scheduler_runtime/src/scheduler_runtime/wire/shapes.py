@@ -1,20 +1,21 @@
 """What pods of one template have in common, held once.
 
 A workload's pods differ in their names and little else. Those of one shape share the parts of their spec and what
-follows from it, so that a pod costs little memory, and its needs are added up once for all of them.
+follows from it, so that a pod costs little memory, and its needs are added up once for all of them; those of one
+owner share what they are labelled with.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from .objects import Pod, PodSpec
+from ..recent import Recent
+from .objects import AnnotatedMeta, Pod, PodSpec
 from .quantity import QuantityError
 from .requests import Requests, requests_of
 from .resizing import Resizing, follows_from_spec
@@ -37,14 +38,15 @@ class Shapes:
     """The shapes of the pods that were seen last."""
 
     def __init__(self, size: int = MAX_SHAPES) -> None:
-        self._size = size
-        self._shapes: OrderedDict[bytes, _Shape] = OrderedDict()
+        self._shapes: Recent[bytes, _Shape] = Recent(size)
+        self._kin: Recent[bytes, AnnotatedMeta] = Recent(size)
 
     def share(self, pod: Pod, resizing: Resizing) -> Pod:
         """Let ``pod``, which is changed, share what it has in common with others; return it.
 
         What a pod takes that is not what its spec says is added up as ``resizing`` has it.
         """
+        self._share_labels(pod.metadata)
         node_name = pod.spec.node_name
         shape = self._of(replace(pod.spec, node_name="") if node_name else pod.spec)
         force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
@@ -59,13 +61,20 @@ class Shapes:
             force_setattr(pod, "derived", shape.requests)
         return pod
 
+    def _share_labels(self, metadata: AnnotatedMeta) -> None:
+        """Give ``metadata`` the very labels, annotations and owners of the first that had the same."""
+        key = _encode((metadata.namespace, metadata.labels, metadata.annotations, metadata.owner_references))
+        first = self._kin.get(key)
+        if first is None:
+            self._kin.put(key, metadata)
+            return
+        for name in ("namespace", "labels", "annotations", "owner_references"):
+            force_setattr(metadata, name, getattr(first, name))
+
     def _of(self, spec: PodSpec) -> _Shape:
         key = _encode(spec)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = _Shape(spec)
-            if len(self._shapes) > self._size:
-                self._shapes.popitem(last=False)
-        else:
-            self._shapes.move_to_end(key)
+            shape = _Shape(spec)
+            self._shapes.put(key, shape)
         return shape

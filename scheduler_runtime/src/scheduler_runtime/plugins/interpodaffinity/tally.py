@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...recent import Recent
 from ...table import Census, NodeTable
-from ...table.recent import Recent
 
 MAX_TALLIES = 512
 """As many are kept; the one that was not asked for the longest is given up."""

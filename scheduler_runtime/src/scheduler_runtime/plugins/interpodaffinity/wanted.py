@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...api import Pod
+from ...recent import Recent
 from ...table import PodTerm, PodTerms, Population, terms_of
-from ...table.recent import Recent
 from .namespaces import Namespaces
 
 MAX_KEPT = 1024

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...api import Handle, Watch
 from ...catalog.in_tree import CONTROLLERS, REPLICA_SETS, SERVICES, STATEFUL_SETS
+from ...recent import Recent
 from ...table import PodSelector, Requirement, Requirements, SelectorError, requirements_of
 from ...table.pod_selectors import NO_LABELS
-from ...table.recent import Recent
 from ...wire import OwnerReference, Pod, Service
 from .constraints import in_namespace, matching_labels
 

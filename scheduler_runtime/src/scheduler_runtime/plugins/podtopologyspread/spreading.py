@@ -9,8 +9,8 @@ import msgspec
 
 from ...api import Handle, Pod
 from ...catalog.args import PodTopologySpreadArgs, TopologySpreadConstraint
+from ...recent import Recent
 from ...table.pod_selectors import NO_LABELS
-from ...table.recent import Recent
 from .constraints import (
     HARD,
     HOSTNAME,

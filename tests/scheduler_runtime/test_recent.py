@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.plugins.interpodaffinity import wanted as wanted_module
-from scheduler_runtime.table.recent import Recent
+from scheduler_runtime.recent import Recent
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 
