@@ -131,6 +131,8 @@ class Followed:
 
     def __init__(self, administrator: Administrator, where: str) -> None:
         self.objects: dict[str, Object] = {}
+        self.states: dict[str, list[Object]] = {}
+        """All states of each of them, in order."""
         self._changed = threading.Condition()
         self._connection = administrator.connect(timeout=None)
         version = administrator.request("GET", where)["metadata"]["resourceVersion"]
@@ -167,6 +169,8 @@ class Followed:
         with self._changed:
             if event["type"] == "DELETED":
                 self.objects.pop(key, None)
+                self.states.pop(key, None)
             else:
                 self.objects[key] = item
+                self.states.setdefault(key, []).append(item)
             self._changed.notify_all()

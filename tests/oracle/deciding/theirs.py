@@ -117,7 +117,8 @@ class Theirs:
     def decision(self, pod: Object) -> Decision:
         """What becomes of ``pod``, which was offered."""
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        seen = self._pods.wait(lambda pods: _decided(pods.get(key)))
+        states = self._pods.states
+        seen = self._pods.wait(lambda _: next(filter(None, map(_decided, states.get(key, ()))), None))
         told = self._scheduler.told(key)
         condition = _condition(seen)
         message = condition.get("message", "") if condition["status"] == "False" else ""
@@ -184,10 +185,8 @@ class Theirs:
         self._scheduler.forget()
 
 
-def _decided(pod: Object | None) -> Object | None:
+def _decided(pod: Object) -> Object | None:
     """The pod, once it has a node or a reason why not."""
-    if pod is None:
-        return None
     condition = _condition(pod)
     has_node = bool(pod["spec"].get("nodeName"))
     return pod if has_node or condition.get("reason") in ("Unschedulable", "SchedulerError") else None
