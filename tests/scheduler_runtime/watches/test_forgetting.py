@@ -74,7 +74,10 @@ async def test_a_trouble_is_over_when_the_watch_goes_on_though_nothing_happens(
     assert levels(caplog, "is interrupted") == ["WARNING", "INFO"]
 
 
-async def test_a_stream_that_breaks_in_several_ways_is_one_trouble(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stream_that_breaks_in_several_ways_is_one_trouble(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "STEADY_SECONDS", 60)
     broken = (streamed(reset=True), streamed(b"<html>\n"), streamed(), streamed(b"x", reset=True))
     async with watching(listed(10), *broken) as watched:
         await watched.until(lambda: len(watched.script.asked) == 6)
