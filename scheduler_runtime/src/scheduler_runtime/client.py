@@ -201,7 +201,7 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:
-        """Open a watch. Reading from it raises LostError when it breaks or stays silent too long.
+        """Open a watch. Reading from it raises LostError when it breaks; after ``quiet_seconds`` of silence it ends.
 
         Within the ``with`` that becomes NoAnswerError, which opening it raises too, as well as ApiError.
         """

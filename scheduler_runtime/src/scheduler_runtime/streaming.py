@@ -22,7 +22,10 @@ class Stream(asyncio.Protocol):
     """One connection for one answer. Whoever has it closes it."""
 
     def __init__(self, quiet_seconds: float) -> None:
-        """When nothing comes for ``quiet_seconds`` the connection counts as lost."""
+        """When nothing comes for ``quiet_seconds`` the connection counts as lost, or, once it has begun, as ended.
+
+        A watch on what seldom changes is silent for long where the API server sends no bookmarks.
+        """
         self.status = 0
         self.retry_after = ""
         self._quiet = quiet_seconds
@@ -109,10 +112,11 @@ class Stream(asyncio.Protocol):
     def _listen(self) -> None:
         """End a connection that is silent; look again when it could be by then."""
         silent = 0.0 if self._is_paused else self._loop.time() - self._heard
-        if silent >= self._quiet:
-            self._end(f"no word for {self._quiet:g} s")
-        else:
+        if silent < self._quiet:
             self._timer = self._loop.call_later(self._quiet - silent, self._listen)
+            return
+        self._is_complete = bool(self.status)
+        self._end(f"no word for {self._quiet:g} s")
 
     # What the parser tells.
 
