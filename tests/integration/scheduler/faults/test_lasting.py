@@ -26,6 +26,8 @@ TROUBLES: dict[str, Act] = {
 }
 MORE: dict[str, Act] = {"500": refuse(500, "InternalError"), "10 s late": slowed(10), "never answered": never}
 SECONDS = 30.0 if FULL else 2.0
+OFTEN = 3 if FULL else 1
+"""What lasts long may be over for one binding, and begin anew with another that was sent before."""
 
 
 def subjects(lines: list[str]) -> set[str]:
@@ -47,7 +49,7 @@ async def live_through(name: str, act: Act, disturbed: Scene) -> None:
     await there.all_bound(pods + PODS, 90)
     await there.until(lambda: subjects(said("WARNING")) == subjects(said(" over after ")), 90)
     text = [line.partition(" ")[2] for line in said("WARNING")]
-    assert {line: count for line, count in Counter(text).items() if count > 1} == {}, name
+    assert {line: count for line, count in Counter(text).items() if count > OFTEN} == {}, name
 
 
 async def test_troubles_that_last_are_said_once_and_over_once(cluster: Cluster, tmp_path: Path) -> None:
