@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 SLICE = 100
 """How many objects of a list are taken in before others have their turn."""
 QUIET_SECONDS = 70.0
-"""Most API servers send a bookmark every minute: after a longer silence, perhaps of a dead connection, it is begun anew."""
+"""Most API servers send a bookmark every minute: after a longer silence a watch, dead perhaps, is begun anew."""
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
 TRIES_BEFORE_RELIST = 3
 RELIST_SECONDS = 30.0
