@@ -35,6 +35,10 @@ class Extender(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = dict(answers)
         self.asked: list[tuple[str, Object]] = []
+        self.headers: list[Mapping[str, str]] = []
+        """Of each question."""
+        self.clients: set[object] = set()
+        """Where the connections to it came from."""
         self.released = threading.Event()
         """For answers that come late: set at the end."""
         if tls is not None:
@@ -78,6 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         verb = self.path.strip("/").rpartition("/")[2]
         self.server.asked.append((verb, question))
+        self.server.headers.append(dict(self.headers))
+        self.server.clients.add(self.client_address)
         answer = self.server.answers[verb](question) if verb in self.server.answers else Raw(404)
         said = answer if isinstance(answer, Raw) else Raw(200, json.dumps(answer).encode())
         self.send_response(said.status)

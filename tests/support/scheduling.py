@@ -144,4 +144,4 @@ async def running(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await scene.lending.close()
+            scene.lending.close()

@@ -16,10 +16,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from time import perf_counter
 from types import TracebackType
 from typing import TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-from yarl import URL
 
 from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool, connect
 from scheduler_runtime.credentials import Credentials, CredentialsError
@@ -88,13 +87,14 @@ class Client:
         self._throttle = throttle
         self._trouble = Trouble(logger)
         self._behind_since = float("-inf")
-        self._base = URL(credentials.server)
-        self._requests = (requests or Requests()).to(self._base.authority)
-        self._headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
+        base = urlsplit(credentials.server)
+        self._path = base.path.rstrip("/")
+        self._requests = (requests or Requests()).to(base.netloc)
+        self._headers = f"Host: {base.netloc}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
         self._place = Place(
-            self._base.host or "",
-            self._base.port or 443,
-            (credentials.tls or ssl.create_default_context()) if self._base.scheme == "https" else None,
+            base.hostname or "",
+            base.port or (443 if base.scheme == "https" else 80),
+            (credentials.tls or ssl.create_default_context()) if base.scheme == "https" else None,
             credentials.server_name,
         )
         self._pool = Pool(self._place, CONNECTIONS)
@@ -158,7 +158,7 @@ class Client:
         self, method: str, path: str, params: Mapping[str, str] | None, types: tuple[str, str], length: int
     ) -> bytes:
         """A request up to the headers that say who asks; ``types`` are of the answer and of what is sent."""
-        target = quote(self._base.path.rstrip("/") + path)
+        target = quote(self._path + path)
         if params:
             target += f"?{urlencode(params)}"
         accept, content_type = types

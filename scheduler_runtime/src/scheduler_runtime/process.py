@@ -151,7 +151,7 @@ class Process:
             finally:
                 for task in around:
                     task.cancel()
-                await self.extenders.close()
+                self.extenders.close()
 
     async def _until_end(self, stop: asyncio.Event) -> int:
         await first_of(self._synced(), stop.wait())

@@ -69,7 +69,7 @@ async def ask(extender: Extender, **written: Any) -> bytes:
         address = Address.of(Written.model_validate({"urlPrefix": f"{extender.url}/", **written}))
         return await calls.post(address, "filter", b"{}")
     finally:
-        await calls.close()
+        calls.close()
 
 
 async def test_the_authority_may_be_a_file_or_written_out(tmp_path: Path) -> None:
@@ -125,3 +125,27 @@ async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:
         pytest.raises(ExtenderError, match=r"^failed filter with extender at URL http://.*/filter, code 404$"),
     ):
         await ask(extender)
+
+
+async def test_a_name_and_a_password_in_the_address_are_shown() -> None:
+    with serving({"filter": lambda _: {}}) as extender:
+        await ask(extender, urlPrefix=extender.url.replace("http://", "http://me:a%20b@"))
+        shown = base64.b64decode(extender.headers[-1]["Authorization"].removeprefix("Basic ")).decode()
+    assert shown == "me:a b"
+
+
+@pytest.mark.parametrize("prefix", ["there", "ftp://there", "http:", "http://127.0.0.1:9", "http://127.0.0.1:x"])
+async def test_an_address_where_nobody_can_be_asked_is_named(prefix: str) -> None:
+    calls = Calls()
+    with pytest.raises(ExtenderError, match=f"^failed filter with extender at URL {prefix}/filter: "):
+        await calls.post(Address.of(Written.model_validate({"urlPrefix": prefix})), "filter", b"{}")
+
+
+async def test_connections_are_kept_for_the_next_question() -> None:
+    calls = Calls()
+    with serving({"filter": lambda _: {}}) as extender:
+        address = Address.of(Written.model_validate({"urlPrefix": extender.url}))
+        for _ in range(3):
+            await calls.post(address, "filter", b"{}")
+        assert len(extender.clients) == 1
+        calls.close()

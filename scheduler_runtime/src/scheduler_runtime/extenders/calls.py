@@ -9,13 +9,18 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import aiohttp
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+from weakref import WeakKeyDictionary, finalize
 
 from ..catalog.durations import Duration
 from ..config import Extender, ExtenderTLSConfig
+from ..connections import Answer, LostError, Place, Pool
 
 DEFAULT_SECONDS = 5.0
+CONNECTIONS = 16
+"""As many calls to one extender are under way at a time; further ones wait for one of them to be answered."""
+
+IN_PATHS = "/%:@!$&'()*+,;=~"
 
 
 class ExtenderError(Exception):
@@ -29,7 +34,7 @@ class ExtenderError(Exception):
         self.sent = sent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Address:
     """Where an extender is, how to know that it is there, and how long to wait for an answer."""
 
@@ -59,13 +64,12 @@ class Calls:
     """The connections to all extenders of a process; there are none before the first call."""
 
     def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+        self._pools: WeakKeyDictionary[Address, Pool] = WeakKeyDictionary()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for pool in self._pools.values():
+            pool.close()
 
     async def post(
         self, address: Address, verb: str, body: bytes, before_send: Callable[[], None] = lambda: None
@@ -74,27 +78,51 @@ class Calls:
         before_send()
         try:
             async with asyncio.timeout(address.seconds):
-                return await self._exchange(address, verb, body)
+                answer = await self._exchange(address, verb, body)
         except TimeoutError as error:
             raise address.failed(verb, f": no answer within {address.seconds:g} s") from error
-        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-            raise address.failed(verb, f": {error}", sent=False) from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (LostError, OSError, ValueError) as error:
             raise address.failed(verb, f": {str(error) or type(error).__name__}") from error
+        if answer.status != 200:
+            raise address.failed(verb, f", code {answer.status}")
+        return answer.body
 
-    async def _exchange(self, address: Address, verb: str, body: bytes) -> bytes:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                headers={"Content-Type": "application/json"},
-                timeout=aiohttp.ClientTimeout(total=None),
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        tls = True if address.tls is None else address.tls
-        url = f"{address.url_prefix}/{verb}"
-        async with self._session.post(url, data=body, ssl=tls, server_hostname=address.server_name) as answer:
-            if answer.status != 200:
-                raise address.failed(verb, f", code {answer.status}")
-            return await answer.read()
+    async def _exchange(self, address: Address, verb: str, body: bytes) -> Answer:
+        target = urlsplit(f"{address.url_prefix}/{verb}")
+        pool = self._pools.get(address) or self._pool_of(address, target)
+        try:
+            connection = await pool.take()
+        except OSError as error:
+            raise address.failed(verb, f": {error}", sent=False) from error
+        try:
+            return await connection.exchange(_request(target, body))
+        finally:
+            pool.give(connection)
+
+    def _pool_of(self, address: Address, target: SplitResult) -> Pool:
+        """New connections, which end with the last document that names ``address``. Raises ValueError."""
+        is_secure = target.scheme == "https"
+        if target.hostname is None or not (is_secure or target.scheme == "http"):
+            raise ValueError(f"{address.url_prefix} is no address of an HTTP server")
+        tls = (address.tls or ssl.create_default_context()) if is_secure else None
+        port = target.port or (443 if is_secure else 80)
+        pool = self._pools[address] = Pool(Place(target.hostname, port, tls, address.server_name), CONNECTIONS)
+        finalize(address, pool.close)
+        return pool
+
+
+def _request(target: SplitResult, body: bytes) -> bytes:
+    """A POST of JSON. A name and a password in the address are shown, as kube-scheduler does it."""
+    user, _, host = target.netloc.rpartition("@")
+    query = f"?{target.query}" if target.query else ""
+    lines = [
+        f"POST {quote(target.path, safe=IN_PATHS) or '/'}{query} HTTP/1.1",
+        f"Host: {host}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        *([f"Authorization: Basic {base64.b64encode(unquote(user).encode()).decode()}"] if user else []),
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 def tls_context(written: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLContext | None:

@@ -59,6 +59,6 @@ class Lending:
             self._originals.adopt(each)
         return ()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End all connections."""
-        await self._calls.close()
+        self._calls.close()
