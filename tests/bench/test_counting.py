@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 
@@ -45,16 +46,23 @@ def test_frames_are_whole_however_they_arrive(size: int) -> None:
 
 @pytest.mark.parametrize("end", [pytest.param(b"0\r\n\r\n", id="in-good-order"), pytest.param(b"", id="cut-off")])
 async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> None:
-    watches = [[b"a"], [b"a", b"b", b"c"]]
+    watches, over = [([b"a"], end), ([b"a", b"b", b"c"], None)], asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for each in watches.pop(0) if watches else []:
-            told = frame(ADDED + each)
-            writer.write(b"%x\r\n%b\r\n" % (len(told), told))
-        writer.write(end)
+        told, ends_with = watches.pop(0)
+        frames = [frame(ADDED + each) for each in told]
+        chunks = [b"%x\r\n%b\r\n" % (len(each), each) for each in frames]
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(chunks))
+        if ends_with is None:
+            await reader.read()  # until the other side hangs up
+        else:
+            writer.write(ends_with)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        if not watches:
+            over.set()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     bound = Bound("default")
@@ -62,6 +70,7 @@ async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> N
     await bound.reach(3, 5)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
+    await asyncio.wait_for(over.wait(), 5)
     server.close()
     assert bound.count == 3
 

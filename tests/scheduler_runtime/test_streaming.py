@@ -31,6 +31,8 @@ async def streaming_from(serve: Serve, quiet_seconds: float = 5) -> AsyncIterato
         with contextlib.suppress(ConnectionError):
             await serve(writer)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
         ended.set()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
