@@ -138,6 +138,20 @@ async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
         assert (await made.take()).is_open
 
 
+async def test_room_that_is_offered_to_who_gives_up_goes_to_the_next() -> None:
+    async with pool(answering(OK), limit=1) as made:
+        held = await made.take()
+        gives_up, stays = (asyncio.create_task(made.take()) for _ in range(2))
+        await asyncio.sleep(0)
+        held.close()
+        made.give(held)
+        gives_up.cancel()
+        assert (await asyncio.wait_for(stays, 5)).is_open
+        made.give(await stays)
+        with pytest.raises(asyncio.CancelledError):
+            await gives_up
+
+
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
     made = Pool(Place("127.0.0.1", 9), limit=1)
     for _ in range(3):

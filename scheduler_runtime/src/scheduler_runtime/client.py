@@ -33,7 +33,6 @@ JSON = "application/json"
 CONNECTIONS = 64
 """As many requests are under way at a time; further ones wait for one of them to be answered."""
 REQUEST_TIMEOUT = 30.0
-CONNECT_TIMEOUT = 10.0
 UNLIMITED = Throttle(-1, 0)
 SAID_AGAIN_SECONDS = 60.0
 
@@ -180,9 +179,11 @@ class Client:
         before_send()
         async with asyncio.timeout(seconds):
             answer = await connection.exchange(_request(head, identity, data))
-            if answer.status != 401 or not connection.is_open:
+            if answer.status != 401:
                 return answer
             self._credentials.refused()
+            if not connection.is_open:
+                return answer
             identity = await self._identity()
             before_send()
             return await connection.exchange(_request(head, identity, data))
@@ -230,6 +231,7 @@ class Client:
             await self._reached(connect(self._place, stream))
             await stream.begin(_request(head, identity, b""))
         except LostError as error:
+            self._requests.ended(0, "GET")
             raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         except BaseException:
             stream.close()

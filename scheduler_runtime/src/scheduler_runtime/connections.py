@@ -157,8 +157,8 @@ class Pool:
             try:
                 given = await turn
             except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled() and (late := turn.result()) is not None:
-                    self.give(late)
+                if turn.done() and not turn.cancelled():
+                    self._pass_on(turn.result())
                 raise
             if given is not None:
                 return given
@@ -169,12 +169,16 @@ class Pool:
         if not connection.is_open:
             connection.close()
             self._count -= 1
+        self._pass_on(connection if connection.is_open else None)
+
+    def _pass_on(self, connection: Connection | None) -> None:
+        """Give ``connection``, or the room for one, to the next who waits."""
         while self._queue:
             turn = self._queue.popleft()
             if not turn.done():
-                turn.set_result(connection if connection.is_open else None)
+                turn.set_result(connection)
                 return
-        if connection.is_open:
+        if connection is not None:
             self._idle.append(connection)
 
     def close(self) -> None:

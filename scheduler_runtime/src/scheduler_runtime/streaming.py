@@ -74,6 +74,11 @@ class Stream(asyncio.Protocol):
             parts.append(part)
         return b"".join(parts)
 
+    def finish(self) -> None:
+        """Let it end here, as if the server had ended it in good order."""
+        self._is_complete = True
+        self._end("it was ended")
+
     def close(self) -> None:
         """End it at once."""
         if self._timer is not None:
@@ -115,8 +120,10 @@ class Stream(asyncio.Protocol):
         if silent < self._quiet:
             self._timer = self._loop.call_later(self._quiet - silent, self._listen)
             return
-        self._is_complete = bool(self.status)
-        self._end(f"no word for {self._quiet:g} s")
+        if self.status:
+            self.finish()
+        else:
+            self._end(f"no word for {self._quiet:g} s")
 
     # What the parser tells.
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import Client
 from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.watches import NODES, Change, Reflector
+from scheduler_runtime.watches import NODES, Change, Kind, Reflector
 from scheduler_runtime.wire import Node
 
 Play = Callable[[web.StreamResponse], Awaitable[None]]
@@ -73,9 +73,11 @@ class Script:
     """The form in which each answer was wanted."""
     version: int = 10**9
     """How far the server is, for who asks that before a watch is resumed."""
+    version_asked: list[dict[str, str]] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("limit") == "1":
+            self.version_asked.append(dict(request.query))
             return await listed(self.version)(request)
         self.asked.append(dict(request.query))
         self.accepted.append(request.headers["Accept"])
@@ -114,7 +116,7 @@ async def serving(script: Script) -> AsyncIterator[Client]:
 
 
 @contextlib.asynccontextmanager
-async def watching(*answers: Answer, script: Script | None = None) -> AsyncIterator[Watched]:
+async def watching(*answers: Answer, script: Script | None = None, kind: Kind[Node] = NODES) -> AsyncIterator[Watched]:
     script = script or Script(list(answers))
     async with serving(script) as client:
         told: list[tuple[str, str]] = []
@@ -130,7 +132,7 @@ async def watching(*answers: Answer, script: Script | None = None) -> AsyncItera
             verb = "added" if old is None else "deleted" if new is None else "changed"
             told.append((verb, (new or old).name))  # type: ignore[union-attr]
 
-        reflector = Reflector(NODES, client, sink, Backoff(0.01, 0.05))
+        reflector = Reflector(kind, client, sink, Backoff(0.01, 0.05))
         run = asyncio.create_task(reflector.run())
         yield Watched(script, client, reflector, told, copy)
         if run.done():

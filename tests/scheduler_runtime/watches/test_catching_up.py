@@ -109,6 +109,21 @@ async def test_a_watch_that_does_not_show_it_is_begun_anew(monkeypatch: pytest.M
     assert script.asked[3]["resourceVersion"] == "10"
 
 
+async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "LATE_SECONDS", 0.1)
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.5)
+        return await streamed(line("ADDED", node("a", 15)), hold=True)(request)
+
+    script = Script([listed(10), streamed(hold=True), listed(20, node("a", 15)), slow])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) == 2)
+        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        assert watched.copy == {"uid-a": 15}
+    assert len(script.asked) == 4
+
+
 @pytest.mark.parametrize(
     "answers",
     [

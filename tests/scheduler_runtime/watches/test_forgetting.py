@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
-from scheduler_runtime.watches import reflector
+from scheduler_runtime.watches import NODES, reflector
 from tests.scheduler_runtime.watches.scripted import Script, levels, line, listed, node, streamed, watching
 
 
@@ -39,6 +40,15 @@ async def test_a_server_that_remembers_is_not_listed_again() -> None:
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.copy == {"uid-a": 101})
     assert [query.get("watch") for query in script.asked] == [None, "1", "1"]
+
+
+async def test_who_may_see_one_object_only_asks_within_its_right() -> None:
+    selector = {"fieldSelector": "metadata.name=a"}
+    script = Script([listed(10), streamed(reset=True)])
+    async with watching(script=script, kind=replace(NODES, params=selector)) as watched:
+        await watched.until(lambda: len(script.asked) == 3)
+    assert script.version_asked == [{**selector, "limit": "1"}]
+    assert all(asked.items() >= selector.items() for asked in script.asked)
 
 
 async def test_several_that_find_out_say_it_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,7 +19,7 @@ class ForgottenError(Exception):
 
 async def check_memory(client: Client, kind: Kind[T], version: str) -> None:
     """Raise ForgottenError when the API server has not come to ``version``; ApiError, NoAnswerError, MsgspecError."""
-    raw = await client.get(kind.path, {"limit": "1"}, ONLY_METADATA)
+    raw = await client.get(kind.path, {**kind.params, "limit": "1"}, ONLY_METADATA)
     current = decode_identified_list(raw).metadata.resource_version
     if 0 < number(current) < number(version):
         raise ForgottenError(f"the API server is at version {current} and was at {version} before")

@@ -90,7 +90,7 @@ class Reflector(Generic[T]):
         """The latest version at which the watch has shown something to be deleted."""
         self._resumes = False
         self._tells_anew = False
-        self._interrupt: asyncio.Timeout | None = None
+        self._stream: Stream | None = None
         self._moved = asyncio.Event()
         self._is_over = False
         self._refreshing: set[asyncio.Task[None]] = set()
@@ -114,7 +114,7 @@ class Reflector(Generic[T]):
         """List, or watch as long as that goes well."""
         try:
             if self.resource_version:
-                await self._watch_until_interrupted()
+                await self._watch()
             else:
                 await self._list()
         except ForgottenError as error:
@@ -148,8 +148,8 @@ class Reflector(Generic[T]):
                 async with asyncio.timeout(LATE_SECONDS):
                     await self._moved.wait()
             except TimeoutError:
-                if self._interrupt:
-                    self._interrupt.reschedule(0)
+                if self._stream:
+                    self._stream.finish()
 
     async def _lacking(self) -> Lacking:
         """What of all that is written now the copy has yet to see."""
@@ -163,17 +163,6 @@ class Reflector(Generic[T]):
             else:
                 trouble.ends()
                 return found
-
-    async def _watch_until_interrupted(self) -> None:
-        interrupt = asyncio.timeout(None)
-        try:
-            async with interrupt as self._interrupt:
-                await self._watch()
-        except TimeoutError:
-            if not interrupt.expired():
-                raise
-        finally:
-            self._interrupt = None
 
     async def _expire(self, error: ExpiredError | ForgottenError) -> None:
         """Have everything listed again; not at once when that was done a moment ago."""
@@ -262,9 +251,9 @@ class Reflector(Generic[T]):
         self._resumes = True
         began, lines = asyncio.get_running_loop().time(), 0
         try:
-            async with self._client.stream(self.kind.path, params=params, quiet_seconds=QUIET_SECONDS) as stream:
+            async with self._client.stream(self.kind.path, params=params, quiet_seconds=QUIET_SECONDS) as self._stream:
                 with self._well_when_steady():
-                    async for line in _lines(stream):
+                    async for line in _lines(self._stream):
                         self._take(decode_event(line))
                         lines += 1
                         self._well()
@@ -272,6 +261,8 @@ class Reflector(Generic[T]):
             if error.status == 410:
                 raise ExpiredError(str(error)) from error
             raise
+        finally:
+            self._stream = None
         if not lines and asyncio.get_running_loop().time() - began < 1:
             raise BrokenError("the watch ended at once without an event")
 
