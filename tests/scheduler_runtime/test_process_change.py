@@ -21,8 +21,10 @@ from scheduler_runtime.pending import Place
 from scheduler_runtime.plans import Plan
 from scheduler_runtime.settings import Settings
 from scheduler_runtime.watches import Change
+from tests.support.extenders import keeps
+from tests.support.extenders import serving as serving_extender
 from tests.support.kubeconfigs import kubeconfig
-from tests.support.scripted import Script, hangs, serving
+from tests.support.scripted import Script, hangs, says, serving
 
 HEADER = {
     "apiVersion": config.API_VERSION,
@@ -77,7 +79,7 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(directory: Path, first: Found, script: Script) -> AsyncIterator[Scene]:
+async def scene(directory: Path, first: Found, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
     document = config.load(first.text)
     assert isinstance(document, Document), str(document)
     async with serving(script) as client:
@@ -90,7 +92,7 @@ async def scene(directory: Path, first: Found, script: Script) -> AsyncIterator[
             feature_gates={},
             listening=Listening(address="127.0.0.1", port=0),
             user_agent="tests",
-            plugins={"Holds": Holds},
+            plugins={each.__name__: each for each in (Holds, *plugins)},
         )
         planner = running.planner_of(settings, VERSION, client)
         plan = await running.first_plan(settings, planner)
@@ -156,3 +158,18 @@ async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> Non
     async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), Script()) as at:
         await at.change(Found(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
         assert at.process.recorder.events == "None"
+
+
+async def test_connections_to_an_extender_end_with_the_last_document_that_names_it(tmp_path: Path) -> None:
+    profiles, script = [{"schedulerName": "a"}], Script()
+    with serving_extender({"filter": keeps("n")}) as extender:
+        asks = extender.configuration(nodeCacheCapable=True)
+        script.otherwise = says({"metadata": {"name": "p", "uid": "uid-of-p"}})
+        async with scene(tmp_path, written(profiles=profiles, extenders=[asks]), script) as at:
+            at.process.cache.set_node(testing.node("m", cpu="4"))
+            at.add("p", "a")
+            await at.until(lambda: bindings(script))
+            await at.change(written(profiles=[*profiles, {"schedulerName": "b"}], extenders=[asks]))
+            assert len(extender.connected) == 1
+            await at.change(written(profiles=profiles))
+            await at.until(lambda: not extender.connected)

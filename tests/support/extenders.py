@@ -30,6 +30,7 @@ class Extender(ThreadingHTTPServer):
     """Answers each verb as ``answers`` says; what is not there is not found."""
 
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -39,6 +40,8 @@ class Extender(ThreadingHTTPServer):
         """Of each question."""
         self.clients: set[object] = set()
         """Where the connections to it came from."""
+        self.connected: set[object] = set()
+        """Where those came from that are open."""
         self.released = threading.Event()
         """For answers that come late: set at the end."""
         if tls is not None:
@@ -77,6 +80,14 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Extender
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connected.add(self.client_address)
+
+    def finish(self) -> None:
+        self.server.connected.discard(self.client_address)
+        super().finish()
 
     def do_POST(self) -> None:
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

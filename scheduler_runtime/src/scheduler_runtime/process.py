@@ -209,6 +209,7 @@ class Process:
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
         before, now = frozenset(self.profiles), time.monotonic()
         changed = self.profiles.replace(plan, made)
+        self.extenders.keep(framework.extenders for framework in made.values())
         self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
         for pod in self.pending.profiles_changed(changed, now):
             self.binder.cancel(pod)

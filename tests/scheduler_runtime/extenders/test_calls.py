@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from scheduler_runtime.binds import FencedError
 from scheduler_runtime.config import Extender as Written
 from scheduler_runtime.endpoints.certificates import self_signed
 from scheduler_runtime.extenders import Calls, ExtenderError
-from scheduler_runtime.extenders.calls import Address
+from scheduler_runtime.extenders.calls import CONNECTIONS, Address
 from tests.support.extenders import Extender, serving
 
 
@@ -63,13 +67,19 @@ def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[Extender, str
         yield extender, certificate
 
 
-async def ask(extender: Extender, **written: Any) -> bytes:
-    calls = Calls()
+@contextmanager
+def calling(url_prefix: str, **written: Any) -> Iterator[Calls]:
+    """The connections to an extender that is said to be there."""
+    calls = Calls(Address.of(Written.model_validate({"urlPrefix": url_prefix, **written})))
     try:
-        address = Address.of(Written.model_validate({"urlPrefix": f"{extender.url}/", **written}))
-        return await calls.post(address, "filter", b"{}")
+        yield calls
     finally:
         calls.close()
+
+
+async def ask(extender: Extender, **written: Any) -> bytes:
+    with calling(**{"url_prefix": f"{extender.url}/", **written}) as calls:
+        return await calls.post("filter", b"{}")
 
 
 async def test_the_authority_may_be_a_file_or_written_out(tmp_path: Path) -> None:
@@ -129,23 +139,85 @@ async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:
 
 async def test_a_name_and_a_password_in_the_address_are_shown() -> None:
     with serving({"filter": lambda _: {}}) as extender:
-        await ask(extender, urlPrefix=extender.url.replace("http://", "http://me:a%20b@"))
+        await ask(extender, url_prefix=extender.url.replace("http://", "http://me:a%20b@"))
         shown = base64.b64decode(extender.headers[-1]["Authorization"].removeprefix("Basic ")).decode()
     assert shown == "me:a b"
 
 
 @pytest.mark.parametrize("prefix", ["there", "ftp://there", "http:", "http://127.0.0.1:9", "http://127.0.0.1:x"])
 async def test_an_address_where_nobody_can_be_asked_is_named(prefix: str) -> None:
-    calls = Calls()
-    with pytest.raises(ExtenderError, match=f"^failed filter with extender at URL {prefix}/filter: "):
-        await calls.post(Address.of(Written.model_validate({"urlPrefix": prefix})), "filter", b"{}")
+    with (
+        calling(prefix) as calls,
+        pytest.raises(ExtenderError, match=f"^failed filter with extender at URL {prefix}/filter: ") as failure,
+    ):
+        await calls.post("filter", b"{}")
+    assert not failure.value.sent
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["http://me:secret@127.0.0.1:9", "http://secret@127.0.0.1:9", "http://me:se/secret@127.0.0.1:9", "me:secret@there"],
+)
+async def test_who_asks_and_by_which_password_is_told_to_nobody(prefix: str) -> None:
+    with calling(prefix) as calls, pytest.raises(ExtenderError, match=r"\*\*\*@") as failure:
+        await calls.post("filter", b"{}")
+    assert "secret" not in str(failure.value)
 
 
 async def test_connections_are_kept_for_the_next_question() -> None:
-    calls = Calls()
-    with serving({"filter": lambda _: {}}) as extender:
-        address = Address.of(Written.model_validate({"urlPrefix": extender.url}))
+    with serving({"filter": lambda _: {}}) as extender, calling(extender.url) as calls:
         for _ in range(3):
-            await calls.post(address, "filter", b"{}")
+            await calls.post("filter", b"{}")
         assert len(extender.clients) == 1
+
+
+@asynccontextmanager
+async def busy(extender: Extender, calls: Calls) -> AsyncIterator[None]:
+    """All connections that there may be are waiting for an answer, which comes at the end of the ``with``."""
+    extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
+    asked = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]
+    while len(extender.asked) < CONNECTIONS:  # noqa: ASYNC110  it is a thread that is asked
+        await asyncio.sleep(0.005)
+    yield
+    extender.released.set()
+    await asyncio.gather(*asked)
+
+
+async def test_what_forbids_a_question_is_looked_at_once_there_is_a_connection_for_it() -> None:
+    leads = True
+
+    def check() -> None:
+        if not leads:
+            raise FencedError
+
+    with serving({}) as extender, calling(extender.url) as calls:
+        async with busy(extender, calls):
+            binding = asyncio.create_task(calls.post("bind", b"{}", check))
+            await asyncio.sleep(0)
+            leads = False
+        with pytest.raises(FencedError):
+            await binding
+        assert extender.questions("bind") == []
+
+
+async def test_without_a_connection_in_time_nothing_was_sent() -> None:
+    with serving({}) as extender, calling(extender.url) as calls:
+        async with busy(extender, calls):
+            calls.address = replace(calls.address, seconds=0.05)
+            with pytest.raises(ExtenderError, match=r"/bind: no answer within 0\.05 s") as failure:
+                await calls.post("bind", b"{}")
+    assert not failure.value.sent
+
+
+async def test_once_closed_no_connection_stays_open_after_its_answer() -> None:
+    with serving({}) as extender, calling(extender.url) as calls:
+        extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
+        asked = asyncio.create_task(calls.post("filter", b"{}"))
+        while not extender.asked:  # noqa: ASYNC110  it is a thread that is asked
+            await asyncio.sleep(0.005)
         calls.close()
+        extender.released.set()
+        assert json.loads(await asked) == {"late": True}
+        await calls.post("filter", b"{}")
+        while extender.connected:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import ssl
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
-from weakref import WeakKeyDictionary, finalize
 
 from ..catalog.durations import Duration
 from ..config import Extender, ExtenderTLSConfig
-from ..connections import Answer, LostError, Place, Pool
+from ..connections import Connection, LostError, Place, Pool
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
@@ -34,7 +35,7 @@ class ExtenderError(Exception):
         self.sent = sent
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Address:
     """Where an extender is, how to know that it is there, and how long to wait for an answer."""
 
@@ -57,58 +58,76 @@ class Address:
 
     def failed(self, verb: str, problem: object, *, sent: bool = True) -> ExtenderError:
         """That asking did not help."""
-        return ExtenderError(f"failed {verb} with extender at URL {self.url_prefix}/{verb}{problem}", sent=sent)
+        return ExtenderError(f"failed {verb} with extender at URL {shown(self.url_prefix)}/{verb}{problem}", sent=sent)
 
 
 class Calls:
-    """The connections to all extenders of a process; there are none before the first call."""
+    """The connections to one extender; there are none before the first call."""
 
-    def __init__(self) -> None:
-        self._pools: WeakKeyDictionary[Address, Pool] = WeakKeyDictionary()
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._pool: Pool | None = None
+        self._is_closed = False
 
     def close(self) -> None:
-        """End all connections."""
-        for pool in self._pools.values():
-            pool.close()
+        """Keep no connection open any more. What is under way is answered, and what is still asked opens its own."""
+        self._is_closed = True
+        if self._pool is not None:
+            self._pool.close()
 
-    async def post(
-        self, address: Address, verb: str, body: bytes, before_send: Callable[[], None] = lambda: None
-    ) -> bytes:
-        """Ask one extender something; what ``before_send`` raises is raised. Raises ExtenderError."""
-        before_send()
+    async def post(self, verb: str, body: bytes, before_send: Callable[[], None] = lambda: None) -> bytes:
+        """Ask something. What ``before_send`` raises is raised, at the last moment. Raises ExtenderError."""
+        address, sent = self.address, False
+        limit = asyncio.timeout(address.seconds)
         try:
-            async with asyncio.timeout(address.seconds):
-                answer = await self._exchange(address, verb, body)
-        except TimeoutError as error:
-            raise address.failed(verb, f": no answer within {address.seconds:g} s") from error
+            target = _target(f"{address.url_prefix}/{verb}")
+            request = _request(target, body)
+            async with limit, self._connection(target) as connection:
+                before_send()
+                sent = True
+                answer = await connection.exchange(request)
         except (LostError, OSError, ValueError) as error:
-            raise address.failed(verb, f": {str(error) or type(error).__name__}") from error
+            late = f"no answer within {address.seconds:g} s" if limit.expired() else ""
+            raise address.failed(verb, f": {late or str(error) or type(error).__name__}", sent=sent) from error
         if answer.status != 200:
             raise address.failed(verb, f", code {answer.status}")
         return answer.body
 
-    async def _exchange(self, address: Address, verb: str, body: bytes) -> Answer:
-        target = urlsplit(f"{address.url_prefix}/{verb}")
-        pool = self._pools.get(address) or self._pool_of(address, target)
+    @asynccontextmanager
+    async def _connection(self, target: SplitResult) -> AsyncIterator[Connection]:
+        pool = self._pool = self._pool or Pool(_place(target, self.address), CONNECTIONS)
         try:
             connection = await pool.take()
-        except OSError as error:
-            raise address.failed(verb, f": {error}", sent=False) from error
+        except TimeoutError as error:
+            raise LostError("no connection in time") from error
         try:
-            return await connection.exchange(_request(target, body))
+            yield connection
         finally:
+            if self._is_closed:
+                connection.close()
             pool.give(connection)
 
-    def _pool_of(self, address: Address, target: SplitResult) -> Pool:
-        """New connections, which end with the last document that names ``address``. Raises ValueError."""
-        is_secure = target.scheme == "https"
-        if target.hostname is None or not (is_secure or target.scheme == "http"):
-            raise ValueError(f"{address.url_prefix} is no address of an HTTP server")
-        tls = (address.tls or ssl.create_default_context()) if is_secure else None
-        port = target.port or (443 if is_secure else 80)
-        pool = self._pools[address] = Pool(Place(target.hostname, port, tls, address.server_name), CONNECTIONS)
-        finalize(address, pool.close)
-        return pool
+
+def shown(url_prefix: str) -> str:
+    """An address as everybody may read it: who asks, and by which password, is nobody else's business."""
+    return re.sub(r"^(\w+://)?.*@", r"\1***@", url_prefix)
+
+
+def _target(url: str) -> SplitResult:
+    """Raises ValueError, without a word of ``url``."""
+    try:
+        target = urlsplit(url)
+        if target.scheme in ("http", "https") and target.hostname and target.port != 0:
+            return target
+    except ValueError:  # It quotes what it cannot read.
+        pass
+    raise ValueError("it is no address of an HTTP server")
+
+
+def _place(target: SplitResult, address: Address) -> Place:
+    is_secure = target.scheme == "https"
+    tls = (address.tls or ssl.create_default_context()) if is_secure else None
+    return Place(target.hostname or "", target.port or (443 if is_secure else 80), tls, address.server_name)
 
 
 def _request(target: SplitResult, body: bytes) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 from ..api import MAX_SCORE, Pod, Reject, Victims
 from ..config import Extender as Written
 from . import messages
-from .calls import Address, Calls, ExtenderError
+from .calls import Address, Calls, ExtenderError, shown
 from .originals import Originals
 
 BEST_SCORE = 10
@@ -23,14 +23,13 @@ PodsOn = Callable[[str], Iterable[Pod] | None]
 class Extender:
     """A service that has a say where some pods go."""
 
-    def __init__(self, written: Written, calls: Calls, originals: Originals) -> None:
+    def __init__(self, written: Written, originals: Originals) -> None:
         """Raises OSError or ValueError when its certificates cannot be used."""
         self.written = written
-        self.name = written.url_prefix
+        self.name = shown(written.url_prefix)
         self.is_ignorable = written.ignorable
-        self._calls = calls
+        self._calls = Calls(Address.of(written))
         self._originals = originals
-        self._address = Address.of(written)
         self._managed = frozenset(resource.name for resource in written.managed_resources)
 
     @property
@@ -47,7 +46,7 @@ class Extender:
         """Which of the nodes do, and why others do not. Raises ExtenderError."""
         answer = await self._ask_about_nodes(self.written.filter_verb, pod, names, messages.read_filter)
         if answer.Error:
-            raise self._address.failed(self.written.filter_verb, f": {answer.Error}")
+            raise self._calls.address.failed(self.written.filter_verb, f": {answer.Error}")
         failed, unresolvable = answer.FailedNodes or {}, answer.FailedAndUnresolvableNodes or {}
         rejects = {name: Reject(True, reason) for name, reason in failed.items()}
         rejects |= {name: Reject(True, reason, resolvable=False) for name, reason in unresolvable.items()}
@@ -89,7 +88,7 @@ class Extender:
             return True
         if not self.is_ignorable:
             problem = f': expected at least one victim pod on node "{node}"'
-            raise self._address.failed(self.written.preempt_verb, problem)
+            raise self._calls.address.failed(self.written.preempt_verb, problem)
         return False
 
     def _victims(
@@ -112,7 +111,11 @@ class Extender:
         question = messages.binding_question(pod, node)
         problem = await self._ask(self.written.bind_verb, question, messages.read_binding, before_send)
         if problem:
-            raise self._address.failed(self.written.bind_verb, f": {problem}")
+            raise self._calls.address.failed(self.written.bind_verb, f": {problem}")
+
+    def close(self) -> None:
+        """Keep no connection to it open any more."""
+        self._calls.close()
 
     async def _ask_about_nodes(
         self, verb: str, pod: Pod, names: Sequence[str], read: Callable[[bytes], messages.T]
@@ -130,11 +133,11 @@ class Extender:
         read: Callable[[bytes], messages.T],
         before_send: Callable[[], None] = lambda: None,
     ) -> messages.T:
-        answer = await self._calls.post(self._address, verb, question, before_send)
+        answer = await self._calls.post(verb, question, before_send)
         try:
             return read(answer)
         except msgspec.MsgspecError as error:
-            raise self._address.failed(verb, f": its answer cannot be read: {error}") from error
+            raise self._calls.address.failed(verb, f": its answer cannot be read: {error}") from error
 
 
 def needs_nodes(written: Written) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from ..client import Client
 from ..config import Extender as Written
 from ..framework import RegistrationError
 from ..watches import Reflector
-from .calls import Calls
+from .calls import shown
 from .extender import Extender, needs_nodes
 from .originals import Originals
 from .several import Binds, Extenders
@@ -21,22 +21,24 @@ class Lending:
     """Makes extenders. Nothing is watched, and nobody is connected to, for a document that has none."""
 
     def __init__(self, client: Client, binds: Binds) -> None:
-        self._calls = Calls()
         self._originals = Originals(client)
         self._binds = binds
+        self._made: list[Extenders] = []
 
     def made(self, written: Sequence[Written]) -> Extenders | None:
         """The extenders of a document, None when it has none. Raises RegistrationError."""
         if not written:
             return None
         each = [self._one(extender) for extender in written]
-        return Extenders(each, self._originals, self._binds)
+        self._made.append(Extenders(each, self._originals, self._binds))
+        return self._made[-1]
 
     def _one(self, written: Written) -> Extender:
         try:
-            return Extender(written, self._calls, self._originals)
+            return Extender(written, self._originals)
         except (OSError, ValueError) as error:
-            raise RegistrationError(f"extender {written.url_prefix}: its tlsConfig cannot be used: {error}") from error
+            problem = f"extender {shown(written.url_prefix)}: its tlsConfig cannot be used: {error}"
+            raise RegistrationError(problem) from error
 
     @property
     def reflectors(self) -> Reflectors:
@@ -59,6 +61,14 @@ class Lending:
             self._originals.adopt(each)
         return ()
 
+    def keep(self, in_force: Iterable[object]) -> None:
+        """End the connections of all that were made but are not ``in_force``; to be called in the event loop."""
+        kept = set(in_force)
+        for each in self._made:
+            if each not in kept:
+                each.close()
+        self._made = [each for each in self._made if each in kept]
+
     def close(self) -> None:
         """End all connections."""
-        self._calls.close()
+        self.keep(())

@@ -128,6 +128,11 @@ class Extenders:
                 return True
         return False
 
+    def close(self) -> None:
+        """Keep no connection to any of them open any more."""
+        for each in self._extenders:
+            each.close()
+
     def _asked(self, pod: Pod, verb: Callable[[Written], str]) -> list[Extender]:
         return [each for each in self._extenders if verb(each.written) and each.looks_after(pod)]
 
