@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime.api import Action, ClusterEvent, Event
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.intake import Intake, node_actions, pod_actions
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Entry, Pending, Place
@@ -377,3 +378,64 @@ def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there
     there.see(one, None)
     (event,) = there.profile.heard
     assert (event.action, event.old.status.nominated_node_name) == (Action.DELETE, "n")
+
+
+def test_who_watches_pods_hears_of_those_without_a_node_too(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    relabelled = pod("b", {"cpu": "1"}, labels={"job": "x"})
+    for old, new in [(None, pod("b", {"cpu": "1"})), (pod("b", {"cpu": "1"}), relabelled), (relabelled, None)]:
+        there.see(old, new)
+        there.park()
+    assert there.happened == [("Pod", Action.ADD), ("Pod", Action.UPDATE_POD_LABEL), ("Pod", Action.DELETE)]
+    assert all(isinstance(event, PodWithoutNode) for event in there.profile.heard)
+
+
+def test_what_is_written_into_the_status_of_a_waiting_pod_is_no_news_to_who_watches_pods(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    told = replace(nominated("n", ours("b")), metadata=replace(ours("b").metadata, resource_version="9"))
+    there.see(ours("b"), told)
+    assert there.happened == []
+
+
+def test_a_change_of_a_waiting_pod_is_told_once_to_its_own_plugins_that_watch_pods(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    gated = ours("parked", schedulingGates=[{"name": "wait"}])
+    there.see(ours("parked"), gated)
+    assert there.happened == [("Pod", Action.UPDATE)]
+
+
+def test_an_annotation_of_a_waiting_pod_is_told_to_its_own_plugins_that_watch_pods(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    noted = replace(ours("parked"), metadata=replace(ours("parked").metadata, annotations={"size": "3"}))
+    there.see(ours("parked"), noted)
+    assert there.happened == [("Pod", Action.UPDATE)]
+
+
+def test_a_pod_that_gives_back_its_room_goes_only_once_for_who_watches_pods(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    there.see_node(None, node("n"))
+    there.see(None, ours())
+    there.cache.assume(ours(), "n")
+    there.park()
+    there.profile.heard.clear()
+    there.see(ours(), None)
+    assert there.happened == [("Pod", Action.DELETE)]
+
+
+@pytest.mark.parametrize("priority", [0, 100])
+def test_a_pod_that_goes_while_room_is_kept_for_it_is_told_once_to_pods_of_any_priority(priority: int) -> None:
+    there = Intaken()
+    there.intake.pods_are_watched = True
+    there.see(ours("parked"), ours("parked", priority=priority))
+    waiting = nominated("n", ours())
+    there.see(None, waiting)
+    there.park()
+    there.profile.heard.clear()
+    there.see(waiting, None)
+    assert there.happened == [("Pod", Action.DELETE)]
+
+
+def test_a_pod_that_was_known_and_becomes_ours_is_no_news(there: Intaken) -> None:
+    there.intake.pods_are_watched = True
+    there.intake.take_in(ours())
+    assert (there.entry("a") is not None, there.happened) == (True, [])

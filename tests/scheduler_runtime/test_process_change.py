@@ -82,6 +82,7 @@ class Scene:
 async def scene(directory: Path, first: Found, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
     document = config.load(first.text)
     assert isinstance(document, Document), str(document)
+    every: tuple[type[Plugin], ...] = (Holds, *plugins)
     async with serving(script) as client:
         settings = Settings(
             source="x",
@@ -92,7 +93,7 @@ async def scene(directory: Path, first: Found, script: Script, *plugins: type[Pl
             feature_gates={},
             listening=Listening(address="127.0.0.1", port=0),
             user_agent="tests",
-            plugins={each.__name__: each for each in (Holds, *plugins)},
+            plugins={each.__name__: each for each in every},
         )
         planner = running.planner_of(settings, VERSION, client)
         plan = await running.first_plan(settings, planner)

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.cache import Cache
+from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Pending
 from scheduler_runtime.watches import Change, version_of
-from scheduler_runtime.wire import AnnotatedMeta, Node, Pod, QuantityError
+from scheduler_runtime.wire import AnnotatedMeta, Node, Pod, PodSpec, QuantityError
 from scheduler_runtime.wire.requests import thousandths_of
 
 NOTHING = Action(0)
@@ -47,6 +48,8 @@ class Intake:
         self._on_settled = on_settled
         self.carries: Callable[[str], bool] = lambda _: False
         """Says of a uid whether a binding of that pod is under way."""
+        self.pods_are_watched = False
+        """Whether a plugin watches pods: those without a node are news as well then."""
         self._clock = clock
 
     def node(self, change: Change[Node]) -> None:
@@ -74,6 +77,12 @@ class Intake:
             self._bound(old, new)
         else:
             self._unbound(old, new)
+            if self.pods_are_watched:
+                self._tell_of_unbound(old, new)
+
+    def take_in(self, pod: Pod) -> None:
+        """A pod without a node, which was known before, is ours from now on. To nobody is that news."""
+        self._unbound(None, pod)
 
     def _gone(self, pod: Pod) -> None:
         self._pending.remove(pod.uid)
@@ -81,8 +90,12 @@ class Intake:
         self._on_settled(pod.uid)
         awaited = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._profiles else ""
         self._nominations.forget(pod.uid)
-        if not self._free(pod.uid) and awaited:
-            self._not_awaited(pod, awaited)
+        if self._free(pod.uid):
+            return
+        if awaited:
+            self._not_awaited(pod, awaited, is_gone=True)
+        elif self.pods_are_watched:
+            self._happened(PodWithoutNode("Pod", Action.DELETE, pod, None))
 
     def _free(self, uid: str) -> bool:
         """Count the pod on no node any more, and wake those whom its room may help; return whether it had one."""
@@ -91,11 +104,15 @@ class Intake:
             self._happened(Event("Pod", Action.DELETE, held.there, None))
         return held is not None
 
-    def _not_awaited(self, pod: Pod, node: str) -> None:
-        """Room on ``node`` is not kept for ``pod`` any more. Only pods no more important had to leave it."""
+    def _not_awaited(self, pod: Pod, node: str, *, is_gone: bool = False) -> None:
+        """Room on ``node`` is not kept for ``pod`` any more. Only pods no more important had to leave it.
+
+        That a pod ``is_gone`` may be news to any pod, for the plugins that watch pods.
+        """
         nominated = replace(pod, status=replace(pod.status, nominated_node_name=node))
         event = Event("Pod", Action.DELETE, nominated, None)
-        self._pending.happened(event, self._clock(), up_to_priority=pod.spec.priority)
+        up_to_priority = None if is_gone and self.pods_are_watched else pod.spec.priority
+        self._pending.happened(event, self._clock(), up_to_priority=up_to_priority)
 
     def _bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
@@ -127,6 +144,15 @@ class Intake:
             self._pending.add(new, new.spec.scheduler_name, now)
         if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
             self._not_awaited(old, old.status.nominated_node_name)
+
+    def _tell_of_unbound(self, old: Pod | None, new: Pod) -> None:
+        """Tell the plugins that watch pods. What the pod itself waits for was told already, if it is ours."""
+        known = old if old and not old.spec.node_name else None
+        action = _news_of_unbound(known, new) if known else Action.ADD
+        if action:
+            is_told = known is None or bool(_actions_of_a_waiting_pod(known, new))
+            event = PodWithoutNode("Pod", action, known, new)
+            self._pending.happened(event, self._clock(), by=new.uid if is_told else "")
 
     def _is_lost(self, old: Pod, new: Pod) -> bool:
         """Whether a binding that succeeded, and that no watch has shown, has been forgotten by the API server."""
@@ -196,6 +222,15 @@ def pod_actions(old: Pod, new: Pod) -> Action:
 def _actions_of_a_waiting_pod(old: Pod, new: Pod) -> Action:
     """As for any pod; what only its status says, which we write ourselves, is no news."""
     return pod_actions(old, new) or (Action.UPDATE if old.spec != new.spec else NOTHING)
+
+
+def _news_of_unbound(old: Pod, new: Pod) -> Action:
+    """Also what its annotations or its owners say; not its status, which is written whenever it was tried in vain."""
+    return pod_actions(old, new) or (Action.UPDATE if _unversioned(old) != _unversioned(new) else NOTHING)
+
+
+def _unversioned(pod: Pod) -> tuple[AnnotatedMeta, PodSpec]:
+    return replace(pod.metadata, resource_version="", generation=0), pod.spec
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:

@@ -108,6 +108,7 @@ class Process:
             on_settled=self.conditions.withdraw,
         )
         self.intake.carries = self.binder.carries
+        self.intake.pods_are_watched = _watches_pods(plan)
         gauges.show(metrics, self, target)
 
     @property
@@ -217,6 +218,7 @@ class Process:
             self.conditions.withdraw(pod.uid)
         if new := frozenset(self.profiles) - before:
             self._take_in(new)
+        self.intake.pods_are_watched = _watches_pods(plan)
         self.recorder.events = plan.extras.events
         self.informers.end(self.objects.drop(self.objects.watches.difference(plan.watches)))
 
@@ -225,7 +227,7 @@ class Process:
         for pod in self.pods.objects.values():
             if pod.spec.scheduler_name not in profiles or pod.spec.node_name:
                 continue
-            self.intake.pod(Change(None, pod))
+            self.intake.take_in(pod)
             if self.cache.is_assumed(pod.uid):
                 self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
 
@@ -251,6 +253,10 @@ class Process:
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.pending.activate([pod.uid for pod in pods], time.monotonic())
+
+
+def _watches_pods(plan: Plan) -> bool:
+    return any((watch.api_version, watch.kind) == ("v1", "Pod") for watch in plan.watches)
 
 
 async def first_of(*waits: Any) -> None:

@@ -4,6 +4,7 @@ from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims,
 from .decision import NO_NODES
 from .framework import Framework
 from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .queueing import PodWithoutNode
 from .services import Objects, Services
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Objects",
     "Placed",
     "PluginError",
+    "PodWithoutNode",
     "RegistrationError",
     "Services",
     "Unschedulable",

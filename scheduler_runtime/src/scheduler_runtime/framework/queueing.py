@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
-from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry
+from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry, Watch
 from .advice import EXTENDER
 from .calls import checked_rejection
 from .enabled import Enabled
@@ -22,6 +22,15 @@ logger = logging.getLogger(__name__)
 
 _ANYTHING = (ClusterEvent("*", Action.ALL),)
 """Extenders do not say what would help a pod that they rejected, so that anything may."""
+
+
+class PodWithoutNode(Event):
+    """A pod that is on no node came, changed or went: news only to plugins that watch such pods.
+
+    Nobody else hears of it, as what others reject a pod for is on nodes, and their hints rely on that.
+    """
+
+    __slots__ = ()
 
 
 class Queueing:
@@ -60,6 +69,8 @@ class Queueing:
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. A plugin that fails says yes."""
         registered = self._plugins.get(plugin)
+        if isinstance(event, PodWithoutNode) and not (registered and _is_watched(event, registered.watches)):
+            return False
         if registered is None or "hint" not in registered.hooks:
             return True
         try:
@@ -67,3 +78,13 @@ class Queueing:
         except Exception:  # A pod must not be left behind because a hint failed.
             logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
             return True
+
+
+def _is_watched(event: PodWithoutNode, watches: Iterable[Watch]) -> bool:
+    pod: Pod = event.new or event.old
+    return any(
+        (watch.event_resource, watch.api_version) == ("Pod", "v1")
+        and watch.namespace in ("", pod.namespace)
+        and watch.name in ("", pod.name)
+        for watch in watches
+    )

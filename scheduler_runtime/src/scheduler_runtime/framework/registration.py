@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
+from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
 from .outcomes import RegistrationError
 from .services import PluginHandle, Surroundings
@@ -19,6 +19,8 @@ class Registered:
     plugin: Plugin
     declaration: Declaration
     hooks: frozenset[str]
+    watches: tuple[Watch, ...]
+    """What it watches with the arguments it has."""
 
 
 def register(
@@ -48,7 +50,7 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
         plugin = kind(profile.args.get(name), handle)
     except Exception as error:
         raise RegistrationError(f"plugin {name}: it cannot be made: {error}") from error
-    return Registered(name, plugin, declaration, hooks_of(kind))
+    return Registered(name, plugin, declaration, hooks_of(kind), watches)
 
 
 def check(kind: type[Plugin], declaration: Declaration) -> None:
