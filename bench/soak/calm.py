@@ -13,6 +13,7 @@ from bench.soak.waiting import until
 
 AGREE_SECONDS = 60.0
 """How long after the last change a scheduler may take to know of it and to count it, on whatever machine."""
+UNASKED = f"/debug/cache?compare and /metrics were not both answered after {AGREE_SECONDS:.0f} s"
 
 
 class Calm:
@@ -37,15 +38,22 @@ class Calm:
     async def judge(self) -> None:
         """Compare what each scheduler says with what the API server shows, and note what it has open."""
         for scheduler in self._pair.both:
-            found: list[str] = []
+            doubts_left = await self._doubts_left(scheduler)
+            self.wrong += [f"{scheduler.life.name}: {doubt}" for doubt in doubts_left]
+            if UNASKED not in doubts_left:
+                await scheduler.rest()
 
-            async def agrees(asked: Scheduler = scheduler, found: list[str] = found) -> bool:
-                found[:] = await self._doubts(asked)
-                return not found
+    async def _doubts_left(self, scheduler: Scheduler) -> list[str]:
+        """What is doubtful still when there was time enough. Who cannot be asked is not thereby beyond doubt."""
+        found: list[str] = []
 
-            await until(agrees, AGREE_SECONDS)
-            self.wrong += [f"{scheduler.life.name}: {doubt}" for doubt in found]
-            await scheduler.rest()
+        async def agrees() -> bool:
+            found[:] = [UNASKED]  # what was found before holds no more, and it may be that nothing can be now
+            found[:] = await self._doubts(scheduler)
+            return not found
+
+        await until(agrees, AGREE_SECONDS)
+        return found
 
     async def _none_is_lost(self) -> bool:
         return not self._ledger.lost()
@@ -64,7 +72,7 @@ class Calm:
             waiting=counts["waiting"],
             gated=counts["gated"],
             bound_by_it=self._audit.bound[scheduler.name] - scheduler.bound_before,
-            bound_perhaps=self._audit.unknown[scheduler.name],
+            bound_perhaps=self._audit.unknown[scheduler.name] - scheduler.unknown_before,
             leads=scheduler is self._pair.leader,
         )
         return doubts(scrape, truth) + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]

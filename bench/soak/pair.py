@@ -80,7 +80,7 @@ class Pair:
         else:
             await asyncio.sleep(DOWN_SECONDS)
         self._audit.read()
-        await victim.start(self._audit.bound[victim.name])
+        await victim.start(self._audit.bound[victim.name], self._audit.unknown[victim.name])
         return f"{ended} was {'killed' if outright else 'told to end'}", missed
 
     async def _missed(self, handovers: int, asked: float, *, outright: bool) -> float | None:

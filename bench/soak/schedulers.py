@@ -49,6 +49,8 @@ class Scheduler:
     warnings: Counter[str] = field(default_factory=Counter)
     bound_before: int = 0
     """How many pods were bound under its name when this process was started."""
+    unknown_before: int = 0
+    """How many bindings under its name may have been carried out by then, for all that was answered."""
     _process: Process | None = None
     _read: int = 0
 
@@ -61,7 +63,7 @@ class Scheduler:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.is_alive
 
-    async def start(self, bound_before: int = 0) -> None:
+    async def start(self, bound_before: int = 0, unknown_before: int = 0) -> None:
         """Start a process; it has listed everything when this returns. Raises EndedError."""
         command = [str(PROGRAM), f"--config={self.document}", f"--kubeconfig={self.kubeconfig}", "-v=2"]
         command += ["--bind-address=127.0.0.1", f"--secure-port={self.port}"]
@@ -69,7 +71,7 @@ class Scheduler:
         self._process = await asyncio.to_thread(guard.start, self.name, command, environment(self.cluster))
         now = time.monotonic()
         self.lives.append(Life(f"{self.name}-{len(self.lives) + 1}", self._process.pid, now, now))
-        self.bound_before = bound_before
+        self.bound_before, self.unknown_before = bound_before, unknown_before
         while not await self._is_ready():
             if not self.is_alive or time.monotonic() > now + START_SECONDS:
                 raise EndedError(f"{self.name} is not ready; its last words:\n{self.log.read_text()[-1500:]}")
