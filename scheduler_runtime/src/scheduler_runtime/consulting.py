@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scheduler_runtime.cache import Cache
-from scheduler_runtime.extenders import ExtenderError
+from scheduler_runtime.extenders import ExtenderError, OriginalError
 from scheduler_runtime.framework import Advice, Framework, Placed, Unschedulable
 from scheduler_runtime.pending import Entry, Pending
 
@@ -27,8 +27,8 @@ class Consulting:
         """Decide about a pod; None when there is nothing to decide about it any more.
 
         Nothing is assumed while extenders think. With what they answered the decision is made anew, about the pod and
-        the cluster as these are by then, so that nothing is missed that changed meanwhile. Raises ExtenderError, or
-        PluginError as ``Framework.schedule``.
+        the cluster as these are by then, so that nothing is missed that changed meanwhile. Raises ExtenderError or
+        OriginalError, and PluginError as ``Framework.schedule``.
         """
         framework, advice = self._frameworks[entry.profile], Advice()
         while True:
@@ -40,7 +40,7 @@ class Consulting:
                 return outcome
             try:
                 advice = await extenders.answer(outcome, entry.pod, advice, self._cache.table)
-            except ExtenderError:
+            except (ExtenderError, OriginalError):
                 if entry.uid not in self._pending:
                     return None
                 framework.nominations.nominate(entry.pod, "")  # as for every attempt that ends in an error

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.consulting import Consulting
-from scheduler_runtime.extenders import ExtenderError
+from scheduler_runtime.extenders import ExtenderError, OriginalError
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Entry, Pending
@@ -77,7 +77,7 @@ class Loop:
                 outcome: Placed | Unschedulable | None = framework.schedule(entry.pod, self._cache)
             else:
                 outcome = await self._consulting.decide(entry)
-        except ExtenderError as error:
+        except (ExtenderError, OriginalError) as error:
             logger.warning("extenders were asked in vain", extra={"pod": entry.pod.key, "because": str(error)})
             self._fail(entry, str(error), began)
             return

@@ -17,7 +17,7 @@ from scheduler_runtime.framework import Advice, AsksScores
 from scheduler_runtime.pending import Place
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
-from tests.support.scripted import says
+from tests.support.scripted import refuses, says
 
 NAMES = ("a", "b", "c")
 
@@ -27,6 +27,10 @@ async def _api(request: web.Request) -> web.StreamResponse:
     name = request.path.rpartition("/")[2]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "uid": f"uid-of-{name}", "managedFields": []}}
     return await says(pod)(request)
+
+
+async def _stumbles(request: web.Request) -> web.StreamResponse:
+    return await (refuses(500) if request.method == "GET" else _api)(request)
 
 
 @contextlib.asynccontextmanager
@@ -174,6 +178,19 @@ async def test_one_that_may_be_ignored_is_asked_last_and_passed_over() -> None:
             scene.add("p")
             await scene.until(lambda: scene.binds.bound)
         assert broken.questions("filter")[0]["NodeNames"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("verb", "answer"), [("filter", keeps("b")), ("prioritize", prefers("b"))])
+async def test_nobody_is_passed_over_because_the_api_server_stumbles(verb: str, answer: Answer) -> None:
+    with serving({verb: answer}) as extender:
+        async with scheduling(asks(extender, ignorable=True, weight=1000)) as scene:
+            scene.script.otherwise = _stumbles
+            scene.add("p")
+            said = await message(scene)
+            assert said == "pod default/p, of which an extender is to be told, cannot be read: 500: no"
+            scene.script.otherwise = _api
+            await scene.until(lambda: scene.binds.bound)
+            assert scene.binds.bound == [("p", "b")]
 
 
 async def test_scores_that_cannot_be_had_count_nothing() -> None:

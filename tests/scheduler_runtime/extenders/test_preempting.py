@@ -14,7 +14,7 @@ from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Place
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, serving
 from tests.support.scheduling import Scene, running
-from tests.support.scripted import says
+from tests.support.scripted import refuses, says
 
 NAMES = ("a", "b", "c")
 
@@ -53,6 +53,13 @@ def says_of_b(*uids: str) -> Answer:
     return lambda _: {"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": uid} for uid in uids]}}}
 
 
+def agrees(question: Object) -> Object:
+    """To all victims, which it was told as objects."""
+    told = question["NodeNameToVictims"].items()
+    uids = {node: [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]] for node, victims in told}
+    return {"NodeNameToMetaVictims": {node: {"Pods": pods} for node, pods in uids.items()}}
+
+
 async def nominated(scene: Scene) -> str:
     """The node that an urgent pod is nominated to once it is known that it fits nowhere; empty for none."""
     pod = scene.add("urgent", cpu="4", priority=100)
@@ -86,6 +93,30 @@ async def test_victims_are_told_as_they_are_written_to_one_that_does_not() -> No
         (question,) = extender.questions("preempt")
         assert question["NodeNameToMetaVictims"] is None
         assert [pod["spec"] for pod in question["NodeNameToVictims"]["c"]["Pods"]] == [{"of": "on-c"}]
+
+
+async def test_victims_that_are_gone_are_left_out_and_so_are_nodes_without_others() -> None:
+    async def without_b(request: web.Request) -> web.StreamResponse:
+        return await (refuses(404) if request.path.endswith("/on-b") else _api)(request)
+
+    with serving({"preempt": agrees}) as extender:
+        async with full(extender.configuration()) as scene:
+            scene.script.otherwise = without_b
+            assert await nominated(scene) in {"a", "c"}
+        (question,) = extender.questions("preempt")
+        assert sorted(question["NodeNameToVictims"]) == ["a", "c"]
+
+
+async def test_nobody_is_preempted_without_the_say_of_one_that_cannot_be_told_of_the_victims() -> None:
+    async def without_victims(request: web.Request) -> web.StreamResponse:
+        return await (refuses(500) if "/on-" in request.path else _api)(request)
+
+    with serving({"preempt": says_of_b("uid-of-on-b")}) as extender:
+        async with full(extender.configuration(ignorable=True)) as scene:
+            scene.script.otherwise = without_victims
+            assert await nominated(scene) == ""
+            assert "of which an extender is to be told, cannot be read: 500" in await note(scene)
+        assert extender.asked == []
 
 
 async def test_the_next_one_is_asked_about_what_those_before_left() -> None:

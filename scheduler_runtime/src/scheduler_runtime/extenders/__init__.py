@@ -3,7 +3,7 @@
 from .calls import Calls, ExtenderError
 from .extender import Extender, needs_nodes
 from .lending import Lending
-from .originals import Originals
+from .originals import OriginalError, Originals
 from .several import Extenders
 
-__all__ = ["Calls", "Extender", "ExtenderError", "Extenders", "Lending", "Originals", "needs_nodes"]
+__all__ = ["Calls", "Extender", "ExtenderError", "Extenders", "Lending", "OriginalError", "Originals", "needs_nodes"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -43,7 +44,7 @@ class Extender:
         return not self._managed or any(name in self._managed for name in _resources(pod))
 
     async def filter(self, pod: Pod, names: Sequence[str]) -> tuple[list[str], dict[str, Reject]]:
-        """Which of the nodes do, and why others do not. Raises ExtenderError."""
+        """Which of the nodes do, and why others do not. Raises ExtenderError or OriginalError."""
         answer = await self._ask_about_nodes(self.written.filter_verb, pod, names, messages.read_filter)
         if answer.Error:
             raise self._calls.address.failed(self.written.filter_verb, f": {answer.Error}")
@@ -64,16 +65,19 @@ class Extender:
         return names
 
     async def prioritize(self, pod: Pod, names: Sequence[str]) -> list[tuple[str, int]]:
-        """What is added to the scores of nodes. Raises ExtenderError."""
+        """What is added to the scores of nodes. Raises ExtenderError or OriginalError."""
         scores = await self._ask_about_nodes(self.written.prioritize_verb, pod, names, messages.read_scores)
         factor = self.written.weight * (MAX_SCORE // BEST_SCORE)
         return [(each.Host or "", (each.Score or 0) * factor) for each in scores]
 
     async def preempt(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> list[Victims]:
-        """Which of ``candidates`` do, perhaps with other victims. Raises ExtenderError."""
+        """Which of ``candidates`` do, perhaps with other victims. Raises ExtenderError or OriginalError."""
         whole = None
         if not self.written.node_cache_capable:
             whole = await self._originals.pods([victim for each in candidates for victim in each.pods])
+            candidates = _still_there(candidates, whole)
+            if not candidates:
+                return []
         question = messages.victims_question(await self._originals.pod(pod), candidates, whole)
         told = await self._ask(self.written.preempt_verb, question, messages.read_victims)
         known = {each.node: {victim.uid: victim for victim in each.pods} for each in candidates}
@@ -143,6 +147,12 @@ class Extender:
 def needs_nodes(written: Written) -> bool:
     """Whether an extender is told of nodes as objects."""
     return not written.node_cache_capable and bool(written.filter_verb or written.prioritize_verb)
+
+
+def _still_there(candidates: Iterable[Victims], there: Container[str]) -> list[Victims]:
+    """``candidates`` without the victims that are gone; where none is left, nobody has to be preempted."""
+    left = [replace(each, pods=[pod for pod in each.pods if pod.uid in there]) for each in candidates]
+    return [each for each in left if each.pods]
 
 
 def _resources(pod: Pod) -> Iterable[str]:

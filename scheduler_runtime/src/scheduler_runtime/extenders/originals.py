@@ -12,11 +12,17 @@ from msgspec import Raw
 
 from ..api import Pod
 from ..client import ApiError, Client, NoAnswerError
+from ..recent import Recent
 from ..watches import Change, Kind, Reflector
 from ..wire import ListMeta, ObjectMeta, WatchEvent
-from .calls import ExtenderError
 
 REFRESH_SECONDS = 5.0
+KEPT_PODS = 4096
+"""Of so many pods it is remembered how they are written: a few times as many as one pod may preempt."""
+
+
+class OriginalError(Exception):
+    """An extender cannot be told of a pod, which the API server does not show; that is not the extender's failure."""
 
 
 class _Whole(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +83,7 @@ class Originals:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._nodes: Reflector[_Whole] | None = None
-        self._last: tuple[str, str, Raw] | None = None
+        self._pods = Recent[tuple[str, str], Raw](KEPT_PODS)
 
     @property
     def reflectors(self) -> tuple[Reflector[_Whole], ...]:
@@ -108,31 +114,46 @@ class Originals:
         return {name: node.text for name, node in found if node is not None}
 
     async def pod(self, pod: Pod) -> Raw:
-        """``pod``, as it is now or was a moment ago. Raises ExtenderError."""
-        version = pod.metadata.resource_version
-        if self._last is None or self._last[:2] != (pod.uid, version):
-            self._last = pod.uid, version, await self._read(pod)
-        return self._last[2]
+        """``pod``, as it is now or was a moment ago. Raises OriginalError."""
+        text = await self._text(pod)
+        if text is None:
+            raise _no_original(pod, "is gone")
+        return text
 
     async def pods(self, pods: Sequence[Pod]) -> dict[str, Raw]:
-        """``pods`` by their uids. Raises ExtenderError."""
-        found = await asyncio.gather(*(self._read(pod) for pod in pods))
-        return {pod.uid: text for pod, text in zip(pods, found, strict=True)}
+        """Those of ``pods`` that are still there, by their uids. Raises OriginalError."""
+        reads = [asyncio.ensure_future(self._text(pod)) for pod in pods]
+        try:
+            found = await asyncio.gather(*reads)
+        finally:
+            for read in reads:
+                read.cancel()  # Once one has failed, nobody needs the others.
+        return {pod.uid: text for pod, text in zip(pods, found, strict=True) if text is not None}
 
-    async def _read(self, pod: Pod) -> Raw:
+    async def _text(self, pod: Pod) -> Raw | None:
+        """How ``pod`` is written; read once for each of its versions."""
+        version = pod.uid, pod.metadata.resource_version
+        text = self._pods.get(version)
+        if text is None:
+            text = await self._read(pod)
+            if text is not None:
+                self._pods.put(version, text)
+        return text
+
+    async def _read(self, pod: Pod) -> Raw | None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         try:
             whole = _whole(await self._client.request("GET", path), without="managedFields")
         except (ApiError, NoAnswerError, msgspec.MsgspecError) as error:
+            if isinstance(error, ApiError) and error.status == 404:
+                return None
             raise _no_original(pod, f"cannot be read: {error}") from error
-        if whole.metadata.uid != pod.uid:
-            raise _no_original(pod, "was replaced by another")
-        return whole.text
+        return whole.text if whole.metadata.uid == pod.uid else None
 
 
 def _nobody_is_told(_: Change[_Whole]) -> None:
     """Nothing follows from a change."""
 
 
-def _no_original(pod: Pod, problem: str) -> ExtenderError:
-    return ExtenderError(f"pod {pod.key}, of which an extender is to be told, {problem}", sent=False)
+def _no_original(pod: Pod, problem: str) -> OriginalError:
+    return OriginalError(f"pod {pod.key}, of which an extender is to be told, {problem}")

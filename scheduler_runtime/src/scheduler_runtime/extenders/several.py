@@ -50,7 +50,7 @@ class Extenders:
         return any(each.written.preempt_verb and each.looks_after(pod) for each in self._extenders)
 
     async def answer(self, asks: Asks, pod: Pod, advice: Advice, table: Table) -> Advice:
-        """``advice``, with what they say to ``asks``. Raises ExtenderError."""
+        """``advice``, with what they say to ``asks``. Raises ExtenderError or OriginalError."""
         match asks:
             case AsksFilter(is_own=True):
                 return replace(advice, own=await self._own(asks, pod))
