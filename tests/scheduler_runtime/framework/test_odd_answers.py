@@ -9,8 +9,20 @@ import numpy as np
 import pytest
 
 from scheduler_runtime import testing, wire
-from scheduler_runtime.api import Cycle, NodeTable, Nomination, Plugin, Pod, Reject, Restrict, Scores, Verdicts
-from scheduler_runtime.framework import Placed, PluginError, Unschedulable
+from scheduler_runtime.api import (
+    Consult,
+    Consulted,
+    Cycle,
+    NodeTable,
+    Nomination,
+    Plugin,
+    Pod,
+    Reject,
+    Restrict,
+    Scores,
+    Verdicts,
+)
+from scheduler_runtime.framework import Advice, AsksVictims, Placed, PluginError, Unschedulable
 
 
 class Restricts(Plugin):
@@ -73,6 +85,7 @@ def raises() -> Iterator[str]:
         (Nomination("a", reasons="oops"), "it answered 'oops'; wanted are reasons"),  # type: ignore[arg-type]
         (Nomination("ghost"), "it nominated 'ghost', which is no node"),
         (Reject.pod(5), "it gave 5 as a reason; wanted is text"),  # type: ignore[arg-type]
+        (Consult([]), r"it answered Consult, but handle\.consults\(pod\) is false"),
         (7, "it answered 7; wanted are reasons, a Nomination or a Reject"),
     ],
 )
@@ -81,6 +94,14 @@ def test_an_odd_answer_after_the_filters_is_said_of_the_plugin(answer: Any, said
         decide(
             type("Answers", (Afterwards,), {"answer": staticmethod(answer) if callable(answer) else answer}), cpu="9"
         )
+
+
+def test_extenders_are_consulted_once_and_not_for_ever() -> None:
+    decides = testing.framework(profile(), type("Again", (Afterwards,), {"answer": Consult([])}))
+    pod, cluster = testing.pod("p", {"cpu": "9"}), testing.Cluster(testing.node("a"))
+    assert decides.schedule_with(Advice(), pod, cluster) == AsksVictims([])
+    with pytest.raises(PluginError, match=r"plugin Odd failed in post_filter: .* handle\.consulted is there"):
+        decides.schedule_with(Advice(victims=Consulted()), pod, cluster)
 
 
 class Narrow(Plugin):

@@ -104,10 +104,14 @@ class Decisions:
     def _helped(self, attempt: Attempt, nowhere: Nowhere) -> Help:
         """Ask the plugins what would help a pod that no node takes."""
         verdicts = nowhere.diagnosis.verdicts
+        advice = self._around.advice
+        may_consult = advice is not None and advice.victims is None
         self._around.trials = self.decider.trials(attempt)
         began = perf_counter()
         try:
-            helped = ask_for_help(self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle)
+            helped = ask_for_help(
+                self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle, may_consult=may_consult
+            )
         finally:
             self._around.trials = None
         if self._post_filter and helped.consult is None:

@@ -19,10 +19,13 @@ class Help:
     """Whom extenders have to be asked about before it is known."""
 
 
-def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Help:
+def ask_for_help(
+    hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle, *, may_consult: bool
+) -> Help:
     """Ask plugin after plugin until one nominates a node, or says that nothing helps. Raises PluginError.
 
-    With nobody to ask there is nothing to hope for from a node that was nominated earlier.
+    With nobody to ask there is nothing to hope for from a node that was nominated earlier. They ``may_consult``
+    extenders where there are some, and once.
     """
     if not hooks:
         return Help(Nomination(CLEAR), ())
@@ -36,6 +39,8 @@ def ask_for_help(hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, verdicts: Ve
                 return Help(nomination, _texts(hook, said))
             case Nomination(reasons=said) as cleared:
                 reasons.extend(_texts(hook, said))
+            case Consult() if not may_consult:
+                raise hook.error("it answered Consult, but handle.consults(pod) is false or handle.consulted is there")
             case Consult() as consult:
                 return Help(None, (), consult)
             case Reject(reason=reason, resolvable=False):
