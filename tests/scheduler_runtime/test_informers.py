@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from scheduler_runtime.api import Watch
-from scheduler_runtime.informers import Informers, NotListedError, listed
+from scheduler_runtime.informers import Informers, NotListedError, caught_up, listed
 from scheduler_runtime.objects import Objects
+from scheduler_runtime.watches import Reflector
 from tests.support.scripted import Script, hangs, refuses, says, serving
 
 PRICES, SERVICES = Watch("v1", "ConfigMap", name="prices"), Watch("v1", "Service")
@@ -57,3 +60,31 @@ async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(5):
                 await informers.run()
+
+
+@contextlib.asynccontextmanager
+async def forbidden_later() -> AsyncIterator[Reflector[Any]]:
+    """Follows what was listed once, and may not be listed again."""
+    script = Script([says(EMPTY), hangs], otherwise=refuses(403, "Forbidden", "no right to list it"))
+    async with serving(script) as client:
+        objects, informers = Objects([PRICES], client, lambda _: None), Informers()
+        informers.begin(objects.reflectors)
+        await listed(objects.reflectors, 5)
+        yield next(iter(objects.reflectors))
+        informers.end(objects.reflectors)
+
+
+async def test_what_a_plugin_watches_and_is_gone_holds_up_nobody_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    async with forbidden_later() as gone, asyncio.timeout(5):
+        await caught_up((), (gone,), seconds=0.2)
+    assert any(
+        record.levelname == "ERROR" and "old copy of /api/v1/configmaps, not caught up within 0.2 s" in record.message
+        for record in caplog.records
+    )
+
+
+async def test_without_all_pods_and_nodes_nothing_is_decided_however_long_it_takes() -> None:
+    async with forbidden_later() as pods:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await caught_up((pods,), (), seconds=0.1)

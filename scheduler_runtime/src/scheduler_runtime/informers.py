@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection
 from typing import Any
 
 from scheduler_runtime.watches import Reflector
 
+logger = logging.getLogger(__name__)
+
 SYNC_SECONDS = 15.0
+CATCH_UP_SECONDS = 15.0
+"""How long a new leader waits for what its plugins watch: as long as a Lease usually runs."""
 
 
 class NotListedError(Exception):
@@ -56,3 +61,26 @@ async def listed(reflectors: Collection[Reflector[Any]], seconds: float = SYNC_S
         missing = [each for each in reflectors if not each.synced.is_set()]
         said = "; ".join(each.trouble or f"{each.kind.path}: no answer" for each in missing)
         raise NotListedError(f"what its plugins watch was not listed within {seconds:g} s: {said}") from error
+
+
+async def caught_up(
+    indispensable: Collection[Reflector[Any]], others: Collection[Reflector[Any]], seconds: float = CATCH_UP_SECONDS
+) -> None:
+    """Return when all that was written before this call is known, of ``others`` after ``seconds`` at the latest.
+
+    Without the pods that the last leader bound, a node could be filled twice: better nobody is placed. What a
+    plugin watches may be gone for good, its kind or the right to see it, and pods that need it not should not
+    have to wait for that: it is decided by the last that was seen, as kube-scheduler does.
+    """
+    await asyncio.gather(
+        *(each.refresh() for each in indispensable), *(_caught_up_in_time(each, seconds) for each in others)
+    )
+
+
+async def _caught_up_in_time(reflector: Reflector[Any], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await reflector.refresh()
+    except TimeoutError:
+        why = reflector.trouble or "whether it holds all is not known"
+        logger.error("decides by an old copy of %s, not caught up within %g s: %s", reflector.kind.path, seconds, why)

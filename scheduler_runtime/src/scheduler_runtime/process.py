@@ -29,7 +29,7 @@ from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.extenders import Lending
 from scheduler_runtime.framework import Framework, Services
-from scheduler_runtime.informers import Informers, listed
+from scheduler_runtime.informers import Informers, caught_up, listed
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
 from scheduler_runtime.loop import Loop
@@ -183,7 +183,7 @@ class Process:
         """Schedule as soon as we lead and know all that was written before we did."""
         await self.election.won.wait()
         if self.election.has_rivals:
-            await asyncio.gather(*(each.refresh() for each in self.reflectors))
+            await caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
         logger.info("scheduling", extra={"pending": len(self.pending)})
         await self.loop.run()
 
