@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from scheduler_runtime import watches
+from scheduler_runtime import testing, watches
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.watches import Change, Reflector
@@ -102,6 +102,16 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
         assert objects.revision(here) == objects.revision(everywhere) == 3
         assert objects.reflectors_for([here]) == {}
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_changes() -> None:
+    async with serving(Script()) as client:
+        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        pods.objects["default/a"] = testing.pod("a")
+        objects = Objects([SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
+        found = iter(objects.list(Watch("v1", "Pod")))
+        pods.objects["default/b"] = testing.pod("b")
+        assert [each.name for each in found] == ["a"]
 
 
 async def test_an_object_that_is_not_there_is_none() -> None:

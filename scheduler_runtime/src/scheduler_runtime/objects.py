@@ -5,7 +5,7 @@ declared watches ──► one reflector each ──► the copy that handles re
                             └──► events, for the pods that wait for such a change
 
 Pods and nodes are not watched a second time: plugins read the scheduler's own copy, so that whatever is
-decided about is in it.
+decided about is in it. ``Intake`` tells the events of these, to plugins that watch pods those without a node too.
 """
 
 from __future__ import annotations
@@ -84,10 +84,13 @@ class Objects:
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch``: pods, nodes and those of ``wire.KINDS`` as structs, any other as it came."""
+        """The objects of ``watch`` now: pods, nodes and those of ``wire.KINDS`` as structs, any other as it came.
+
+        What comes and goes while an asynchronous hook goes through them changes nothing of what it was given.
+        """
         if followed := self._followed.get(_kinded(watch)):
-            return (each for each in followed.objects.values() if _is_of(watch, each.metadata))
-        return map(_content, self._reflectors[watch].objects.values())
+            return tuple([each for each in followed.objects.values() if _is_of(watch, each.metadata)])
+        return tuple([_content(each) for each in self._reflectors[watch].objects.values()])
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
         """The object of ``watch`` that has this name, or None."""
@@ -97,7 +100,7 @@ class Objects:
         return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
-        """How often something that is read of the objects of ``watch`` changed."""
+        """How often something that is read of the objects of ``watch`` changed; of pods and nodes, any of all."""
         followed = self._followed.get(_kinded(watch))
         return followed.changes if followed else self._revisions[watch]
 

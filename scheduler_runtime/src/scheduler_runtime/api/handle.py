@@ -168,7 +168,10 @@ class Handle(Protocol):
         ...
 
     def revision(self, watch: Watch) -> int:
-        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them."""
+        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them.
+
+        Of pods and nodes it changes with any of them, in whatever namespace and by heartbeats, too.
+        """
         ...
 
     def what_if(
