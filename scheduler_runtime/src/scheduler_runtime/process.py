@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 FINISH_SECONDS = 10.0
 """How long bindings under way may take at the end, well within a pod's grace period."""
 DRAIN_SECONDS = 3.0
+LISTING_SECONDS = 60.0
+"""Whoever has not listed everything by then waits for the API server."""
 
 
 class Process:
@@ -158,8 +160,6 @@ class Process:
         await first_of(self._synced(), stop.wait())
         if stop.is_set():
             return 0
-        gc.collect()
-        gc.freeze()  # what was listed stays: the collector need not look at it again
         self.election.start()
         await first_of(self._lead(), stop.wait(), self.election.lost.wait())
         self.is_stopping = stop.is_set()
@@ -173,6 +173,17 @@ class Process:
         return 0
 
     async def _synced(self) -> None:
+        """Return when everything was listed. The collector rests meanwhile: looking through it all pauses the loop."""
+        gc.disable()
+        waits = asyncio.get_running_loop().call_later(LISTING_SECONDS, gc.enable)
+        try:
+            await self._listed()
+        finally:
+            waits.cancel()
+            gc.freeze()  # what was listed stays: it need not be looked through later either
+            gc.enable()
+
+    async def _listed(self) -> None:
         while missing := [each for each in self.reflectors if not each.synced.is_set()]:
             with contextlib.suppress(TimeoutError):  # a new document may have made it needless
                 async with asyncio.timeout(1):
