@@ -88,7 +88,7 @@ class Process:
         """Watch and work, for ever."""
         recorder = Recorder(self.cluster, self.settings.lease.identity)
         version = await self.retried(self.cluster.version)
-        await self.retried(lambda: self.cluster.let_go_with_us(settings.LEASE))
+        await self.have_lease_go_with_us()
         operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
         exchanges = Exchanges(self.credentials, self.settings.user_agent, Interruptions(), self.listed.set)
         seam = handlers.Seam(self.work.add, exchanges)
@@ -96,6 +96,13 @@ class Process:
             group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(operator), name="resync")
             await handlers.watch(seam, self.settings.release.namespace, on_ready=self.listen_to_signals)
+
+    async def have_lease_go_with_us(self) -> None:
+        """Tie our Lease to our Deployment, or say that it stays: nobody's profile has to wait for that."""
+        try:
+            await self.cluster.let_go_with_us(settings.LEASE)
+        except ApiError as error:
+            logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
 
     async def resync(self, operator: Operator) -> None:
         """Look at everything once in a while, and when a kind was listed: what was deleted before is in no event."""
