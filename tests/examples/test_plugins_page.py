@@ -57,6 +57,7 @@ def test_what_the_page_shows_is_what_the_examples_hold() -> None:
     assert {name: shown[name] for name in names} == {name: (example / name).read_text() for name in names}
 
 
+@pytest.mark.thorough
 def test_the_plugins_pass_their_tests_and_make_a_wheel_that_a_scheduler_finds(folder: Path) -> None:
     passed = run(folder, COMMANDS[0])
     assert re.search(r"\b7 passed\b", passed), passed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def by_row(judge: InterPodAffinity, pod: Pod, nodes: NodeTable, state: Any) -> d
     }
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(worlds(), pods(), pods("added"), st.data())
 def test_pods_that_come_and_go(world: World, pod: Pod, added: Pod, data: st.DataObject) -> None:
