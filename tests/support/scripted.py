@@ -116,6 +116,7 @@ async def served(script: Script) -> AsyncIterator[str]:
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
     finally:
+        await asyncio.sleep(0.01)  # a connection that is just being accepted could not be closed yet
         await runner.cleanup()
 
 

@@ -125,15 +125,18 @@ class Client:
         """
         data = msgspec.json.encode(body) if body is not None else b""
         head = self._head(method, path, params, (JSON, content_type if data else ""), len(data))
-        return await self._ask(f"{method} {path}", head, data, seconds, before_send)
+        return await self._ask((method, path), head, data, seconds, before_send)
 
     async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
         """Return what is at ``path`` as ``accept`` has it. Raises ApiError or NoAnswerError."""
         head = self._head("GET", path, params, (accept, ""), 0)
-        return await self._ask(f"GET {path}", head, b"", REQUEST_TIMEOUT, lambda: None)
+        return await self._ask(("GET", path), head, b"", REQUEST_TIMEOUT, lambda: None)
 
-    async def _ask(self, what: str, head: bytes, data: bytes, seconds: float, before_send: Callable[[], None]) -> bytes:
-        asked, method = perf_counter(), what.split(" ", 1)[0]
+    async def _ask(
+        self, what: tuple[str, str], head: bytes, data: bytes, seconds: float, before_send: Callable[[], None]
+    ) -> bytes:
+        """Send a request of which ``what`` are the method and the path."""
+        asked, (method, path) = perf_counter(), what
         await self._throttle.wait()
         identity = await self._identity()
         connection = await self._reached(self._pool.take())
@@ -143,7 +146,7 @@ class Client:
         except (LostError, TimeoutError, ssl.SSLError, OSError) as error:
             cause = _cause(error)
             self._requests.ended(0, method)
-            raise NoAnswerError(f"{what}: {cause}", sent=True, cause=cause) from error
+            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         finally:
             self._pool.give(connection)
         numbers = (sent - asked, perf_counter() - sent, len(data), len(answer.body))

@@ -11,7 +11,6 @@ decided about is in it. ``Intake`` tells the events of these, to plugins that wa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +21,7 @@ from scheduler_runtime.api import Action, Event, Plugin, Watch, declaration_of
 from scheduler_runtime.client import Client
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.watches import Change, Kind, Reflector
-from scheduler_runtime.wire import KINDS, ListMeta, ObjectMeta, WatchEvent
+from scheduler_runtime.wire import KINDS, ObjectMeta, Page, WatchEvent, read_items
 
 Told = Callable[[Event], None]
 Kinded = tuple[str, str]
@@ -130,28 +129,13 @@ class Untyped(msgspec.Struct, frozen=True):
     content: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    metadata: ListMeta
-    items: list[Any]
-
-
-class _RawPage(msgspec.Struct, frozen=True):
-    metadata: ListMeta = ListMeta()
-    items: tuple[msgspec.Raw, ...] = ()
-
-
-_decode_page = msgspec.json.Decoder(_RawPage).decode
-
-
 def kind_of(watch: Watch) -> Kind[Any]:
     """What to list and watch for ``watch``, and how to read it."""
     struct = KINDS.get((watch.api_version, watch.kind))
     read: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _untyped
 
-    def read_list(body: bytes) -> _Page:
-        page = _decode_page(body)
-        return _Page(page.metadata, [read(item) for item in page.items])
+    def read_list(body: bytes) -> Page[Any]:
+        return read_items(body, read)
 
     def read_item(event: WatchEvent) -> Any:
         return read(event.object)

@@ -53,20 +53,12 @@ async def run(settings: Settings) -> int:
         }
     )
     async with contextlib.AsyncExitStack() as stack:
-        try:
-            stack.enter_context(
-                listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent))
-            )
-        except (NotServedError, CertificateError, SuiteError) as error:
-            raise NotReadyError(str(error)) from error
+        _serve(stack, settings, pages)
         clients = await stack.enter_async_context(connected(settings, metrics))
         version = settings.version or await server_version(clients[0], stop)
         if version is None:
             return 0
-        if why := refusal(version):
-            raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
-        if said := remark(version):
-            logger.warning("%s", said)
+        _check_version(version)
         planner = planner_of(settings, version, clients[0])
         pages.tell(settings.about, Target(version, settings.feature_gates))
         plan = await first_plan(settings, planner)
@@ -83,6 +75,22 @@ async def run(settings: Settings) -> int:
 def _hear(signals: Mapping[int, Callable[[], None]]) -> None:
     for number, act in signals.items():
         asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def _serve(stack: contextlib.AsyncExitStack, settings: Settings, pages: Pages) -> None:
+    """Serve ``pages`` until the end of ``stack``. Raises NotReadyError."""
+    try:
+        stack.enter_context(listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent)))
+    except (NotServedError, CertificateError, SuiteError) as error:
+        raise NotReadyError(str(error)) from error
+
+
+def _check_version(version: Version) -> None:
+    """Say what there is to say of a version. Raises NotReadyError for one that is refused."""
+    if why := refusal(version):
+        raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
+    if said := remark(version):
+        logger.warning("%s", said)
 
 
 async def first_plan(settings: Settings, planner: Planner) -> Plan:

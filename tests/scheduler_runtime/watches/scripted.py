@@ -112,6 +112,7 @@ async def serving(script: Script) -> AsyncIterator[Client]:
         async with Client(Credentials(f"http://{host}:{port}"), "test") as client:
             yield client
     finally:
+        await asyncio.sleep(0.01)  # a connection that is just being accepted could not be closed yet
         await runner.cleanup()
 
 

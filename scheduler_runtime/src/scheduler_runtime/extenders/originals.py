@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
@@ -14,7 +13,7 @@ from ..api import Pod
 from ..client import ApiError, Client, NoAnswerError
 from ..recent import Recent
 from ..watches import Change, Kind, Reflector
-from ..wire import ListMeta, ObjectMeta, WatchEvent
+from ..wire import ObjectMeta, WatchEvent, read_items
 
 REFRESH_SECONDS = 5.0
 KEPT_PODS = 4096
@@ -32,24 +31,8 @@ class _Whole(msgspec.Struct, frozen=True, gc=False):
     text: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    metadata: ListMeta
-    items: list[_Whole]
-
-
-class _RawPage(msgspec.Struct, frozen=True):
-    metadata: ListMeta = ListMeta()
-    items: tuple[Raw, ...] = ()
-
-
 class _Identity(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
-
-
-def _read_page(body: bytes) -> _Page:
-    page = msgspec.json.decode(body, type=_RawPage)
-    return _Page(page.metadata, [_whole(item) for item in page.items])
 
 
 def _whole(raw: bytes | Raw, *, without: str = "") -> _Whole:
@@ -68,7 +51,7 @@ def _whole(raw: bytes | Raw, *, without: str = "") -> _Whole:
 NODES: Kind[_Whole] = Kind(
     "/api/v1/nodes",
     key=lambda node: node.metadata.name,
-    read_list=_read_page,
+    read_list=lambda body: read_items(body, _whole),
     read_item=lambda event: _read_event(event),
 )
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from ..client import ApiError, Client
+from ..client import Client
 from ..wire import Identified, decode_identified_list
 from .kinds import Kind, T, number, version_of
-from .listing import PAGE, pages
+from .listing import pages, whole
 
 ONLY_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
@@ -37,12 +37,7 @@ class Lacking:
 
 async def lacking(client: Client, kind: Kind[T], objects: Mapping[str, T]) -> Lacking:
     """Compare ``objects``, which may change meanwhile, with what there is. Raises as ``pages`` does."""
-    try:
-        return await _compared(client, kind, objects, PAGE)
-    except ApiError as error:
-        if error.status != 410:
-            raise
-        return await _compared(client, kind, objects, 0)  # the list outlived its snapshot: all of it at once
+    return await whole(lambda limit: _compared(client, kind, objects, limit))
 
 
 async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], limit: int) -> Lacking:

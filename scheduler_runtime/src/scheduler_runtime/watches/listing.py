@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..client import JSON, Client
+from ..client import JSON, ApiError, Client
 from ..wire import continue_token
 
 PAGE = 2000
 """Of pods the API server prepares one in some 80 ms, and we take it in about as long."""
 
 P = TypeVar("P")
+R = TypeVar("R")
 Read = Callable[[bytes], P]
+
+
+async def whole(work: Callable[[int], Awaitable[R]]) -> R:
+    """What ``work`` makes of a list by pages of a size, or of all of it at once when the list outlives its snapshot."""
+    try:
+        return await work(PAGE)
+    except ApiError as error:
+        if error.status != 410:
+            raise
+        return await work(0)
 
 
 async def pages(

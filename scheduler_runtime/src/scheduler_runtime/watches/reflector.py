@@ -31,7 +31,7 @@ from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from .catching_up import Lacking, lacking
 from .forgetting import ForgottenError, check_memory
 from .kinds import Change, Kind, ObjectList, T, number, version_of
-from .listing import PAGE, pages
+from .listing import pages, whole
 
 logger = logging.getLogger(__name__)
 
@@ -195,12 +195,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         """Take over the present state, page by page; what is not in it any more is deleted."""
-        try:
-            present, version = await self._pages(PAGE)
-        except ApiError as error:
-            if error.status != 410:
-                raise
-            present, version = await self._pages(0)  # the list outlived its snapshot: all of it at once
+        present, version = await whole(self._pages)
         for key in [key for key in self.objects if key not in present]:
             self._remove(key)
         for key in [key for key in self._unreadable if key not in present]:

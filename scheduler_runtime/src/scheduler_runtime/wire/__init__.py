@@ -52,7 +52,16 @@ from .quantity import QuantityError
 from .requests import Requests
 from .resizing import Resizing
 from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, continue_token, decode_pod, decode_pod_list
-from .unreadable import Identified, IdentifiedList, Unreadable, decode_identified_list, read_or_name, read_page
+from .unreadable import (
+    Identified,
+    IdentifiedList,
+    Page,
+    Unreadable,
+    decode_identified_list,
+    read_items,
+    read_or_name,
+    read_page,
+)
 
 __all__ = [
     "KINDS",
@@ -81,6 +90,7 @@ __all__ = [
     "NodeStatus",
     "ObjectMeta",
     "OwnerReference",
+    "Page",
     "Pod",
     "PodAffinityTerm",
     "PodAffinityTerms",
@@ -114,6 +124,7 @@ __all__ = [
     "decode_pod",
     "decode_pod_list",
     "decode_status",
+    "read_items",
     "read_or_name",
     "read_page",
 ]

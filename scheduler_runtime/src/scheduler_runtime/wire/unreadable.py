@@ -55,10 +55,10 @@ class Unreadable(Identified, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list, with what of it could be read."""
+    """One page of a list, read item by item."""
 
     metadata: ListMeta
-    items: list[T | Unreadable]
+    items: list[T]
 
 
 class _RawPage(Wire, frozen=True, gc=False):
@@ -71,10 +71,15 @@ _decode_identified = msgspec.json.Decoder(Identified).decode
 decode_identified_list = msgspec.json.Decoder(IdentifiedList).decode
 
 
-def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:
-    """Read the items of a page one by one. Raises msgspec.MsgspecError when it is no page of objects with names."""
+def read_items(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:
+    """Read the items of a page one by one. Raises msgspec.MsgspecError, and what ``read`` raises."""
     page = _decode_page(raw)
-    return Page(page.metadata, [read_or_name(item, read) for item in page.items])
+    return Page(page.metadata, [read(item) for item in page.items])
+
+
+def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T | Unreadable]:
+    """Read what can be read of a page. Raises msgspec.MsgspecError when it is no page of objects with names."""
+    return read_items(raw, lambda item: read_or_name(item, read))
 
 
 def read_or_name(raw: msgspec.Raw, read: Callable[[msgspec.Raw], T]) -> T | Unreadable:
