@@ -140,8 +140,21 @@ async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:
 async def test_a_name_and_a_password_in_the_address_are_shown() -> None:
     with serving({"filter": lambda _: {}}) as extender:
         await ask(extender, url_prefix=extender.url.replace("http://", "http://me:a%20b@"))
-        shown = base64.b64decode(extender.headers[-1]["Authorization"].removeprefix("Basic ")).decode()
-    assert shown == "me:a b"
+        await ask(extender, url_prefix=extender.url.replace("http://", "http://token@"))
+        shown = [base64.b64decode(each["Authorization"].removeprefix("Basic ")).decode() for each in extender.headers]
+    assert shown == ["me:a b", "token:"]
+
+
+async def test_a_query_in_the_address_may_have_spaces() -> None:
+    with serving({"filter": lambda _: {}}) as extender:
+        assert await ask(extender, url_prefix=f"{extender.url}/?for=a b") == b"{}"
+
+
+async def test_an_address_that_would_lose_the_verb_is_not_called() -> None:
+    with serving({"filter": lambda _: {}}) as extender:
+        with pytest.raises(ExtenderError, match="nothing after the # of an address is sent"):
+            await ask(extender, url_prefix=f"{extender.url}/#pods")
+        assert extender.asked == []
 
 
 @pytest.mark.parametrize("prefix", ["there", "ftp://there", "http:", "http://127.0.0.1:9", "http://127.0.0.1:x"])
@@ -169,6 +182,35 @@ async def test_connections_are_kept_for_the_next_question() -> None:
         for _ in range(3):
             await calls.post("filter", b"{}")
         assert len(extender.clients) == 1
+
+
+def hangs_up(_: Any) -> Any:
+    """End the connection without an answer."""
+    raise ConnectionAbortedError
+
+
+async def test_a_question_that_met_the_end_of_an_idle_connection_is_asked_again() -> None:
+    answers = [lambda _: {}, hangs_up, lambda _: {"again": True}]
+    with serving({"filter": lambda question: answers.pop(0)(question)}) as extender, calling(extender.url) as calls:
+        assert await calls.post("filter", b"{}") == b"{}"
+        assert json.loads(await calls.post("filter", b"{}")) == {"again": True}
+        assert len(extender.clients) == 2
+
+
+async def test_one_who_ends_new_connections_is_asked_once() -> None:
+    with serving({"filter": hangs_up}) as extender, calling(extender.url) as calls:
+        with pytest.raises(ExtenderError, match="the server closed the connection"):
+            await calls.post("filter", b"{}")
+        assert len(extender.asked) == 1
+
+
+async def test_a_binding_is_sent_once() -> None:
+    with serving({"filter": lambda _: {}, "bind": hangs_up}) as extender, calling(extender.url) as calls:
+        await calls.post("filter", b"{}")
+        with pytest.raises(ExtenderError, match="failed bind") as failure:
+            await calls.post("bind", b"{}", lambda: None)
+        assert len(extender.questions("bind")) == 1
+    assert failure.value.sent
 
 
 @asynccontextmanager

@@ -15,13 +15,14 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from ..catalog.durations import Duration
 from ..config import Extender, ExtenderTLSConfig
-from ..connections import Connection, LostError, Place, Pool
+from ..connections import Answer, Connection, LostError, Place, Pool
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
 """As many calls to one extender are under way at a time; further ones wait for one of them to be answered."""
 
 IN_PATHS = "/%:@!$&'()*+,;=~"
+IN_QUERIES = IN_PATHS + "?"
 
 
 class ExtenderError(Exception):
@@ -75,23 +76,44 @@ class Calls:
         if self._pool is not None:
             self._pool.close()
 
-    async def post(self, verb: str, body: bytes, before_send: Callable[[], None] = lambda: None) -> bytes:
-        """Ask something. What ``before_send`` raises is raised, at the last moment. Raises ExtenderError."""
+    async def post(self, verb: str, body: bytes, before_send: Callable[[], None] | None = None) -> bytes:
+        """Ask something. What ``before_send`` raises is raised, at the last moment. Raises ExtenderError.
+
+        With ``before_send`` it is sent once at most. A mere question is repeated when the extender ended a connection
+        that was idle just as it was asked over it, as servers do that keep none open for long.
+        """
         address, sent = self.address, False
         limit = asyncio.timeout(address.seconds)
+
+        def sends() -> None:
+            nonlocal sent
+            if before_send is not None:
+                before_send()
+            sent = True
+
         try:
             target = _target(f"{address.url_prefix}/{verb}")
-            request = _request(target, body)
-            async with limit, self._connection(target) as connection:
-                before_send()
-                sent = True
-                answer = await connection.exchange(request)
+            async with limit:
+                answer = await self._exchange(target, _request(target, body), sends, repeats=before_send is None)
         except (LostError, OSError, ValueError) as error:
             late = f"no answer within {address.seconds:g} s" if limit.expired() else ""
             raise address.failed(verb, f": {late or str(error) or type(error).__name__}", sent=sent) from error
         if answer.status != 200:
             raise address.failed(verb, f", code {answer.status}")
         return answer.body
+
+    async def _exchange(
+        self, target: SplitResult, request: bytes, before_send: Callable[[], None], *, repeats: bool
+    ) -> Answer:
+        async with self._connection(target) as connection:
+            was_idle = connection.idle_since > 0
+            before_send()
+            try:
+                return await connection.exchange(request)
+            except LostError:
+                if not (repeats and was_idle):
+                    raise
+        return await self._exchange(target, request, before_send, repeats=False)
 
     @asynccontextmanager
     async def _connection(self, target: SplitResult) -> AsyncIterator[Connection]:
@@ -115,6 +137,8 @@ def shown(url_prefix: str) -> str:
 
 def _target(url: str) -> SplitResult:
     """Raises ValueError, without a word of ``url``."""
+    if "#" in url:
+        raise ValueError("nothing after the # of an address is sent, and so not which verb is meant; write it as %23")
     try:
         target = urlsplit(url)
         if target.scheme in ("http", "https") and target.hostname and target.port != 0:
@@ -133,13 +157,14 @@ def _place(target: SplitResult, address: Address) -> Place:
 def _request(target: SplitResult, body: bytes) -> bytes:
     """A POST of JSON. A name and a password in the address are shown, as kube-scheduler does it."""
     user, _, host = target.netloc.rpartition("@")
-    query = f"?{target.query}" if target.query else ""
+    who = unquote(user if ":" in user else f"{user}:")
+    query = f"?{quote(target.query, safe=IN_QUERIES)}" if target.query else ""
     lines = [
         f"POST {quote(target.path, safe=IN_PATHS) or '/'}{query} HTTP/1.1",
         f"Host: {host}",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
-        *([f"Authorization: Basic {base64.b64encode(unquote(user).encode()).decode()}"] if user else []),
+        *([f"Authorization: Basic {base64.b64encode(who.encode()).decode()}"] if user else []),
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 

@@ -135,7 +135,7 @@ class Extender:
         verb: str,
         question: bytes,
         read: Callable[[bytes], messages.T],
-        before_send: Callable[[], None] = lambda: None,
+        before_send: Callable[[], None] | None = None,
     ) -> messages.T:
         answer = await self._calls.post(verb, question, before_send)
         try:
