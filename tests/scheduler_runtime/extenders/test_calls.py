@@ -25,7 +25,7 @@ from scheduler_runtime.config import Extender as Written
 from scheduler_runtime.endpoints.certificates import self_signed
 from scheduler_runtime.extenders import Calls, ExtenderError
 from scheduler_runtime.extenders.calls import CONNECTIONS, Address
-from tests.support.extenders import Extender, serving
+from tests.support.extenders import Answer, Extender, serving
 
 
 def pair(directory: Path, name: str) -> tuple[str, str]:
@@ -190,7 +190,7 @@ def hangs_up(_: Any) -> Any:
 
 
 async def test_a_question_that_met_the_end_of_an_idle_connection_is_asked_again() -> None:
-    answers = [lambda _: {}, hangs_up, lambda _: {"again": True}]
+    answers: list[Answer] = [lambda _: {}, hangs_up, lambda _: {"again": True}]
     with serving({"filter": lambda question: answers.pop(0)(question)}) as extender, calling(extender.url) as calls:
         assert await calls.post("filter", b"{}") == b"{}"
         assert json.loads(await calls.post("filter", b"{}")) == {"again": True}

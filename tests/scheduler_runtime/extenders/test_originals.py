@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping, Sequence
 
 import pytest
 from aiohttp import web
@@ -10,12 +12,13 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.extenders import OriginalError, Originals
+from scheduler_runtime.extenders import OriginalError, Originals, originals
+from scheduler_runtime.extenders.originals import READS
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
 
-def pod(name: str, version: str = "1") -> Pod:
-    made = testing.pod(name)
+def pod(name: str, version: str = "1", node: str = "") -> Pod:
+    made = testing.pod(name, nodeName=node or f"node-of-{name}")
     return replace(made, metadata=replace(made.metadata, resource_version=version))
 
 
@@ -27,12 +30,58 @@ async def shows(request: web.Request) -> web.StreamResponse:
 async def test_a_pod_is_read_once_for_each_of_its_versions() -> None:
     script = Script(otherwise=shows)
     async with serving(script) as client:
-        originals = Originals(client)
+        read = Originals(client)
         for versions in (("1", "1"), ("1", "1"), ("2", "1")):
-            told = await originals.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
+            told = await read.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
             assert told.keys() == {"uid-of-a", "uid-of-b"}
-        await originals.pod(pod("a", "2"))
+        await read.pod(pod("a", "2"))
     assert [asked.path[-1] for asked in script.asked] == ["a", "b", "a"]
+
+
+def shown_on(nodes: Mapping[str, Sequence[str]]) -> Answer:
+    """Lists the pods of the node that is asked about, and knows no other."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        names = nodes[request.query["fieldSelector"].removeprefix("spec.nodeName=")]
+        items = [{"metadata": {"name": name, "uid": f"uid-of-{name}", "managedFields": []}} for name in names]
+        return await says({"metadata": {"resourceVersion": "5"}, "items": items})(request)
+
+    return answer
+
+
+async def test_several_pods_of_a_node_are_read_with_one_request() -> None:
+    script = Script(otherwise=shown_on({"n": ["a", "b", "stranger"], "m": ["c"]}))
+    wanted = [pod("a", node="n"), pod("b", node="n"), pod("c", node="m"), pod("gone", node="m")]
+    async with serving(script) as client:
+        read = Originals(client)
+        told = await read.pods(wanted)
+        assert told.keys() == {"uid-of-a", "uid-of-b", "uid-of-c"}
+        assert json.loads(bytes(told["uid-of-a"])) == {"metadata": {"name": "a", "uid": "uid-of-a"}}
+        await read.pods(wanted[:3])
+    assert [asked.path for asked in script.asked] == ["/api/v1/pods"] * 2
+
+
+async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
+    under_way, most = 0, 0
+
+    async def counts(request: web.Request) -> web.StreamResponse:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return await shows(request)
+
+    async with serving(Script(otherwise=counts)) as client:
+        told = await Originals(client).pods([pod(f"p{number}") for number in range(3 * READS)])
+    assert (len(told), most <= READS) == (3 * READS, True)
+
+
+async def test_a_pod_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(originals, "READ_SECONDS", 0.05)
+    async with serving(Script(otherwise=hangs)) as client:
+        with pytest.raises(OriginalError, match=r"cannot be read: no answer within 0\.05 s"):
+            await Originals(client).pod(pod("a"))
 
 
 @pytest.mark.parametrize("answer", [refuses(404), says({"metadata": {"name": "a", "uid": "of-another"}})])

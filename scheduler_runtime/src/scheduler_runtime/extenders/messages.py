@@ -1,6 +1,7 @@
 """What is said to extenders, and what they answer: JSON with the names of Go's fields.
 
-Keys of answers are read without regard to case, as kube-scheduler reads them.
+Keys of answers are read without regard to case, as kube-scheduler reads them: their names are folded to small letters
+first, which is why the structs below are named as in Go and renamed to ``lower``.
 """
 
 from __future__ import annotations

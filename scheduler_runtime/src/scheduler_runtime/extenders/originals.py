@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -13,9 +15,14 @@ from ..api import Pod
 from ..client import ApiError, Client, NoAnswerError
 from ..recent import Recent
 from ..watches import Change, Kind, Reflector
+from ..watches.listing import pages, whole
 from ..wire import ObjectMeta, WatchEvent, read_items
 
 REFRESH_SECONDS = 5.0
+READ_SECONDS = 5.0
+"""So long a pod is waited for, as for an extender by default: nobody else is decided about meanwhile."""
+READS = 16
+"""So many reads of pods are under way at a time: bindings take turns with them."""
 KEPT_PODS = 4096
 """Of so many pods it is remembered how they are written: a few times as many as one pod may preempt."""
 
@@ -67,6 +74,7 @@ class Originals:
         self._client = client
         self._nodes: Reflector[_Whole] | None = None
         self._pods = Recent[tuple[str, str], Raw](KEPT_PODS)
+        self._reads = asyncio.Semaphore(READS)
 
     @property
     def reflectors(self) -> tuple[Reflector[_Whole], ...]:
@@ -98,40 +106,80 @@ class Originals:
 
     async def pod(self, pod: Pod) -> Raw:
         """``pod``, as it is now or was a moment ago. Raises OriginalError."""
-        text = await self._text(pod)
+        text = self._pods.get(_version(pod)) or (await self._read([pod])).get(pod.uid)
         if text is None:
             raise _no_original(pod, "is gone")
         return text
 
-    async def pods(self, pods: Sequence[Pod]) -> dict[str, Raw]:
-        """Those of ``pods`` that are still there, by their uids. Raises OriginalError."""
-        reads = [asyncio.ensure_future(self._text(pod)) for pod in pods]
-        try:
-            found = await asyncio.gather(*reads)
-        finally:
-            for read in reads:
-                read.cancel()  # Once one has failed, nobody needs the others.
-        return {pod.uid: text for pod, text in zip(pods, found, strict=True) if text is not None}
+    async def pods(self, pods: Iterable[Pod]) -> dict[str, Raw]:
+        """Those of ``pods`` that are still there, by their uids. Raises OriginalError.
 
-    async def _text(self, pod: Pod) -> Raw | None:
-        """How ``pod`` is written; read once for each of its versions."""
-        version = pod.uid, pod.metadata.resource_version
-        text = self._pods.get(version)
-        if text is None:
-            text = await self._read(pod)
-            if text is not None:
-                self._pods.put(version, text)
-        return text
+        One request is made for each node with pods of which this version was not read before.
+        """
+        found, unknown = dict[str, Raw](), defaultdict[str, list[Pod]](list)
+        for pod in pods:
+            text = self._pods.get(_version(pod))
+            if text is None:
+                unknown[pod.spec.node_name].append(pod)
+            else:
+                found[pod.uid] = text
+        for read in await _all(self._read(on_node) for on_node in unknown.values()):
+            found |= read
+        return found
 
-    async def _read(self, pod: Pod) -> Raw | None:
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    async def _read(self, pods: Sequence[Pod]) -> dict[str, Raw]:
+        """Those of ``pods``, which are all on one node, that are still there, by their uids. Raises OriginalError."""
         try:
-            whole = _whole(await self._client.request("GET", path), without="managedFields")
+            async with self._reads, asyncio.timeout(READ_SECONDS):
+                there = await (self._one(pods[0]) if len(pods) == 1 else self._on_node(pods[0].spec.node_name))
         except (ApiError, NoAnswerError, msgspec.MsgspecError) as error:
-            if isinstance(error, ApiError) and error.status == 404:
-                return None
-            raise _no_original(pod, f"cannot be read: {error}") from error
-        return whole.text if whole.metadata.uid == pod.uid else None
+            raise _no_original(pods[0], f"cannot be read: {error}") from error
+        except TimeoutError as error:
+            raise _no_original(pods[0], f"cannot be read: no answer within {READ_SECONDS:g} s") from error
+        read = {pod.uid: there[pod.uid] for pod in pods if pod.uid in there}
+        for pod in pods:
+            if pod.uid in read:
+                self._pods.put(_version(pod), read[pod.uid])
+        return read
+
+    async def _one(self, pod: Pod) -> dict[str, Raw]:
+        try:
+            found = _pod(await self._client.request("GET", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return {}
+        return {found.metadata.uid: found.text}
+
+    async def _on_node(self, node: str) -> dict[str, Raw]:
+        return await whole(lambda limit: self._listed(node, limit))
+
+    async def _listed(self, node: str, limit: int) -> dict[str, Raw]:
+        params = {"fieldSelector": f"spec.nodeName={node}"}
+        listed = pages(self._client, "/api/v1/pods", params, lambda body: read_items(body, _pod), limit=limit)
+        async with contextlib.aclosing(listed) as found:
+            return {pod.metadata.uid: pod.text async for page in found for pod in page.items}
+
+
+T = TypeVar("T")
+
+
+async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
+    """What all of ``works`` come to. Once one has failed nobody waits for the others."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _pod(raw: bytes | Raw) -> _Whole:
+    return _whole(raw, without="managedFields")
+
+
+def _version(pod: Pod) -> tuple[str, str]:
+    return pod.uid, pod.metadata.resource_version
 
 
 def _nobody_is_told(_: Change[_Whole]) -> None:
