@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import PluginError, Services
+from scheduler_runtime.framework import (
+    Advice,
+    AsksFilter,
+    AsksScores,
+    Filtered,
+    Framework,
+    PluginError,
+    Services,
+)
 from scheduler_runtime.framework.measuring import SAMPLED_EVERY
 from scheduler_runtime.metrics import Metrics
 
@@ -28,7 +38,23 @@ class Choosy(Plugin):
         return Reject(True, "no", resolvable=False) if pod.name == "no" else None
 
 
-def measured(*pods: str, nodes: int = 3) -> dict[str, int]:
+Decide = Callable[[Framework, Pod, testing.Cluster], object]
+
+
+def alone(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
+    return framework.schedule(pod, cluster)
+
+
+def advised(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
+    """Decide with extenders that let every node through."""
+    asks = framework.schedule_with(Advice(), pod, cluster)
+    assert isinstance(asks, AsksFilter)
+    advice = Advice(filtered=Filtered(asks, frozenset(asks.nodes)), rounds=1)
+    assert isinstance(framework.schedule_with(advice, pod, cluster), AsksScores)
+    return framework.schedule_with(replace(advice, scores={}), pod, cluster)
+
+
+def measured(*pods: str, nodes: int = 3, decide: Decide = alone) -> dict[str, int]:
     """What is counted while one profile decides about ``pods``, by name and labels."""
     metrics = Metrics()
     services = Services(None, lambda *_: None, lambda _: None, testing.Objects(), measures=metrics)  # type: ignore[arg-type]
@@ -36,7 +62,7 @@ def measured(*pods: str, nodes: int = 3) -> dict[str, int]:
     framework = testing.framework(PROFILE, Choosy, services=services)
     for pod in pods:
         try:
-            framework.schedule(testing.pod(pod, {"cpu": "10m"}), cluster)
+            decide(framework, testing.pod(pod, {"cpu": "10m"}), cluster)
         except PluginError:
             continue
     lines = (line.rsplit(" ", 1) for line in metrics.text().splitlines() if not line.startswith("#"))
@@ -69,6 +95,12 @@ def test_plugins_are_measured_in_one_decision_of_ten_and_asked_in_all() -> None:
     found = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)))
     assert found[f'{PLUGIN}{{plugin="Choosy",extension_point="PreFilter",status="Success"}}'] == 2
     assert found[f'{ASKED}{{plugin="Choosy",extension_point="PreFilter",profile="test"}}'] == 2 * SAMPLED_EVERY
+
+
+def test_pods_that_extenders_look_after_are_measured_like_others() -> None:
+    found = measured(*(f"p{number}" for number in range(2 * SAMPLED_EVERY)), decide=advised)
+    assert found[point("Score")] == 2 * SAMPLED_EVERY
+    assert found[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Score",status="Success"}}'] == 2
 
 
 def test_a_plugin_that_skips_or_fails_is_measured_with_that_status() -> None:

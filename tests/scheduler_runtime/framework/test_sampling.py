@@ -10,6 +10,8 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Scores
+from scheduler_runtime.config import Extender as Written
+from scheduler_runtime.extenders import Extender, Extenders
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.framework.sampling import Rotation, Sampler, Tour
 
@@ -79,6 +81,25 @@ def test_the_chosen_node_is_one_of_those_looked_at() -> None:
         outcome = decides.schedule(testing.pod(f"p{number}", {"cpu": "1m"}), nodes)
         assert isinstance(outcome, Placed)
         assert outcome.node in SCORED[-1]
+
+
+UNWEIGHED = {"percentageOfNodesToScore": 50, "plugins": {"score": {"disabled": [{"name": "*"}]}}}
+
+
+def test_where_nobody_scores_the_next_node_that_does_is_taken() -> None:
+    nodes, decides = cluster(5), testing.framework(UNWEIGHED)
+    nodes.place(testing.pod("full", {"cpu": "4"}, nodeName="n2"), "n2")
+    outcomes = [decides.schedule(testing.pod(f"p{number}", {"cpu": "1m"}), nodes) for number in range(5)]
+    assert [each.node for each in outcomes if isinstance(each, Placed)] == ["n0", "n1", "n3", "n4", "n0"]
+
+
+@pytest.mark.parametrize(("verb", "expected"), [("filterVerb", 150), ("prioritizeVerb", 150), ("bindVerb", 1)])
+def test_an_extender_that_weighs_nodes_is_shown_as_many_as_plugins_would_be(verb: str, expected: int) -> None:
+    written = Written.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
+    extenders = Extenders([Extender(written, None)], None, None)  # type: ignore[arg-type]  nobody is asked
+    decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
+    decides.schedule(testing.pod("p"), nodes)
+    assert decides.around.services.rotation.first == expected
 
 
 def test_nodes_that_do_not_do_are_passed_and_not_counted() -> None:

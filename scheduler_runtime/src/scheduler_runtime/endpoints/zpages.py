@@ -104,7 +104,7 @@ def flagz(about: About, versions: Collection[str]) -> ZPage:
 
 
 def _old(versions: Collection[str]) -> tuple[str, ...]:
-    return tuple(each for each in versions if each == ALPHA != max(versions))
+    return (ALPHA,) if ALPHA in versions and BETA in versions else ()
 
 
 def _hours(seconds: int) -> str:

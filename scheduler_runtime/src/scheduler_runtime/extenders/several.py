@@ -41,6 +41,11 @@ class Extenders:
         self._originals = originals
         self._binds = binds
 
+    @property
+    def weigh_nodes(self) -> bool:
+        """Whether one of them is asked which nodes do, or how good they are, whichever pods it looks after."""
+        return any(each.written.filter_verb or each.written.prioritize_verb for each in self._extenders)
+
     def concern(self, pod: Pod) -> bool:
         """Whether one of them has a say in where ``pod`` goes."""
         return any(each.has_a_say and each.looks_after(pod) for each in self._extenders)

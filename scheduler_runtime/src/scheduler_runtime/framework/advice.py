@@ -76,6 +76,11 @@ class Advice:
 class Extenders(Protocol):
     """The extenders that have a say about the pods of one profile."""
 
+    @property
+    def weigh_nodes(self) -> bool:
+        """Whether one of them is asked which nodes do, or how good they are, whichever pods it looks after."""
+        ...
+
     def concern(self, pod: Pod) -> bool:
         """Whether one of them has a say in where ``pod`` goes."""
         ...

@@ -36,10 +36,11 @@ class Decisions:
         services = around.services
         self.hooks = enabled.choosing()
         self.classes = around.classes = enabled.classes(self.hooks)
-        sampler = Sampler(percentage, services.rotation) if 0 < percentage < 100 else None
+        weighs = bool(self.hooks.score) or (around.extenders is not None and around.extenders.weigh_nodes)
+        sampler = Sampler(percentage, services.rotation, weighs=weighs) if 0 < percentage < 100 else None
         self.decider = enabled.decider(self.hooks, self.classes, services.nominations, around.random, sampler)
-        self._advised = Advised(self.decider)
         self._timed = self.decider.timed(services.measures)
+        self._advised, self._timed_advised = Advised(self.decider), Advised(self._timed)
         self._watched = enabled.watched_by_kept()
         self._post_filter = enabled.post_filters(around.target.version)
         self._around = around
@@ -59,8 +60,7 @@ class Decisions:
             return unfit
         attempt = Attempt(pod, table)
         self._count += 1
-        decider = self.decider if self._count % SAMPLED_EVERY else self._timed
-        row = decider.choose(attempt)
+        row = (self._timed if self._is_sampled else self.decider).choose(attempt)
         self._note(attempt, row)
         if isinstance(row, Nowhere):
             return self._unschedulable(attempt, row, self._helped(attempt, row))
@@ -72,7 +72,8 @@ class Decisions:
         if unfit is not None:
             return unfit
         attempt = Attempt(pod, table)
-        row = self._advised.choose(attempt, advice)
+        self._count += advice == Advice()  # until it has all advice, nothing else is decided
+        row = (self._timed_advised if self._is_sampled else self._advised).choose(attempt, advice)
         if isinstance(row, AsksFilter | AsksScores):
             return row
         if not isinstance(row, Nowhere):
@@ -83,6 +84,11 @@ class Decisions:
             return AsksVictims(helped.consult.candidates)
         self._note(attempt, row)
         return self._unschedulable(attempt, row, helped)
+
+    @property
+    def _is_sampled(self) -> bool:
+        """Whether single plugins are timed in this decision."""
+        return self._count % SAMPLED_EVERY == 0
 
     def _note(self, attempt: Attempt, row: int | Nowhere) -> None:
         for point, seconds in attempt.seconds.items():

@@ -73,10 +73,14 @@ class Rotation:
 class Sampler:
     """Leaves as many feasible nodes in play as one profile asks for."""
 
-    def __init__(self, percentage: int, rotation: Rotation) -> None:
-        """``percentage`` is above 0 and below 100."""
+    def __init__(self, percentage: int, rotation: Rotation, *, weighs: bool = True) -> None:
+        """``percentage`` is above 0 and below 100.
+
+        When nobody ``weighs`` the nodes against each other the first that does is as good as any.
+        """
         self._percentage = percentage
         self._rotation = rotation
+        self._weighs = weighs
 
     def sample(self, feasible: Mask, table: Table, asked: Mask | None = None) -> Mask:
         """Those of the ``feasible`` rows that a search among the ``asked`` ones, or all, finds. It moves on."""
@@ -99,6 +103,8 @@ class Sampler:
 
     def wanted(self, count: int) -> int:
         """How many feasible nodes are enough where there are so many nodes."""
+        if not self._weighs:
+            return 1
         return count if count < FEWEST else max(FEWEST, count * self._percentage // 100)
 
 
