@@ -96,7 +96,8 @@ def test_where_nobody_scores_the_next_node_that_does_is_taken() -> None:
 @pytest.mark.parametrize(("verb", "expected"), [("filterVerb", 150), ("prioritizeVerb", 150), ("bindVerb", 1)])
 def test_an_extender_that_weighs_nodes_is_shown_as_many_as_plugins_would_be(verb: str, expected: int) -> None:
     written = Written.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
-    extenders = Extenders([Extender(written, None)], None, None)  # type: ignore[arg-type]  nobody is asked
+    nobody: Any = None  # is asked
+    extenders = Extenders([Extender(written, nobody)], nobody, nobody)
     decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
     decides.schedule(testing.pod("p"), nodes)
     assert decides.around.services.rotation.first == expected
