@@ -214,6 +214,18 @@ def test_settings_that_cannot_work_are_refused_by_name(changes: dict[str, Any], 
         settings(**changes)
 
 
+def test_others_wait_for_no_less_than_the_whole_duration() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    leader = candidate(leases, clock, lease_duration=15.2, renew_deadline=15.1)
+    assert attempt(leader, clock)
+    other = candidate(leases, clock, identity="other")
+    assert not attempt(other, clock)
+    clock.now += 15.1
+    assert not attempt(other, clock)
+    clock.now += 1
+    assert attempt(other, clock)
+
+
 # Fencing and clocks
 
 

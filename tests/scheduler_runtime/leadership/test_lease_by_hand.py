@@ -69,6 +69,32 @@ def test_a_lease_that_its_holder_did_not_release_is_not_taken_before_it_would_ha
     assert "before it would have run out" in said[0]
 
 
+def test_who_starts_when_the_holder_was_taken_out_of_the_lease_waits_too(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    leases = led_by("bing", seconds=15)
+    empty(leases)
+    new = candidate(leases, clock, identity="new")
+    for _ in range(3):
+        assert not attempt(new, clock)
+        clock.now += 4.9
+    assert not attempt(new, clock)
+    clock.now += 0.4
+    assert attempt(new, clock)
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        "lease foo/bar: was taken from its holder, who may not know; not taken before it would have run out"
+    ]
+
+
+def test_who_saw_the_holder_long_ago_does_not_take_the_lease_from_it_either() -> None:
+    clock = Clock()
+    leases, other = seen_led(clock)
+    clock.now += 60
+    empty(leases)
+    assert not attempt(other, clock)
+    clock.now += 15
+    assert attempt(other, clock)
+
+
 @pytest.mark.parametrize("harm", [delete, make_anew, empty])
 def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
     harm: Callable[[MemoryLeases], None], caplog: pytest.LogCaptureFixture

@@ -184,6 +184,21 @@ def test_who_was_asleep_when_another_took_over_led_until_its_own_safe_time_ended
     assert (led["since"], led["until"]) == (1000.0, 1000.5)
 
 
+def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    leases, clock = MemoryLeases(), Clock()
+
+    def lose_it() -> None:
+        clock.now += 2
+        leases.write(LeaseRecord("thief", 15, WALL, "taken", 1))
+        leases.faults["get"] = [lambda: None, lambda: setattr(clock, "now", clock.now + 60)]
+
+    elector = Elector(settings(retry_period=0.01), leases, clock=clock, on_started=lose_it, on_stopped=lambda: None)
+    elector.run()
+    led = next(vars(one) for one in caplog.records if "until" in vars(one))
+    assert (led["since"], led["until"]) == (1000.0, 1002.0)
+
+
 def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     leases = MemoryLeases()
     leader = run(leases)

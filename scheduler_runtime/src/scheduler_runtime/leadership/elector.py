@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 Lease = dict[str, Any]
 NEVER = float("-inf")
+NOT_YET = float("inf")
 
 
 class Leases(Protocol):
@@ -77,7 +78,7 @@ class Elector:
         self._observed_at = NEVER
         self._taken_until = NEVER
         self._safe_until = NEVER
-        self._is_superseded = False
+        self._superseded_at = NOT_YET
         self._reported = ""
         self._failure = ""
         self._chance = random.SystemRandom()
@@ -97,7 +98,7 @@ class Elector:
         It counts from the *sending* of the last successful renewal: another candidate waits for
         a whole leaseDuration after that renewal arrived, which is later.
         """
-        return self._safe_until if self._leading and not self._is_superseded else NEVER
+        return self._safe_until if self._leading and self._superseded_at == NOT_YET else NEVER
 
     @property
     def leader(self) -> str:
@@ -155,7 +156,7 @@ class Elector:
             return self._renew()
         finally:
             self._leading = False
-            said["until"] = round(min(self._clock(), self._safe_until), 3)
+            said["until"] = round(min(self._clock(), self._safe_until, self._superseded_at), 3)
             logger.info("led with lease %s", self.settings.key, extra=said)
 
     def _renew(self) -> bool:
@@ -209,7 +210,10 @@ class Elector:
             return True
         held = self._holds()
         self._observe(found, self._clock())
-        self._is_superseded = not self._holds()  # whoever has it may act already: our last renewal counts no more
+        if self._holds():
+            self._superseded_at = NOT_YET
+        else:  # whoever has it may act already: our last renewal counts no more
+            self._superseded_at = min(self._superseded_at, self._clock())
         if self._is_taken():
             return False
         if held and not self._record.holder:
@@ -273,18 +277,21 @@ class Elector:
         return self._observed_at + self._record.duration_seconds > self._clock()
 
     def _ours(self, record: LeaseRecord) -> LeaseRecord:
-        return replace(record, holder=self.settings.identity, duration_seconds=int(self.settings.lease_duration))
+        return replace(record, holder=self.settings.identity, duration_seconds=self.settings.written_seconds)
 
     def _observe(self, lease: Lease, at: float) -> None:
         record = LeaseRecord.from_lease(lease)
         self._observed = lease
         if record == self._record:
             return
+        was_ours = self._holds()
         self._record, self._observed_at = record, at
         if record.is_released:
             self._taken_until = NEVER
         elif record.holder and not self._holds():
             self._taken_until = at + record.duration_seconds
+        elif record.was_emptied and not was_ours and self._taken_until <= at:
+            self._taken_until = at + record.duration_seconds  # whoever was taken out of it may have just renewed it
 
     def _create(self, deadline: float) -> None:
         now = wall_time()
@@ -316,7 +323,7 @@ class Elector:
         self._observe(written, now)
         self._observed_at = now
         self._safe_until = sent_at + self.settings.renew_deadline
-        self._is_superseded = False
+        self._superseded_at = NOT_YET
 
     def _request(self, send: Callable[[float], Lease], deadline: float) -> Lease:
         """Send from a thread that may be left behind, so that nothing can outlive the deadline."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import uuid
@@ -59,6 +60,11 @@ class LeaseSettings:
         return f"{self.namespace}/{self.name}"
 
     @property
+    def written_seconds(self) -> int:
+        """leaseDuration as a Lease says it, which others wait for: in whole seconds, and so never less than it is."""
+        return math.ceil(self.lease_duration)
+
+    @property
     def request_timeout(self) -> float:
         """How long one request may take: short enough for a second try before the deadline."""
         return self.renew_deadline / 2
@@ -90,6 +96,11 @@ class LeaseRecord:
     def is_released(self) -> bool:
         """Whether its last holder gave it up, which is written as a lease of one second that nobody holds."""
         return not self.holder and self.duration_seconds == RELEASED_SECONDS
+
+    @property
+    def was_emptied(self) -> bool:
+        """Whether it had a holder, who did not give it up but was taken out of it."""
+        return not self.holder and not self.is_released and bool(self.acquire_time or self.transitions)
 
     def onto(self, lease: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``lease`` with this record written into it and everything else kept."""
