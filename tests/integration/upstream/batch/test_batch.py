@@ -87,41 +87,32 @@ THREE, FIRST_TWO, LAST_TWO = ("n1", "n2", "n3"), ("n1", "n2"), ("n4", "n3")
 FOUR = ("n4", "n3", "n2", "n1")
 
 
+def batch(prefers: tuple[str, ...], *expected: str) -> list[Coming]:
+    """Pods that are alike: only for the first of them all nodes have to be looked at."""
+    return [Coming(each, prefers, anew=number == 0) for number, each in enumerate(expected)]
+
+
 @pytest.mark.parametrize(
     ("nodes", "pods"),
     [
-        pytest.param(room_for(1, "n1"), [Coming("n1", anew=True)], id="one-pod-one-node"),
+        pytest.param(room_for(1, "n1"), batch((), "n1"), id="one-pod-one-node"),
         pytest.param(
             [made for name in "321" for made in room_for(10, f"n{name}", labels={"forpod": name})],
             [Coming(f"n{name}", selects={"forpod": name}, anew=True) for name in "123"],
             id="distinct-pods-on-distinct-nodes",
         ),
-        pytest.param(
-            room_for(1, "n3", "n2", "n1"),
-            [Coming("n1", THREE, anew=True), Coming("n2", THREE), Coming("n3", THREE)],
-            id="three-pod-batch",
-        ),
+        pytest.param(room_for(1, "n3", "n2", "n1"), batch(THREE, "n1", "n2", "n3"), id="three-pod-batch"),
         pytest.param(
             room_for(1, *FOUR),
-            [
-                Coming("n1", FIRST_TWO, anew=True),
-                Coming("n2", FIRST_TWO),
-                Coming("n4", LAST_TWO, anew=True),
-                Coming("n3", LAST_TWO),
-            ],
+            batch(FIRST_TWO, "n1", "n2") + batch(LAST_TWO, "n4", "n3"),
             id="two-consecutive-batches",
         ),
         pytest.param(
             room_for(2, *FOUR),
-            [
-                Coming("n1", FIRST_TWO, anew=True),
-                Coming("n1", FIRST_TWO),
-                Coming("n4", LAST_TWO, anew=True),
-                Coming("n4", LAST_TWO),
-            ],
+            batch(FIRST_TWO, "n1", "n1") + batch(LAST_TWO, "n4", "n4"),
             id="multiple-pods-per-node",
         ),
-        pytest.param(room_for(1, "n1"), [Coming("n1", anew=True), Coming("")], id="unschedulable-pod"),
+        pytest.param(room_for(1, "n1"), batch((), "n1", ""), id="unschedulable-pod"),
     ],
 )
 async def test_batch_scenarios(server: Cluster, nodes: list[Object], pods: list[Coming]) -> None:

@@ -119,6 +119,11 @@ def gets(name: str, where: str) -> list[Step]:
     return [decides(name, SCHEDULED), step, is_nominated(name, "")]
 
 
+def is_passed_over(name: str) -> list[Step]:
+    """No node is found for the pod, and what it was nominated to is forgotten."""
+    return [decides(name), is_nominated(name, "")]
+
+
 AT_ONCE: Object = {"terminationGracePeriodSeconds": 0}
 
 
@@ -154,8 +159,7 @@ AT_ONCE: Object = {"terminationGracePeriodSeconds": 0}
             [
                 creates_nominated(with_cpu("pod-exceeds-capacity", "5", 1, **AT_ONCE), "node"),
                 creates(with_cpu("pod-fits", "3", 1, **AT_ONCE)),
-                decides("pod-exceeds-capacity"),
-                is_nominated("pod-exceeds-capacity", ""),
+                *is_passed_over("pod-exceeds-capacity"),
                 *gets("pod-fits", "node"),
             ],
             id="ignored-on-a-pod-that-cannot-fit",
@@ -165,8 +169,7 @@ AT_ONCE: Object = {"terminationGracePeriodSeconds": 0}
                 creates_nominated(with_cpu("low-priority", "4", 1, **AT_ONCE), "node"),
                 creates(with_cpu("high-priority", "4", 100, **AT_ONCE)),
                 *gets("high-priority", "node"),
-                decides("low-priority"),
-                is_nominated("low-priority", ""),
+                *is_passed_over("low-priority"),
             ],
             id="ignored-on-a-pod-of-lower-priority",
         ),

@@ -14,7 +14,8 @@ from tests.integration.upstream.queueing.waking import (
     node_comes,
     node_offers,
     pod_goes,
-    pod_is_resized,
+    pod_is_scaled_down,
+    rows,
 )
 from tests.integration.upstream.support import Object, node, pod
 from tests.integration.upstream.written import on
@@ -30,55 +31,35 @@ TWO_CPUS = with_cpu("fake-node", "2")
 OF_FOUR_OR_FIVE = [pod("pod1", {"cpu": "4"}), pod("pod2", {"cpu": "5"})]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit",
-                nodes=[TWO_CPUS],
-                pods=[pod("pod1", {"cpu": "4"})],
-                changes=[pod_is_resized("pod1", cpu="2")],
-                woken="pod1",
-                by="UnschedulablePodUpdatePodScaleDown",
-            ),
-            id="pod-is-scaled-down",
+@rows(
+    "NodeResourcesFit",
+    {
+        "pod-is-scaled-down": Row(
+            nodes=[TWO_CPUS],
+            pods=[pod("pod1", {"cpu": "4"})],
+            changes=[pod_is_scaled_down("pod1", cpu="2")],
+            woken="pod1",
         ),
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit",
-                nodes=[TWO_CPUS],
-                placed=[pod("pod1", {"cpu": "2"}, nodeName="fake-node")],
-                pods=[pod("pod2", {"cpu": "2"})],
-                changes=[pod_goes("pod1")],
-                woken="pod2",
-                by="AssignedPodDelete",
-            ),
-            id="pod-is-deleted",
+        "pod-is-deleted": Row(
+            nodes=[TWO_CPUS],
+            placed=[pod("pod1", {"cpu": "2"}, nodeName="fake-node")],
+            pods=[pod("pod2", {"cpu": "2"})],
+            changes=[pod_goes("pod1")],
+            woken="pod2",
         ),
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit",
-                nodes=[TWO_CPUS],
-                pods=OF_FOUR_OR_FIVE,
-                changes=[node_comes(with_cpu("fake-node2", "4"))],
-                woken="pod1",
-                by="NodeAdd",
-            ),
-            id="node-is-created",
+        "node-is-created": Row(
+            nodes=[TWO_CPUS],
+            pods=OF_FOUR_OR_FIVE,
+            changes=[node_comes(with_cpu("fake-node2", "4"))],
+            woken="pod1",
         ),
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit",
-                nodes=[TWO_CPUS],
-                pods=OF_FOUR_OR_FIVE,
-                changes=[node_offers("fake-node", {"cpu": "4"})],
-                woken="pod1",
-                by="NodeUpdateNodeAllocatable",
-            ),
-            id="node-is-updated",
+        "node-is-updated": Row(
+            nodes=[TWO_CPUS],
+            pods=OF_FOUR_OR_FIVE,
+            changes=[node_offers("fake-node", {"cpu": "4"})],
+            woken="pod1",
         ),
-    ],
+    },
 )
 async def test_core_resource_enqueue_by_resources(server: Cluster, row: Row) -> None:
     await comes_back(server, row)
@@ -127,42 +108,28 @@ FEW_PODS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit NodeAffinity",
-                nodes=ANOTHER_GROUP,
-                pods=[pod("pod1", {"cpu": "4"}, **WANTS_B)],
-                changes=[node_offers("fake-node1", {"memory": "4000"})],
-            ),
-            id="not-without-increase-in-the-requested-resources",
+@rows(
+    "NodeResourcesFit NodeAffinity",
+    {
+        "not-without-increase-in-the-requested-resources": Row(
+            nodes=ANOTHER_GROUP,
+            pods=[pod("pod1", {"cpu": "4"}, **WANTS_B)],
+            changes=[node_offers("fake-node1", {"memory": "4000"})],
         ),
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit NodeAffinity",
-                nodes=ANOTHER_GROUP,
-                pods=[pod("pod1", {"cpu": "4"}, **WANTS_B)],
-                changes=[node_offers("fake-node1", {"cpu": "5"})],
-                woken="pod1",
-                by="NodeUpdateNodeAllocatable",
-            ),
-            id="increase-in-the-requested-resources",
+        "increase-in-the-requested-resources": Row(
+            nodes=ANOTHER_GROUP,
+            pods=[pod("pod1", {"cpu": "4"}, **WANTS_B)],
+            changes=[node_offers("fake-node1", {"cpu": "5"})],
+            woken="pod1",
         ),
-        pytest.param(
-            Row(
-                plugins="NodeResourcesFit NodeAffinity",
-                nodes=FEW_PODS,
-                placed=[pod("pod1", nodeName="fake-node2", **WANTS_B)],
-                pods=[pod("pod2", **WANTS_B)],
-                changes=[node_offers("fake-node1", {"pods": "3"})],
-                woken="pod2",
-                by="NodeUpdateNodeAllocatable",
-            ),
-            id="increase-in-the-allowed-pods-number",
+        "increase-in-the-allowed-pods-number": Row(
+            nodes=FEW_PODS,
+            placed=[pod("pod1", nodeName="fake-node2", **WANTS_B)],
+            pods=[pod("pod2", **WANTS_B)],
+            changes=[node_offers("fake-node1", {"pods": "3"})],
+            woken="pod2",
         ),
-    ],
+    },
 )
 async def test_core_resource_enqueue_by_resources_of_another_node(server: Cluster, row: Row) -> None:
     await comes_back(server, row)

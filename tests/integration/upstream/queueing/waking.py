@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.pending import Place
 from scheduler_runtime.process import Process
-from tests.integration.upstream.support import JSON_PATCH, NODES, STRATEGIC_PATCH, Object, World, world
+from tests.integration.upstream.support import JSON_PATCH, MERGE_PATCH, NODES, STRATEGIC_PATCH, Object, World, world
 
 _WOKEN = re.compile(r'^scheduler_queue_incoming_pods_total\{queue="active",event="(\w+)"\} (\d+)$', re.MULTILINE)
 
@@ -48,115 +51,129 @@ class Scene:
         return Counter({event: int(count) for event, count in _WOKEN.findall(self.process.loop._metrics.text())})
 
 
-Change = Callable[[Scene], Awaitable[None]]
+@dataclass(frozen=True)
+class Change:
+    """Something that happens, and what upstream's metrics call it where it wakes a pod."""
+
+    event: str
+    happen: Callable[[Scene], Awaitable[None]]
 
 
 def node_comes(node: Object) -> Change:
-    async def change(scene: Scene) -> None:
+    async def happen(scene: Scene) -> None:
         await scene.sees(await scene.there.create(NODES, node))
 
-    return change
+    return Change("NodeAdd", happen)
 
 
 def node_goes(name: str) -> Change:
-    async def change(scene: Scene) -> None:
+    async def happen(scene: Scene) -> None:
         await scene.there.delete(f"{NODES}/{name}")
         await scene.there.until(lambda: name not in scene.process.nodes.objects)
 
-    return change
+    return Change("NodeDelete", happen)
 
 
 def node_is_relabelled(name: str, **labels: str | None) -> Change:
-    return _node_changes(name, {"metadata": {"labels": labels}})
+    return _node_changes("NodeUpdateNodeLabel", name, {"metadata": {"labels": labels}})
 
 
 def node_is_tainted(name: str, *taints: Object) -> Change:
     """From now on the node has these taints and no others."""
-    return _node_changes(name, {"spec": {"taints": list(taints) or None}})
+    return _node_changes("NodeUpdateNodeTaint", name, {"spec": {"taints": list(taints) or None}})
 
 
 def node_is_cordoned(name: str, *, on: bool) -> Change:
-    return _node_changes(name, {"spec": {"unschedulable": on}})
+    return _node_changes("NodeUpdateNodeTaint", name, {"spec": {"unschedulable": on}})
 
 
 def node_offers(name: str, amounts: Mapping[str, str | None]) -> Change:
     """The node offers so much of these, and of what is None nothing any more."""
-    return _node_changes(f"{name}/status", {"status": {"capacity": amounts, "allocatable": amounts}})
+    status = {"capacity": amounts, "allocatable": amounts}
+    return _node_changes("NodeUpdateNodeAllocatable", f"{name}/status", {"status": status})
 
 
 def node_declares(name: str, *features: str) -> Change:
-    return _node_changes(f"{name}/status", {"status": {"declaredFeatures": list(features)}})
+    status = {"declaredFeatures": list(features)}
+    return _node_changes("NodeUpdateNodeDeclaredFeature", f"{name}/status", {"status": status})
 
 
-def _node_changes(path: str, patch: Object) -> Change:
-    async def change(scene: Scene) -> None:
+def _node_changes(event: str, path: str, patch: Object) -> Change:
+    async def happen(scene: Scene) -> None:
         await scene.sees(await scene.there.patch(f"{NODES}/{path}", patch))
 
-    return change
+    return Change(event, happen)
 
 
-def pod_comes(pod: Object) -> Change:
-    async def change(scene: Scene) -> None:
+def pod_is_scheduled(pod: Object) -> Change:
+    """A pod comes that has its node."""
+
+    async def happen(scene: Scene) -> None:
         await scene.sees(await scene.there.create_pod(pod))
 
-    return change
+    return Change("AssignedPodAdd", happen)
 
 
 def pod_goes(name: str) -> Change:
-    async def change(scene: Scene) -> None:
+    """A pod goes that had its node."""
+
+    async def happen(scene: Scene) -> None:
         await scene.there.delete(scene.there.path(name))
         await scene.there.until(lambda: f"{scene.there.namespace}/{name}" not in scene.process.pods.objects)
 
-    return change
+    return Change("AssignedPodDelete", happen)
 
 
 def pod_is_relabelled(name: str, **labels: str | None) -> Change:
-    async def change(scene: Scene) -> None:
-        await scene.sees(await scene.there.patch(scene.there.path(name), {"metadata": {"labels": labels}}))
-
-    return change
+    """The event is that of a pod which has a node: in no row is a pod woken by labels of its own."""
+    return _pod_changes("AssignedPodUpdatePodLabel", name, {"metadata": {"labels": labels}})
 
 
 def pod_tolerates(name: str, key: str) -> Change:
     """The pod tolerates this taint too."""
-    return pod_is_edited(
-        name, {"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}
-    )
+    added = {"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}
+    return _pod_changes("UnschedulablePodUpdatePodToleration", name, [added], JSON_PATCH)
 
 
-def pod_is_edited(name: str, *edits: Object) -> Change:
-    async def change(scene: Scene) -> None:
-        await scene.sees(await scene.there.patch(scene.there.path(name), list(edits), JSON_PATCH))
-
-    return change
+def pod_uses(name: str, image: str) -> Change:
+    replaced = {"op": "replace", "path": "/spec/containers/0/image", "value": image}
+    return _pod_changes("UnschedulablePodUpdate", name, [replaced], JSON_PATCH)
 
 
-def pod_is_resized(name: str, **requests: str) -> Change:
+def pod_is_scaled_down(name: str, **requests: str) -> Change:
     spec = {"containers": [{"name": "pause", "resources": {"requests": requests}}]}
+    return _pod_changes("UnschedulablePodUpdatePodScaleDown", f"{name}/resize", {"spec": spec}, STRATEGIC_PATCH)
 
-    async def change(scene: Scene) -> None:
-        await scene.sees(await scene.there.patch(f"{scene.there.path(name)}/resize", {"spec": spec}, STRATEGIC_PATCH))
 
-    return change
+def _pod_changes(event: str, path: str, patch: Any, content_type: str = MERGE_PATCH) -> Change:
+    async def happen(scene: Scene) -> None:
+        await scene.sees(await scene.there.patch(scene.there.path(path), patch, content_type))
+
+    return Change(event, happen)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One row of upstream's table."""
 
-    plugins: str
-    """The plugins of the profile, beside those without which there is none."""
+    plugins: str = ""
+    """The plugins of the profile, beside those without which there is none; if empty, those of the whole table."""
     nodes: Sequence[Object]
     placed: Sequence[Object] = ()
     """Pods that have a node from the start."""
     pods: Sequence[Object]
     changes: Sequence[Change]
     woken: str = ""
-    by: str = ""
-    """What upstream's metrics call the event that wakes them."""
+    """The pods that the first of the changes wakes."""
     rejecting: str = ""
     """Who rejects the pods, where not all of ``plugins`` do."""
     gates: Mapping[str, bool] = field(default_factory=dict)
+
+
+def rows(plugins: str, table: Mapping[str, Row]) -> pytest.MarkDecorator:
+    """The rows of a table, by their ids."""
+    params = [pytest.param(replace(row, plugins=row.plugins or plugins), id=name) for name, row in table.items()]
+    return pytest.mark.parametrize("row", params)
 
 
 async def comes_back(server: Cluster, row: Row, *plugins: type[Plugin]) -> None:
@@ -170,10 +187,10 @@ async def comes_back(server: Cluster, row: Row, *plugins: type[Plugin]) -> None:
             await _is_rejected_everywhere(scene, row)
             before = scene.woken()
             for change in row.changes:
-                await change(scene)
+                await change.happen(scene)
             wanted, came = set(row.woken.split()), scene.woken() - before
             assert scene.at(Place.ACTIVE) == wanted, came
-            assert came == Counter({row.by: len(wanted)} if wanted else ()), came
+            assert came == Counter({row.changes[0].event: len(wanted)} if wanted else ()), came
 
 
 async def _is_rejected_everywhere(scene: Scene, row: Row) -> None:
