@@ -20,6 +20,7 @@ import msgspec
 import uvloop
 
 from bench.client import Connection, RefusedError, Server
+from bench.objects import Container, Offer
 from bench.placements import amount
 
 BINDERS = 32
@@ -34,20 +35,8 @@ class Metadata(msgspec.Struct):
     namespace: str = ""
 
 
-class Resources(msgspec.Struct):
-    requests: dict[str, str] = {}
-
-
-class Container(msgspec.Struct):
-    resources: Resources = msgspec.field(default_factory=Resources)
-
-
 class Spec(msgspec.Struct):
     containers: list[Container] = []
-
-
-class Status(msgspec.Struct):
-    allocatable: dict[str, str] = {}
 
 
 class Seen(msgspec.Struct):
@@ -55,7 +44,7 @@ class Seen(msgspec.Struct):
 
     metadata: Metadata
     spec: Spec = msgspec.field(default_factory=Spec)
-    status: Status = msgspec.field(default_factory=Status)
+    status: Offer = msgspec.field(default_factory=Offer)
 
 
 class Happened(msgspec.Struct):

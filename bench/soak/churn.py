@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 from bench.soak.families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, Family, families
-from bench.soak.ledger import Ledger, Node, Pod
+from bench.soak.ledger import Ledger
+from bench.soak.objects import Node, Pod
 from bench.soak.plan import Plan
 from devcluster.fakenodes import fake_node
 from scheduler_runtime.client import ApiError, Client

@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from bench.client import Connection, Server
-from bench.soak.ledger import Ledger, Node, Pod
+from bench.soak.ledger import Ledger
+from bench.soak.objects import Node, Pod
 
 Kind = TypeVar("Kind", bound=Pod | Node)
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from bench.soak.families import APART, FAMILY
-from bench.soak.ledger import CORDONED_SECONDS, Ledger, Node, Pod, percentile
+from bench.soak.ledger import CORDONED_SECONDS, Ledger, percentile
+from bench.soak.objects import Node, Pod
 
 
 def pod(name: str, node: str = "", *, cpu: str = "1", told: str = "", **spec: Any) -> Pod:
