@@ -20,7 +20,7 @@ from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.sources import Sources
-from tests.support.scripted import Script, serving
+from tests.support.scripted import Answer, Script, refuses, says, serving
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 
@@ -78,8 +78,8 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(first: Found = FIRST) -> AsyncIterator[Scene]:
-    async with serving(Script()) as client:
+async def scene(first: Found = FIRST, otherwise: Answer | None = None) -> AsyncIterator[Scene]:
+    async with serving(Script(otherwise=otherwise or says({}))) as client:
         planner = Planner(Target.parse("v1.36.4"), Sources(client, "n"))
         running = await planner.plan(first)
         assert isinstance(running, Plan), running
@@ -129,6 +129,13 @@ async def test_profiles_that_sort_one_queue_differently_are_refused() -> None:
     async with scene() as told:
         said = await told.finds(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorts}]))
         assert "all profiles of a process share one queue" in said.error
+
+
+async def test_a_document_with_a_plugin_that_cannot_be_read_now_is_refused_for_now() -> None:
+    source = {"name": "x", "key": "x.py", "sha256": "0" * 64}
+    async with scene(otherwise=refuses(503)) as told:
+        found = Found(SECOND.text, yaml.safe_dump({"plugins": {"X": {"configMap": source}}}))
+        assert "ConfigMap n/x: cannot be read: 503" in (await told.finds(found)).error
 
 
 @pytest.mark.parametrize("trouble", [RegistrationError("plugin X: no"), NotListedError("configmaps: 403")])

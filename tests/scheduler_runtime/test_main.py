@@ -151,13 +151,21 @@ def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:
     assert again.read_text() == written.read_text()
 
 
-def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(tmp_path: Path) -> None:
-    there = kubeconfig(tmp_path, "http://127.0.0.1:9")
+@pytest.mark.parametrize("flags", [(), ("--kubernetes-version", "1.36", "--extras")], ids=["version", "plugin"])
+def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    there, extras = kubeconfig(tmp_path, "http://127.0.0.1:9"), tmp_path / "berth.yaml"
+    source = {"name": "price-cap", "key": "price_cap.py", "sha256": "0" * 64}
+    extras.write_text(yaml.safe_dump({"plugins": {"PriceCap": {"configMap": source}}}))
     command = [sys.executable, "-m", "scheduler_runtime", "--config", str(config(tmp_path)), "--kubeconfig", str(there)]
     process = subprocess.Popen(
-        [*command, "--bind-address", "127.0.0.1", "--secure-port", "0", "--logging-format", "json"],
+        [
+            *(*command, "--bind-address", "127.0.0.1", "--secure-port", "0", "--logging-format", "json"),
+            *((*flags, str(extras)) if flags else ()),
+        ],
         stderr=subprocess.PIPE,
-        env={**os.environ, "KUBECONFIG": ""},
+        env={**os.environ, "KUBECONFIG": "", "POD_NAMESPACE": "n", "POD_NAME": "p"},
     )
     assert process.stderr is not None
     first = json.loads(process.stderr.readline())

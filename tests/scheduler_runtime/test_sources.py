@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from scheduler_runtime import extras
 from scheduler_runtime.api import Plugin
+from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Problems
 from scheduler_runtime.extras import Extras
-from scheduler_runtime.sources import Sources, undeclared
-from tests.support.scripted import Answer, Script, refuses, says, serving
+from scheduler_runtime.sources import NotNowError, Sources, patiently, undeclared
+from tests.support.scripted import Answer, Script, refuses, resets, says, serving
 
 CODE = """
 from __future__ import annotations
@@ -127,9 +130,38 @@ async def test_code_that_cannot_be_used_is_a_sentence(asked: Extras, answer: Ans
     assert words in problem.message
 
 
+@pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets])
+async def test_what_may_pass_says_nothing_about_the_code(answer: Answer) -> None:
+    with pytest.raises(NotNowError, match=r"^ConfigMap n/price-cap: cannot be read: "):
+        await loaded(told(), answer, answer)
+
+
+async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    async with serving(Script([refuses(503), refuses(503), resets, holds(CODE)])) as client:
+        sources = Sources(client, "n")
+        found = await patiently(lambda: sources.load(told()), asyncio.Event(), Backoff(0.01, 0.02))
+    assert isinstance(found, Mapping)
+    assert found.keys() == {"PriceCap"}
+    began, ended = (each for each in caplog.messages if "waiting for the code of plugins" in each)
+    assert (began.partition(": ")[2][:9], ended[:4]) == ("ConfigMap", "over")
+
+
+async def test_who_is_told_to_end_waits_no_longer() -> None:
+    stop = asyncio.Event()
+    async with serving(Script(otherwise=refuses(503))) as client:
+        sources = Sources(client, "n")
+        waiting = asyncio.create_task(patiently(lambda: sources.load(told()), stop))
+        await asyncio.sleep(0)
+        stop.set()
+        assert await waiting is None
+
+
 async def test_without_a_namespace_it_says_what_to_set() -> None:
     found = await loaded(told(), namespace="")
-    assert "set POD_NAMESPACE, or give --config-map" in str(found)
+    assert "set POD_NAMESPACE and POD_NAME, or give --config-map" in str(found)
 
 
 async def test_code_that_is_what_was_declared_is_used() -> None:

@@ -23,6 +23,7 @@ from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.reports import now
+from scheduler_runtime.sources import NotNowError
 
 logger = logging.getLogger(__name__)
 
@@ -115,13 +116,13 @@ class Changing:
                 await self._change(newest)
 
     async def _change(self, found: Found) -> None:
-        made = await self._planner.plan(found)
-        if isinstance(made, Problems):
-            self._refuse(found, str(made))
-            return
         try:
+            made = await self._planner.plan(found)
+            if isinstance(made, Problems):
+                self._refuse(found, str(made))
+                return
             await self._process.change(made)
-        except (RegistrationError, NotListedError) as error:
+        except (RegistrationError, NotListedError, NotNowError) as error:
             self._refuse(found, str(error))
         else:
             self._accept(made, now())

@@ -60,7 +60,10 @@ class Planner:
     """How the text of a document is read."""
 
     async def plan(self, found: Found) -> Plan | Problems:
-        """Understand what was ``found``. What may take long is done in a thread: scheduling goes on meanwhile."""
+        """Understand what was ``found``. What may take long is done in a thread: scheduling goes on meanwhile.
+
+        Raises NotNowError when the code of a plugin cannot be read for the time being.
+        """
         document, told = await asyncio.to_thread(self.read, found.text), _extras(found.extras)
         if isinstance(document, Problems) or isinstance(told, Problems):
             return _all(document, told)

@@ -26,7 +26,7 @@ from scheduler_runtime.process import Process
 from scheduler_runtime.reports import OwnPod
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.settings import NotReadyError, Settings
-from scheduler_runtime.sources import Sources
+from scheduler_runtime.sources import Sources, patiently
 from scheduler_runtime.throttle import Throttle
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,9 @@ async def run(settings: Settings) -> int:
         _check_version(version)
         planner = planner_of(settings, version, clients[0])
         pages.tell(settings.about, Target(version, settings.feature_gates))
-        plan = await first_plan(settings, planner)
+        plan = await patiently(lambda: first_plan(settings, planner), stop)
+        if plan is None:
+            return 0
         process = assemble(settings, plan, version, clients, metrics)
         pages.process = process
         own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
@@ -94,7 +96,7 @@ def _check_version(version: Version) -> None:
 
 
 async def first_plan(settings: Settings, planner: Planner) -> Plan:
-    """What the process is to do at first. Raises NotReadyError."""
+    """What the process is to do at first. Raises NotReadyError, and NotNowError when that cannot be said yet."""
     plan = await planner.plan(settings.found)
     if isinstance(plan, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))

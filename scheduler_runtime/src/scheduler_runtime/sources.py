@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType, ModuleType
+from typing import TypeVar
 
 import msgspec
 
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
+from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.declarations import differences
 from scheduler_runtime.extras import ConfigMapSource, Extras
+from scheduler_runtime.trouble import Trouble
 from scheduler_runtime.wire import ConfigMap
 
+logger = logging.getLogger(__name__)
+
+LONGEST_PAUSE_SECONDS = 5.0
+T = TypeVar("T")
 _decode = msgspec.json.Decoder(ConfigMap).decode
+
+
+class NotNowError(Exception):
+    """The API server does not say what the code of a plugin is; that may pass, and says nothing about the code.
+
+    ``is_said`` tells whether the log has the reason already.
+    """
+
+    def __init__(self, message: str, *, is_said: bool) -> None:
+        super().__init__(message)
+        self.is_said = is_said
 
 
 class Sources:
@@ -36,7 +56,10 @@ class Sources:
         self._modules: dict[tuple[str, str], ModuleType] = {}
 
     async def load(self, extras: Extras) -> Mapping[str, type[Plugin]] | Problems:
-        """The plugins that are given or have a source in ``extras``, by name, or why there are not all of them."""
+        """The plugins that are given or have a source in ``extras``, by name, or why there are not all of them.
+
+        Raises NotNowError.
+        """
         loaded = dict(self._given)
         problems: list[Problem] = []
         for name, own in extras.plugins.items():
@@ -66,10 +89,13 @@ class Sources:
         """The code, which is what it was when somebody wrote down its hash."""
         called = self._called(source)
         if not self._namespace:
-            return Problem(called, "which namespace it is in is not known; set POD_NAMESPACE, or give --config-map")
+            return Problem(called, "which namespace it is in is not known; set POD_NAMESPACE and POD_NAME, or give --config-map")
         try:
             found = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
         except (ApiError, NoAnswerError) as error:
+            if _may_pass(error):
+                is_said = isinstance(error, NoAnswerError) and not error.sent  # by the client, which found nobody
+                raise NotNowError(f"{called}: cannot be read: {error}", is_said=is_said) from error
             return Problem(called, f"cannot be read: {error}")
         code = _decode(found).data.get(source.key)
         if code is None:
@@ -84,6 +110,23 @@ class Sources:
         return f"ConfigMap {self._namespace}/{source.name}" if self._namespace else f"ConfigMap {source.name}"
 
 
+async def patiently(ask: Callable[[], Awaitable[T]], stop: asyncio.Event, backoff: Backoff | None = None) -> T | None:
+    """What ``ask`` comes to once it does not raise NotNowError any more; None when stopped before."""
+    backoff, trouble = backoff or Backoff(longest=LONGEST_PAUSE_SECONDS), Trouble(logger)
+    while not stop.is_set():
+        try:
+            outcome = await ask()
+        except NotNowError as error:
+            if not error.is_said:
+                trouble.begins("waiting for the code of plugins", str(error))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), backoff.pause())
+        else:
+            trouble.ends()
+            return outcome
+    return None
+
+
 def undeclared(plugins: Mapping[str, type[Plugin]], extras: Extras) -> Problems | None:
     """Where the code of ``plugins`` is not what was declared about it; None when nothing differs."""
     found = tuple(
@@ -93,6 +136,11 @@ def undeclared(plugins: Mapping[str, type[Plugin]], extras: Extras) -> Problems 
         for sentence in differences(plugins[name], own.declares)
     )
     return Problems(found) if found else None
+
+
+def _may_pass(error: ApiError | NoAnswerError) -> bool:
+    """Whether what went wrong is a matter of the API server, and not of what it was asked for."""
+    return isinstance(error, NoAnswerError) or error.status in (401, 408, 429) or error.status >= 500
 
 
 def _run(code: str, source: ConfigMapSource) -> ModuleType | str:
