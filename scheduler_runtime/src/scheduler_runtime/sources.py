@@ -89,7 +89,9 @@ class Sources:
         """The code, which is what it was when somebody wrote down its hash."""
         called = self._called(source)
         if not self._namespace:
-            return Problem(called, "which namespace it is in is not known; set POD_NAMESPACE and POD_NAME, or give --config-map")
+            return Problem(
+                called, "which namespace it is in is not known; set POD_NAMESPACE and POD_NAME, or give --config-map"
+            )
         try:
             found = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
         except (ApiError, NoAnswerError) as error:
