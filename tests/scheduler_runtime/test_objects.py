@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from scheduler_runtime import testing, watches
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.objects import Objects
@@ -16,6 +18,7 @@ from tests.support.scripted import Script, listed, serving, watched
 
 Object = dict[str, Any]
 SERVICES = Watch("v1", "Service")
+POD = ("v1", "Pod")
 PRICES = Watch("example.com/v1", "PriceList", name="prices")
 
 
@@ -89,7 +92,7 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
     async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
         pods = Reflector(watches.pods(Resizing()), client, changes.append)
         objects = Objects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
-        assert objects.watches == {SERVICES}
+        assert [each.kind.path for each in objects.reflectors] == ["/api/v1/services"]
         task = asyncio.create_task(pods.run())
         async with asyncio.timeout(5):
             await pods.synced.wait()
@@ -99,9 +102,28 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
         assert objects.find(everywhere, "a", "shop") is changes[2].new
         assert objects.find(here, "a", "shop") is None
         assert objects.find(everywhere, "c", "shop") is None
-        assert objects.revision(here) == objects.revision(everywhere) == 3
         assert objects.reflectors_for([here]) == {}
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_plugin_sees() -> None:
+    everywhere, here = Watch("v1", "Pod"), Watch("v1", "Pod", namespace="shop")
+    pod = testing.pod("a", {"cpu": "1"})
+    rewritten = replace(pod, metadata=replace(pod.metadata, resource_version="9"))
+    moved = testing.pod("a", {"cpu": "1"}, nodeName="n")
+    async with serving(Script()) as client:
+        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        objects = Objects([everywhere, here], client, lambda _: None, {POD: pods})
+        for change, expected in (
+            (Change(None, pod), True),
+            (Change(pod, rewritten), False),
+            (Change(pod, moved), True),
+        ):
+            assert objects.saw(POD, change) is expected
+        assert (objects.revision(everywhere), objects.revision(here)) == (2, 0)
+        objects.drop([everywhere])
+        assert not objects.saw(POD, Change(moved, None))
+        assert objects.watches == {here}
 
 
 async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_changes() -> None:

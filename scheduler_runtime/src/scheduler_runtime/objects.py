@@ -43,6 +43,7 @@ class Objects:
         self._client = client
         self._followed = followed
         self._revisions: dict[Watch, int] = {}
+        self._of_followed: dict[Kinded, list[Watch]] = {}
         self._reflectors = self.reflectors_for(watches)
 
     @property
@@ -52,12 +53,12 @@ class Objects:
 
     def reflectors_for(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
         """What would have to run besides, were ``watches`` read as well. They can be read once it is adopted."""
-        missing = [
-            watch
-            for watch in dict.fromkeys(watches)
-            if watch not in self._revisions and _kinded(watch) not in self._followed
-        ]
-        self._revisions |= dict.fromkeys(missing, 0)
+        new = [watch for watch in dict.fromkeys(watches) if watch not in self._revisions]
+        self._revisions |= dict.fromkeys(new, 0)
+        for watch in new:
+            if _kinded(watch) in self._followed:
+                self._of_followed.setdefault(_kinded(watch), []).append(watch)
+        missing = [watch for watch in new if _kinded(watch) not in self._followed]
         return {watch: Reflector(kind_of(watch), self._client, partial(self._take, watch)) for watch in missing}
 
     def adopt(self, reflectors: Mapping[Watch, Reflector[Any]]) -> None:
@@ -69,6 +70,8 @@ class Objects:
         gone = frozenset(watches)
         for watch in gone:
             self._revisions.pop(watch, None)
+        for of_kind in self._of_followed.values():
+            of_kind[:] = [watch for watch in of_kind if watch not in gone]
         dropped = [each for watch, each in self._reflectors.items() if watch in gone]
         self._reflectors = {watch: each for watch, each in self._reflectors.items() if watch not in gone}
         return dropped
@@ -76,7 +79,7 @@ class Objects:
     @property
     def watches(self) -> frozenset[Watch]:
         """What can be read."""
-        return frozenset(self._reflectors)
+        return frozenset(self._reflectors).union(*self._of_followed.values())
 
     def get(self, watch: Watch) -> Any:
         """The one object that ``watch`` names, or None."""
@@ -99,9 +102,18 @@ class Objects:
         return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
-        """How often something that is read of the objects of ``watch`` changed; of pods and nodes, any of all."""
-        followed = self._followed.get(_kinded(watch))
-        return followed.changes if followed else self._revisions[watch]
+        """How often something that is read of the objects of ``watch`` changed."""
+        return self._revisions[watch]
+
+    def saw(self, kind: Kinded, change: Change[Any]) -> bool:
+        """Count a change of what is followed; whether a plugin that watches this ``kind`` sees something else now."""
+        watches, there = self._of_followed.get(kind), change.new or change.old
+        concerned = [watch for watch in watches if _is_of(watch, there.metadata)] if watches and there else ()
+        if not concerned or not _action(change):
+            return False
+        for watch in concerned:
+            self._revisions[watch] += 1
+        return True
 
     def _take(self, watch: Watch, change: Change[Any]) -> None:
         action = _action(change)

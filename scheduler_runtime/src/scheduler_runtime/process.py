@@ -243,11 +243,13 @@ class Process:
                 self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
 
     def _node(self, change: Change[Node]) -> None:
-        self._changed("Node")
+        if self.objects.saw(("v1", "Node"), change):
+            self._changed("Node")
         self.intake.node(change)
 
     def _pod(self, change: Change[Pod]) -> None:
-        self._changed("Pod")
+        if self.objects.saw(("v1", "Pod"), change):
+            self._changed("Pod")
         self.intake.pod(change)
 
     def _happened(self, event: Event) -> None:

@@ -168,10 +168,7 @@ class Handle(Protocol):
         ...
 
     def revision(self, watch: Watch) -> int:
-        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them.
-
-        Of pods and nodes it changes with any of them, in whatever namespace and by heartbeats, too.
-        """
+        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them."""
         ...
 
     def what_if(

@@ -74,8 +74,6 @@ class Reflector(Generic[T]):
     ) -> None:
         self.kind = kind
         self.objects: dict[str, T] = {}
-        self.changes = 0
-        """How often the copy changed."""
         self.resource_version = ""
         self.synced = asyncio.Event()
         self._client = client
@@ -327,12 +325,10 @@ class Reflector(Generic[T]):
         if is_known and not self._tells_anew:
             return
         self.objects[key] = new
-        self.changes += 1
         self._sink(Change(old, new))
 
     def _remove(self, key: str) -> None:
         gone = self.objects.pop(key)
-        self.changes += 1
         self._sink(Change(gone, None))
 
     @contextlib.contextmanager
