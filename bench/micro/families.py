@@ -131,6 +131,16 @@ SERVICE = {
 }
 
 
+def _of_node(number: int) -> Shape:
+    """As the controller of DaemonSets makes them: for one node each."""
+    by_name = {"key": "metadata.name", "operator": "In", "values": [f"node-{number % 1000}"]}
+    return Shape(
+        spec=_affinity("nodeAffinity", **{REQUIRED: {"nodeSelectorTerms": [{"matchFields": [by_name]}]}}),
+        cpu="1m",
+        memory="1Mi",
+    )
+
+
 def _of_its_own(number: int) -> Shape:
     """One of a thousand shapes."""
     kind = number % 1000
@@ -171,6 +181,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "rather-apart": Family("preferred anti-affinity by host", lambda _: RATHER_APART, before=1000),
         "spread-kinds": Family("1,500 kinds in turn, each spread over zones", _spread_of_its_own, before=15_000),
         "apart-kinds": Family("1,500 kinds in turn, each apart by host", _apart_of_its_own, before=15_000),
+        "daemon": Family("pods of a DaemonSet, each for a node of its own", _of_node),
+        "one-node": Family("pods that may go to one node only, the same for all", lambda _: _of_node(0)),
         "large": Family("pods that fit nowhere", lambda _: Shape(cpu="9")),
     }
 )

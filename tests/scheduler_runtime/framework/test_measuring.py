@@ -27,6 +27,13 @@ ASKED = "scheduler_plugin_evaluation_total"
 
 
 PROFILE = {"plugins": {"multiPoint": {"enabled": [{"name": "Choosy"}]}}}
+NAMED = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n0"]}]}]
+        }
+    }
+}
 
 
 class Choosy(Plugin):
@@ -54,7 +61,7 @@ def advised(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
     return framework.schedule_with(replace(advice, scores={}), pod, cluster)
 
 
-def measured(*pods: str, nodes: int = 3, decide: Decide = alone) -> dict[str, int]:
+def measured(*pods: str, nodes: int = 3, decide: Decide = alone, **spec: Any) -> dict[str, int]:
     """What is counted while one profile decides about ``pods``, by name and labels."""
     metrics = Metrics()
     services = Services(None, lambda *_: None, lambda _: None, testing.Objects(), measures=metrics)  # type: ignore[arg-type]
@@ -62,7 +69,7 @@ def measured(*pods: str, nodes: int = 3, decide: Decide = alone) -> dict[str, in
     framework = testing.framework(PROFILE, Choosy, services=services)
     for pod in pods:
         try:
-            decide(framework, testing.pod(pod, {"cpu": "10m"}), cluster)
+            decide(framework, testing.pod(pod, {"cpu": "10m"}, **spec), cluster)
         except PluginError:
             continue
     lines = (line.rsplit(" ", 1) for line in metrics.text().splitlines() if not line.startswith("#"))
@@ -82,6 +89,12 @@ def test_each_point_is_measured_once_for_each_decision() -> None:
 def test_a_single_feasible_node_is_not_scored() -> None:
     found = measured("a", nodes=1)
     assert (found[point("Filter")], found[point("Score")]) == (1, 0)
+
+
+def test_filters_that_are_asked_about_one_node_are_measured_like_others() -> None:
+    found = measured(*(f"p{number}" for number in range(SAMPLED_EVERY)), affinity=NAMED)
+    assert found[f'{ASKED}{{plugin="NodeResourcesFit",extension_point="Filter",profile="test"}}'] == SAMPLED_EVERY
+    assert found[f'{PLUGIN}{{plugin="NodeResourcesFit",extension_point="Filter",status="Success"}}'] == 1
 
 
 def test_a_pod_that_is_rejected_as_a_whole_ends_the_point_with_that_status() -> None:

@@ -53,6 +53,25 @@ def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -
     assert 16 < len(decides.classes._classes) < 90
 
 
+def for_node(name: str) -> dict[str, Any]:
+    """What the controller of DaemonSets writes."""
+    by_name = {"key": "metadata.name", "operator": "In", "values": [name]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_pods_for_one_node_each_displace_nothing_that_is_kept() -> None:
+    cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(3)))
+    decides = testing.framework()
+    decides.schedule(testing.pod("plain"), cluster)
+    kept = dict(decides.classes._classes), dict(decides.classes._node_parts)
+    for number in range(3):
+        outcome = decides.schedule(testing.pod(f"p{number}", affinity=for_node(f"n{number}")), cluster)
+        assert isinstance(outcome, Placed)
+        assert outcome.node == f"n{number}"
+    assert (decides.classes._classes, decides.classes._node_parts) == kept
+
+
 class Starting(Plugin):
     """Keeps pods off nodes on which others are still starting."""
 

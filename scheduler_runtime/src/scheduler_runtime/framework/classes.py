@@ -66,7 +66,7 @@ class Local:
 class Said:
     """What some plugins say about a pod before nodes are looked at: who has anything to say, and with which state."""
 
-    def __init__(self, plugins: Iterable[Local], pod: Pod, nodes: NodeTable) -> None:
+    def __init__(self, plugins: Sequence[Local], pod: Pod, nodes: NodeTable) -> None:
         self.answers: dict[str, Any] = {}
         """What each ``pre_filter`` answered."""
         self.states: dict[str, Any] = {}
@@ -75,24 +75,32 @@ class Said:
         self.filters: list[tuple[Filter, Any]] = []
         self.scores: list[tuple[Score, Any]] = []
         for plugin in plugins:
-            self._ask(plugin, pod, nodes)
+            self._pre_filter(plugin, pod, nodes)
+        if self.is_plain:  # Otherwise the scores are not asked for by class.
+            for plugin in plugins:
+                self._pre_score(plugin, pod, nodes)
 
-    def _ask(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
+    def _pre_filter(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
         answer = None
         if plugin.pre_filter:
             answer = self.answers[plugin.name] = plugin.pre_filter(pod, nodes, {})
+        if answer is SKIP:
+            return
         if isinstance(answer, Reject | Restrict):
             self.is_plain = False
             return
-        state = None if answer is SKIP else answer
-        if plugin.pre_filter and answer is not SKIP:
-            self.states[plugin.name] = state
-        if plugin.filter and answer is not SKIP:
-            self.filters.append((plugin.filter, state))
-        if plugin.score:
-            scoring = plugin.pre_score(pod, nodes, {}) if plugin.pre_score else state
-            if scoring is not SKIP:
-                self.scores.append((plugin.score, scoring))
+        if plugin.pre_filter:
+            self.states[plugin.name] = answer
+        if plugin.filter:
+            self.filters.append((plugin.filter, answer))
+
+    def _pre_score(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
+        if not plugin.score:
+            return
+        state = self.states.get(plugin.name)
+        scoring = plugin.pre_score(pod, nodes, {}) if plugin.pre_score else state
+        if scoring is not SKIP:
+            self.scores.append((plugin.score, scoring))
 
     def feasible(self, pod: Pod, nodes: NodeTable) -> Mask:
         """The rows that no filter rejects."""
@@ -121,9 +129,10 @@ class NodePart:
         self.table = table
         self.said = Said(plugins, pod, nodes)
         self.mask: Mask = np.ones(0, np.bool_)
-        self.fixed: Ints = np.zeros(len(nodes), np.int64)
+        self.fixed: Ints = np.zeros(0, np.int64)
         self.relative: list[Relative] = []
         if self.said.is_plain:
+            self.fixed = np.zeros(len(nodes), np.int64)
             self.mask = self.said.feasible(pod, nodes)
             for each, state in self.said.scores:
                 self._add(each.scorer, pod, nodes, state)
@@ -150,7 +159,7 @@ class NodePart:
 class PodClass:
     """What all kept plugins together say about each row for a class of pods."""
 
-    __slots__ = ("_position", "is_sound", "mask", "node", "ranked", "said", "states")
+    __slots__ = ("_position", "is_plain", "is_sound", "mask", "node", "ranked", "said", "states")
 
     def __init__(self, node: NodePart, plugins: Sequence[Local], pod: Pod, table: Table, dtype: type) -> None:
         nodes = _every(table)
@@ -158,7 +167,8 @@ class PodClass:
         self.said = Said(plugins, pod, nodes)
         self.states = {**node.said.states, **self.said.states}
         """What the later hooks of kept plugins are given, the same for all pods of the class."""
-        self.is_sound = node.said.is_plain and self.said.is_plain
+        self.is_plain = node.said.is_plain and self.said.is_plain
+        self.is_sound = self.is_plain
         """Whether the class can be used; otherwise each pod is asked about anew."""
         self.mask: Mask = node.mask
         self.ranked: NDArray[Any] = np.zeros(0, dtype)
@@ -306,7 +316,10 @@ class Classes:
     def _node_part(self, key: Hashable, pod: Pod, table: Table) -> NodePart:
         part = self._node_parts.get(key)
         if part is None or not part.is_current(table):
-            part = self._node_parts[key] = NodePart(self._of_nodes, pod, table)
+            part = NodePart(self._of_nodes, pod, table)
+            if not part.said.is_plain:
+                return part
+            self._node_parts[key] = part
             self._taken.add(part)
             self._trim(len(table))
         self._node_parts.move_to_end(key)
@@ -315,8 +328,12 @@ class Classes:
     def _begin(self, key: Hashable, node: NodePart, pod: Pod, table: Table) -> PodClass:
         if self._every_version_matters:
             table.tells_every_version = True
-        known = self._classes[key] = PodClass(node, self._of_pods, pod, table, self._dtype)
-        self._trim(len(table))
+        known = PodClass(node, self._of_pods, pod, table, self._dtype)
+        if (
+            known.is_plain
+        ):  # Otherwise nothing is known but what was asked just now, and there may be one for each node.
+            self._classes[key] = known
+            self._trim(len(table))
         return known
 
     def size(self, rows: int) -> int:

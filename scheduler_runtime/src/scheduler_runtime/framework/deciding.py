@@ -135,7 +135,8 @@ class Decider:
     def timed(self, measures: Measures) -> Decider:
         """One that decides alike, with a clock beside each hook."""
         hooks = self._hooks.timed(measures)
-        return Decider(hooks, self.classes, self._kept, self.nominated, self._random, self._sampler)
+        nominated = self.nominated.timed(measures)
+        return Decider(hooks, self.classes, self._kept, nominated, self._random, self._sampler)
 
     def choose(self, attempt: Attempt) -> int | Nowhere:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
@@ -261,14 +262,21 @@ class Decider:
             return
         sampler = self._sampler if samples else None
         began, asked = perf_counter(), diagnosis.feasible.copy() if sampler is not None else None
-        apart = [row for row in self.nominated.rows(attempt.pod, attempt.table) if diagnosis.feasible[row]]
+        apart = self._apart(attempt, diagnosis.feasible)
         diagnosis.feasible[apart] = False
-        remaining = [hook for hook in self._hooks.filter if hook.plugin not in attempt.skipped]
-        run_filters(remaining, attempt.pod, nodes, attempt.states, diagnosis, attempt.rejections)
+        if np.count_nonzero(diagnosis.feasible):
+            remaining = [hook for hook in self._hooks.filter if hook.plugin not in attempt.skipped]
+            run_filters(remaining, attempt.pod, nodes, attempt.states, diagnosis, attempt.rejections)
         judge(apart, self.trials(attempt), diagnosis)
         if sampler is not None:
             diagnosis.feasible[:] = sampler.sample(diagnosis.feasible, attempt.table, asked)
         attempt.seconds[FILTER] = perf_counter() - began
+
+    def _apart(self, attempt: Attempt, in_play: Mask) -> list[int]:
+        """The rows that are asked about one by one: where nominated pods count, and the only one there is."""
+        if np.count_nonzero(in_play) == 1:
+            return [int(in_play.argmax())]
+        return [row for row in self.nominated.rows(attempt.pod, attempt.table) if in_play[row]]
 
     def best_of_all(self, attempt: Attempt, nodes: NodeTable, more: Ints | None = None) -> int:
         """The best of the feasible rows, with ``more`` than what plugins score. Raises PluginError."""

@@ -22,7 +22,7 @@ from .sampling import Sampler
 from .scoring import Scorer
 from .trial import row_filter
 
-_COUNTED = ("pre_filter", "filter", "pre_score", "score")
+_COUNTED = ("pre_filter", "filter", "filter_row", "pre_score", "score")
 
 
 class Enabled:
@@ -93,7 +93,11 @@ class Enabled:
         self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random, sampler: Sampler | None
     ) -> Decider:
         """Who chooses nodes by ``hooks``."""
-        filters = [row_filter(hook, self._plugins[hook.plugin].plugin) for hook in hooks.filter]
+        registered = [self._plugins[hook.plugin] for hook in hooks.filter]
+        filters = [
+            row_filter(hook, self._own_row_filter(each), each.plugin)
+            for hook, each in zip(hooks.filter, registered, strict=True)
+        ]
         return Decider(hooks, classes, self._kept(), Nominated(filters, nominations), random, sampler)
 
     def watched_by_kept(self) -> frozenset[str]:
@@ -112,11 +116,13 @@ class Enabled:
         enabled = hooks.of(registered.name)
         filters = None
         if enabled.filter is not None:
-            own = self._hook(registered, "filter_row") if "filter_row" in registered.hooks else None
-            filters = Filter(enabled.filter, own or row_of_filter(enabled.filter))
+            filters = Filter(enabled.filter, self._own_row_filter(registered) or row_of_filter(enabled.filter))
         score = Score(enabled.score, self._hook(registered, "score_row")) if enabled.score else None
         signature = self._hook(registered, "signature")
         return Local(registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
+
+    def _own_row_filter(self, registered: Registered) -> Hook | None:
+        return self._hook(registered, "filter_row") if "filter_row" in registered.hooks else None
 
     def _scorers(self) -> tuple[Scorer, ...]:
         normalizers = {hook.plugin: hook for hook in self.hooks("score", "normalize_score")}

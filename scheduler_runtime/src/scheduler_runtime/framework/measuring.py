@@ -15,6 +15,7 @@ POINTS = {
     "pre_enqueue": "PreEnqueue",
     "pre_filter": PRE_FILTER,
     "filter": FILTER,
+    "filter_row": FILTER,
     "post_filter": "PostFilter",
     "pre_score": PRE_SCORE,
     "score": SCORE,
@@ -100,7 +101,7 @@ class Times:
 def timed(hook: Hook, measures: Measures) -> Hook:
     """The same hook, with a clock beside it."""
     point, run = POINTS[hook.name], hook.run
-    if hook.name == "filter":
+    if point == FILTER:
         run = _all_of(run)
 
     def measured(*args: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..nominations import Nominations
 from ..table import Table
 from .calls import Hook, rejections, row_of_filter
 from .many_trials import ManyTrials
+from .measuring import Measures, timed
 from .outcomes import PluginError
 
 Judged = tuple[str, Sequence[Reject]]
@@ -44,13 +45,16 @@ class RowFilter:
         """The name of the plugin."""
         return self.judge.plugin
 
+    def timed(self, measures: Measures) -> RowFilter:
+        """The same, with a clock beside what is asked about one row."""
+        return replace(self, judge=timed(self.judge, measures))
 
-def row_filter(hook: Hook, plugin: Plugin) -> RowFilter:
-    """How to ask ``plugin``, whose filter ``hook`` is, about one row."""
+
+def row_filter(hook: Hook, own: Hook | None, plugin: Plugin) -> RowFilter:
+    """How to ask ``plugin``, whose filter ``hook`` is, about one row; ``own`` is its ``filter_row`` if it has one."""
     hooks = hooks_of(type(plugin))
-    own = Hook(hook.plugin, "filter_row", plugin.filter_row) if "filter_row" in hooks else row_of_filter(hook)
     return RowFilter(
-        judge=own,
+        judge=own or row_of_filter(hook),
         every=hook,
         is_row_local=type(plugin).row_local,
         looks_at_pods=type(plugin).looks_at_pods,

@@ -45,11 +45,10 @@ class TriedRow:
         self._columns: dict[str, NDArray[Any]] = {}
         self._values = {resource: column.all.item(row) for resource, column in requested.columns.items()}
         self._before_values = self._values.copy()
-        pods[row] = self._before.copy()
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node. Raises ValueError when it is there already."""
-        pods, uid = self._pods[self._row], pod.metadata.uid
+        pods, uid = self._there(), pod.metadata.uid
         if uid in pods:
             raise ValueError(f"pod {pod.key} is on the node already")
         pods[uid] = pod
@@ -57,7 +56,7 @@ class TriedRow:
 
     def remove(self, *gone: Pod) -> None:
         """Take the pods of these uids off the node. Raises KeyError when one is not there."""
-        pods = self._pods[self._row]
+        pods = self._there()
         for pod in gone:
             self._count(pods.pop(pod.metadata.uid), -1)
 
@@ -69,6 +68,12 @@ class TriedRow:
         for resource, column in self._columns.items():
             column[row] = self._before_values.get(resource, 0)
         self._traces.remove()
+
+    def _there(self) -> dict[str, Pod]:
+        """The pods to be changed: a copy, made when the first one is, as most nodes are asked about as they are."""
+        if self._pods[self._row] is self._before:
+            self._pods[self._row] = self._before.copy()
+        return self._pods[self._row]
 
     def _count(self, pod: Pod, sign: int) -> None:
         row, values, columns = self._row, self._values, self._columns

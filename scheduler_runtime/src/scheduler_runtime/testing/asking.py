@@ -11,7 +11,7 @@ import numpy as np
 from ..api import SKIP, Mask, NodePlugin, NodeTable, Pod, Reject, Restrict
 from ..framework import Framework
 from ..framework.calls import Hook, checked_normalised, checked_rows, checked_scores, rejections
-from ..framework.trial import Trials
+from ..framework.trial import RowFilter, Trials, row_filter
 from ..nominations import Nominations
 from .builders import Cluster
 from .said import Reason, Reasons, Said
@@ -47,6 +47,10 @@ class Asked:
     def hook(self, name: str) -> Hook:
         """One of its hooks."""
         return self._hooks[name]
+
+    def row_filter(self) -> RowFilter:
+        """Its filter, asked about one row."""
+        return row_filter(self._hooks["filter"], self._hooks.get("filter_row"), self.plugin)
 
     @contextmanager
     def about(self, cluster: Cluster) -> Iterator[NodeTable]:

@@ -108,6 +108,36 @@ def test_restrictions_to_some_nodes_are_intersected(plugins: list[type[Plugin]],
     assert outcome.plugins == {plugin.__name__ for plugin in plugins}
 
 
+class ByRow(Plugin):
+    """Takes every node but c."""
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        raise AssertionError("all nodes were asked about")
+
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> Iterator[Reject]:
+        CALLS.append(f"ByRow about {nodes.names[row]}")
+        if nodes.names[row] == "c":
+            yield Reject(True, "is c")
+
+
+class OnlyB(Plugin):
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
+        return Restrict("state", frozenset({"b"}))
+
+
+def test_a_pod_that_may_go_to_one_node_only_is_asked_about_no_other() -> None:
+    outcome = schedule(OnlyB, ByRow)
+    assert isinstance(outcome, Placed)
+    assert (outcome.node, CALLS) == ("b", ["ByRow about b"])
+
+
+def test_why_the_only_node_does_not_do_is_told_beside_what_left_the_others_out() -> None:
+    outcome = schedule(OnlyC, ByRow)
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message == ("0/3 nodes are available: 1 is c, 2 node(s) didn't satisfy plugin(s) [OnlyC].")
+    assert outcome.plugins == {"OnlyC", "ByRow"}
+
+
 class RefusesEarly(Plugin):
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         first = nodes.feasible.copy()

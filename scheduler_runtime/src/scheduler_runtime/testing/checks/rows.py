@@ -9,7 +9,7 @@ import numpy as np
 from ...api import SKIP, Pod, Reject
 from ...framework import PluginError
 from ...framework.calls import rejections
-from ...framework.trial import Trials, row_filter
+from ...framework.trial import Trials
 from ...nominations import Nominations
 from ..asking import ELSEWHERE, Asked, unrestricted
 from ..builders import Cluster
@@ -107,7 +107,7 @@ def _tried(subject: Subject, case: Case, change: Change) -> Iterator[str]:
 
 
 def _on_trial(asked: Asked, case: Case, cluster: Cluster, state: object, change: Change) -> Sequence[Reject]:
-    filters, row = [row_filter(asked.hook("filter"), asked.plugin)], cluster.table.row(change.node)
+    filters, row = [asked.row_filter()], cluster.table.row(change.node)
     trials = Trials(case.pod, cluster.table, filters, {asked.name: state}, Nominations())
     assert row is not None, change  # noqa: S101 - the node is there before and after
     with trials.trial(row) as tried:
