@@ -1,8 +1,9 @@
 """The API server over HTTP: typed failures, no models.
 
-Requests with an answer in one piece share connections (see ``connections``), each watch has its own (``streaming``).
-Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the
-request repeated once, because a request that was not let in has changed nothing.
+Short requests share one connection where the server speaks HTTP/2 (see ``http2``). Pages of lists, which are large, and
+all requests to a server that does not, take turns on several (``connections``), and each watch has its own
+(``streaming``). Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the request
+repeated once, because a request that was not let in has changed nothing.
 """
 
 from __future__ import annotations
@@ -12,33 +13,31 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
-from typing import TypeVar
+from typing import Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from scheduler_runtime.connections import Answer, Connection, LostError, Place, Pool, connect
+from scheduler_runtime import http2
+from scheduler_runtime.connections import Answer, LostError, Place, Pool, connect
 from scheduler_runtime.credentials import Credentials, CredentialsError
 from scheduler_runtime.metrics import Requests
+from scheduler_runtime.requesting import JSON, Request, Writer
 from scheduler_runtime.streaming import Stream
 from scheduler_runtime.throttle import Throttle
 from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
-JSON = "application/json"
 CONNECTIONS = 64
 """As many requests are under way at a time; further ones wait for one of them to be answered."""
 REQUEST_TIMEOUT = 30.0
 UNLIMITED = Throttle(-1, 0)
 SAID_AGAIN_SECONDS = 60.0
-
-T = TypeVar("T")
-Parts = tuple[bytes, Mapping[str, str], bytes]
-"""A request: its beginning, the headers that say who asks, and its body."""
 
 
 class ApiError(Exception):
@@ -89,14 +88,18 @@ class Client:
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
         self._requests = (requests or Requests()).to(base.netloc)
-        self._headers = f"Host: {base.netloc}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
+        self._writer = Writer(base.netloc, user_agent)
+        is_secure = base.scheme == "https"
         self._place = Place(
             base.hostname or "",
-            base.port or (443 if base.scheme == "https" else 80),
-            (credentials.tls or ssl.create_default_context()) if base.scheme == "https" else None,
+            base.port or (443 if is_secure else 80),
+            (credentials.tls or ssl.create_default_context()) if is_secure else None,
             credentials.server_name,
         )
         self._pool = Pool(self._place, CONNECTIONS)
+        self._shared: http2.Shared | None = None
+        if is_secure and credentials.offering is not None:
+            self._shared = http2.Shared(replace(self._place, tls=credentials.offering), CONNECTIONS)
 
     async def __aenter__(self) -> Client:
         return self
@@ -105,6 +108,8 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._pool.close()
+        if self._shared is not None:
+            self._shared.close()
 
     async def request(
         self,
@@ -124,72 +129,77 @@ class Client:
         and cover a repetition.
         """
         data = msgspec.json.encode(body) if body is not None else b""
-        head = self._head(method, path, params, (JSON, content_type if data else ""), len(data))
-        return await self._ask((method, path), head, data, seconds, before_send)
+        request = Request(method, self._target(path, params), JSON, content_type if data else "", data)
+        return await self._ask(path, request, self._send, seconds, before_send)
 
     async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
-        """Return what is at ``path`` as ``accept`` has it. Raises ApiError or NoAnswerError."""
-        head = self._head("GET", path, params, (accept, ""), 0)
-        return await self._ask(("GET", path), head, b"", REQUEST_TIMEOUT, lambda: None)
+        """Return what is at ``path`` as ``accept`` has it, which may be much. Raises ApiError or NoAnswerError."""
+        request = Request("GET", self._target(path, params), accept)
+        return await self._ask(path, request, self._send_alone, REQUEST_TIMEOUT, lambda: None)
 
     async def _ask(
-        self, what: tuple[str, str], head: bytes, data: bytes, seconds: float, before_send: Callable[[], None]
+        self, path: str, request: Request, send: _Send, seconds: float, before_send: Callable[[], None]
     ) -> bytes:
-        """Send a request of which ``what`` are the method and the path."""
-        asked, (method, path) = perf_counter(), what
-        await self._throttle.wait()
-        identity = await self._identity()
-        connection = await self._reached(self._pool.take())
-        sent = perf_counter()
+        """Send a request by ``send``, and see what comes of it."""
+        asked, method, leaving = perf_counter(), request.method, _Leaving(before_send)
+        if delay := self._throttle.reserve():
+            await asyncio.sleep(delay)
+        waited = perf_counter() - asked
         try:
-            answer = await self._exchange(connection, (head, identity, data), seconds, before_send)
-        except (LostError, TimeoutError, ssl.SSLError, OSError) as error:
+            answer = await self._exchange(request, send, seconds, leaving)
+        except (LostError, TimeoutError, OSError, http2.RefusedError) as error:
+            if not leaving.at:
+                raise self._unreachable(error) from error
             cause = _cause(error)
             self._requests.ended(0, method)
-            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
-        finally:
-            self._pool.give(connection)
-        numbers = (sent - asked, perf_counter() - sent, len(data), len(answer.body))
+            sent = not isinstance(error, http2.RefusedError)
+            raise NoAnswerError(f"{method} {path}: {cause}", sent=sent, cause=cause) from error
+        numbers = (waited, perf_counter() - leaving.at, len(request.body), len(answer.body))
         self._requests.ended(answer.status, method, numbers)
         if answer.status >= 400:
             raise self._refusal(answer)
         self._trouble.ends()
         return answer.body
 
-    def _head(
-        self, method: str, path: str, params: Mapping[str, str] | None, types: tuple[str, str], length: int
-    ) -> bytes:
-        """A request up to the headers that say who asks; ``types`` are of the answer and of what is sent."""
-        target = quote(self._path + path)
-        if params:
-            target += f"?{urlencode(params)}"
-        accept, content_type = types
-        typed = f"Accept: {accept}\r\n" + (f"Content-Type: {content_type}\r\n" if content_type else "")
-        return f"{method} {target} HTTP/1.1\r\n{self._headers}{typed}Content-Length: {length}\r\n".encode()
+    async def _exchange(self, request: Request, send: _Send, seconds: float, leaving: _Leaving) -> Answer:
+        answer = await send(request, await self._identity(), seconds, leaving)
+        if answer.status != 401:
+            return answer
+        self._credentials.refused()
+        return await send(request, await self._identity(), leaving.at + seconds - perf_counter(), leaving)
 
-    async def _reached(self, connecting: Awaitable[T]) -> T:
-        try:
-            return await connecting
-        except (OSError, TimeoutError) as error:
-            text, cause = f"API server {self.server} cannot be reached", _cause(error)
-            self._trouble.begins(text, cause)
-            raise NoAnswerError(f"{text}: {cause}", sent=False) from error
-
-    async def _exchange(
-        self, connection: Connection, parts: Parts, seconds: float, before_send: Callable[[], None]
+    async def _send(
+        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None]
     ) -> Answer:
-        head, identity, data = parts
-        before_send()
-        async with asyncio.timeout(seconds):
-            answer = await connection.exchange(_request(head, identity, data))
-            if answer.status != 401:
-                return answer
-            self._credentials.refused()
-            if not connection.is_open:
-                return answer
-            identity = await self._identity()
+        """Send it over the connection that is shared, if the server speaks HTTP/2."""
+        if self._shared is not None:
+            try:
+                fields = self._writer.fields(request, identity)
+                return await self._shared.exchange(fields, request.body, seconds, before_send)
+            except http2.NotSpokenError:
+                self._shared = None
+        return await self._send_alone(request, identity, seconds, before_send)
+
+    async def _send_alone(
+        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None]
+    ) -> Answer:
+        """Send it over a connection that nobody else has meanwhile."""
+        connection = await self._pool.take()
+        try:
             before_send()
-            return await connection.exchange(_request(head, identity, data))
+            async with asyncio.timeout(seconds):
+                return await connection.exchange(self._writer.text(request, identity))
+        finally:
+            self._pool.give(connection)
+
+    def _target(self, path: str, params: Mapping[str, str] | None) -> str:
+        target = quote(self._path + path)
+        return f"{target}?{urlencode(params)}" if params else target
+
+    def _unreachable(self, error: BaseException) -> NoAnswerError:
+        text, cause = f"API server {self.server} cannot be reached", _cause(error)
+        self._trouble.begins(text, cause)
+        return NoAnswerError(f"{text}: {cause}", sent=False)
 
     def fell_behind(self, how: str) -> None:
         """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
@@ -210,13 +220,13 @@ class Client:
         Within the ``with`` that becomes NoAnswerError, which opening it raises too, as well as ApiError.
         """
         await self._throttle.wait()
-        head = self._head("GET", path, params, (JSON, ""), 0)
-        stream = await self._begun(path, head, quiet_seconds)
+        request = Request("GET", self._target(path, params))
+        stream = await self._begun(path, request, quiet_seconds)
         try:
             if stream.status == 401:
                 stream.close()
                 self._credentials.refused()
-                stream = await self._begun(path, head, quiet_seconds)
+                stream = await self._begun(path, request, quiet_seconds)
             self._requests.ended(stream.status, "GET")
             if stream.status >= 400:
                 raise self._refusal(Answer(stream.status, await stream.rest(), stream.retry_after))
@@ -227,12 +237,15 @@ class Client:
         finally:
             stream.close()
 
-    async def _begun(self, path: str, head: bytes, quiet_seconds: float) -> Stream:
+    async def _begun(self, path: str, request: Request, quiet_seconds: float) -> Stream:
         identity = await self._identity()
         stream = Stream(quiet_seconds)
         try:
-            await self._reached(connect(self._place, stream))
-            await stream.begin(_request(head, identity, b""))
+            await connect(self._place, stream)
+        except (OSError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+        try:
+            await stream.begin(self._writer.text(request, identity))
         except LostError as error:
             self._requests.ended(0, "GET")
             raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
@@ -267,9 +280,27 @@ class Client:
         return ApiError(answer.status, said.reason, said.message, retry_after)
 
 
-def _request(head: bytes, identity: Mapping[str, str], data: bytes) -> bytes:
-    who = "".join(f"{name}: {value}\r\n" for name, value in identity.items())
-    return b"%b%b\r\n%b" % (head, who.encode(), data)
+class _Leaving:
+    """Asked right before a request leaves; notes when it did for the first time."""
+
+    __slots__ = ("_allow", "at")
+
+    def __init__(self, allow: Callable[[], None]) -> None:
+        """``allow`` raises when the request may not leave any more."""
+        self._allow = allow
+        self.at = 0.0
+
+    def __call__(self) -> None:
+        self._allow()
+        self.at = self.at or perf_counter()
+
+
+class _Send(Protocol):
+    """A way to send a request. Raises what connections raise; ``before_send`` was not called if none was reached."""
+
+    async def __call__(
+        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None], /
+    ) -> Answer: ...
 
 
 def _cause(error: BaseException) -> str:

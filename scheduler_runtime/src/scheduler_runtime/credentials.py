@@ -150,6 +150,8 @@ class Credentials:
     namespace: str = "default"
     tls: ssl.SSLContext | None = None
     """None for plain http."""
+    offering: ssl.SSLContext | None = None
+    """As ``tls``, and offers the server to speak HTTP/2."""
     server_name: str | None = None
     """The name to expect in the server's certificate, where it is not the host's."""
     source: TokenSource | None = None
@@ -186,11 +188,12 @@ def load(kubeconfig: str = "", environ: Mapping[str, str] = os.environ, in_clust
 def from_pod(environ: Mapping[str, str], directory: Path = IN_CLUSTER) -> Credentials:
     """Use the ServiceAccount of the pod this process runs in."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
-    namespace = directory / "namespace"
+    namespace, authority = directory / "namespace", {"certificate-authority": "ca.crt"}
     return Credentials(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
-        tls=_context({"certificate-authority": "ca.crt"}, directory, str(directory)),
+        tls=_context(authority, directory, str(directory)),
+        offering=_offering(_context(authority, directory, str(directory))),
         source=FileToken(directory / "token"),
         where=str(directory),
     )
@@ -216,14 +219,16 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
         raise CredentialsError(f"{cluster_path}: server {server!r} of the cluster is not an http(s) URL")
     where = f"{user_path}: user {context.get('user', '')!r}"
     _refuse_unsupported(user, where)
-    tls = None
+    tls, offering = None, None
     if server.startswith("https://"):
-        tls = _context(cluster, cluster_path.parent, str(cluster_path))
-        _add_client_certificate(tls, user, user_path.parent, where)
+        tls, offering = (_context(cluster, cluster_path.parent, str(cluster_path)) for _ in range(2))
+        for each in (tls, _offering(offering)):
+            _add_client_certificate(each, user, user_path.parent, where)
     return Credentials(
         server=server,
         namespace=str(context.get("namespace") or "default"),
         tls=tls,
+        offering=offering,
         server_name=cluster.get("tls-server-name"),
         source=_token_source(user, user_path, str(context.get("user", "")), where),
         slow=bool(user.get("exec")),
@@ -303,6 +308,11 @@ def _context(cluster: Mapping[str, Any], directory: Path, where: str) -> ssl.SSL
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _offering(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.set_alpn_protocols(["h2", "http/1.1"])
     return context
 
 

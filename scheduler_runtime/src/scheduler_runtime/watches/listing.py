@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from ..client import JSON, ApiError, Client
+from ..client import ApiError, Client
+from ..requesting import JSON
 from ..wire import continue_token
 
 PAGE = 2000

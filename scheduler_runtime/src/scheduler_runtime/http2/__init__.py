@@ -1,0 +1,38 @@
+"""Many short requests over one connection: HTTP/2, as a client of the API server needs it.
+
+Bindings, events and conditions are small, and there are as many of them as pods. Sharing a connection, those of one
+turn of the event loop are sent, encrypted and received together.
+"""
+
+from .connection import RefusedError
+from .headers import (
+    ACCEPT,
+    ACCEPT_ENCODING,
+    AUTHORITY,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HTTPS,
+    PATH,
+    USER_AGENT,
+    field,
+    method,
+    never_kept,
+)
+from .shared import NotSpokenError, Shared
+
+__all__ = [
+    "ACCEPT",
+    "ACCEPT_ENCODING",
+    "AUTHORITY",
+    "CONTENT_LENGTH",
+    "CONTENT_TYPE",
+    "HTTPS",
+    "PATH",
+    "USER_AGENT",
+    "NotSpokenError",
+    "RefusedError",
+    "Shared",
+    "field",
+    "method",
+    "never_kept",
+]

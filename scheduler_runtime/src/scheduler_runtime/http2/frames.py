@@ -1,0 +1,74 @@
+"""Frames, what HTTP/2 is cut into (RFC 9113, section 4 and 6)."""
+
+from __future__ import annotations
+
+import struct
+
+DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
+END_STREAM, END_HEADERS, PADDED, PRIORITY, ACK = 0x1, 0x4, 0x8, 0x20, 0x1
+HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = 1, 2, 3, 4, 5
+NO_ERROR, PROTOCOL_ERROR, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, REFUSED_STREAM, CANCEL, COMPRESSION_ERROR = (
+    0, 1, 3, 6, 7, 8, 9,
+)  # fmt: skip
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+LARGEST = 1 << 14
+"""What a frame holds at most unless its receiver allows more."""
+WINDOW = (1 << 16) - 1
+"""What may be sent before it was read, unless its receiver allows more."""
+LONGEST_WINDOW = (1 << 31) - 1
+
+HEAD = struct.Struct(">HBBBI")
+"""A length in two parts, kind, flags, stream."""
+_pack = HEAD.pack
+_number = struct.Struct(">I")
+_setting = struct.Struct(">HI")
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    """One frame."""
+    length = len(payload)
+    return _pack(length >> 8, length & 0xFF, kind, flags, stream) + payload
+
+
+def settings(values: dict[int, int]) -> bytes:
+    """What this side asks of the other."""
+    return frame(SETTINGS, 0, 0, b"".join(_setting.pack(*each) for each in values.items()))
+
+
+def settings_of(payload: bytes) -> dict[int, int]:
+    """What the other side asks; of a length that fits."""
+    return dict(_setting.iter_unpack(payload))
+
+
+def window_update(stream: int, by: int) -> bytes:
+    """Allow ``by`` more bytes."""
+    return frame(WINDOW_UPDATE, 0, stream, _number.pack(by))
+
+
+def reset(stream: int, code: int) -> bytes:
+    """End a stream."""
+    return frame(RST_STREAM, 0, stream, _number.pack(code))
+
+
+def goaway(code: int) -> bytes:
+    """Say why the connection ends."""
+    return frame(GOAWAY, 0, 0, _number.pack(0) + _number.pack(code))
+
+
+def number(payload: bytes, at: int = 0) -> int:
+    """A number of four bytes, of which the first bit says nothing."""
+    value: int = _number.unpack_from(payload, at)[0]
+    return value & LONGEST_WINDOW
+
+
+def bare(flags: int, payload: bytes) -> bytes:
+    """A payload without padding and priority. Raises ValueError when it is shorter than it says."""
+    padding, start = 0, 0
+    if flags & PADDED:
+        padding, start = payload[0] if payload else 1, 1
+    if flags & PRIORITY:
+        start += 5
+    if start + padding > len(payload):
+        raise ValueError("padding")
+    return payload[start : len(payload) - padding] if start or padding else payload
