@@ -39,6 +39,11 @@ class Trouble:
             self._sentence = sentence
         self._logger.warning("%s", f"{sentence}: {because}" if because else sentence)
 
+    def forget(self) -> None:
+        """Think no more of it, whether it is over or not."""
+        with self._lock:
+            self._sentence = ""
+
     def ends(self) -> None:
         """Log that the trouble is over, if there was one."""
         with self._lock:
@@ -47,3 +52,36 @@ class Trouble:
             sentence, self._sentence = self._sentence, ""
             seconds = self._clock() - self._since
         self._logger.info("over after %.1f s: %s", seconds, sentence)
+
+
+class SharedTrouble:
+    """One thing that many find out at about the same time, such as that an API server ends all watches.
+
+    The first says it, and it is over when it is for all of them. For use in one thread.
+    """
+
+    def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._trouble = Trouble(logger, clock)
+        self._concerned: set[object] = set()
+
+    def concerns(self, who: object) -> bool:
+        """Whether ``who`` has it."""
+        return who in self._concerned
+
+    def begins(self, who: object, sentence: str, because: str = "") -> None:
+        """Now ``who`` has it, too."""
+        self._concerned.add(who)
+        self._trouble.begins(sentence, because)
+
+    def ends(self, who: object) -> None:
+        """It is over for ``who``."""
+        if who in self._concerned:
+            self._concerned.remove(who)
+            if not self._concerned:
+                self._trouble.ends()
+
+    def leave(self, who: object) -> None:
+        """What becomes of it is no matter of ``who`` any more. When nobody is left that is not said to be its end."""
+        self._concerned.discard(who)
+        if not self._concerned:
+            self._trouble.forget()

@@ -79,9 +79,9 @@ async def test_a_trouble_is_over_when_the_watch_goes_on_though_nothing_happens(
 ) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(reflector, "STEADY_SECONDS", 0.05)
-    async with watching(listed(10), streamed(reset=True)) as watched:
+    async with watching(listed(10), streamed(reset=True), streamed(reset=True)) as watched:
         await watched.until(lambda: bool(levels(caplog, "over after")))
-    assert levels(caplog, "is interrupted") == ["WARNING", "INFO"]
+    assert levels(caplog, "are interrupted") == ["WARNING", "INFO"]
 
 
 async def test_a_stream_that_breaks_in_several_ways_is_one_trouble(
@@ -91,4 +91,4 @@ async def test_a_stream_that_breaks_in_several_ways_is_one_trouble(
     broken = (streamed(reset=True), streamed(b"<html>\n"), streamed(), streamed(b"x", reset=True))
     async with watching(listed(10), *broken) as watched:
         await watched.until(lambda: len(watched.script.asked) == 6)
-    assert levels(caplog, "is interrupted") == ["WARNING"]
+    assert levels(caplog, "interrupted") == ["WARNING"]

@@ -30,6 +30,7 @@ from ..trouble import Trouble
 from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from .catching_up import Lacking, lacking
 from .forgetting import ForgottenError, check_memory
+from .interruptions import Interruption
 from .kinds import Change, Kind, ObjectList, T, number, version_of
 from .listing import pages, whole
 
@@ -79,7 +80,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._sink = sink
         self._backoff = backoff or Backoff()
-        self._trouble = Trouble(logger)
+        self._interruption = Interruption(kind.path, client.server)
         self._unreadable: dict[str, Trouble] = {}
         self._unwell = False
         self._broken_in_a_row = 0
@@ -96,7 +97,7 @@ class Reflector(Generic[T]):
     @property
     def trouble(self) -> str:
         """What keeps it from following the API server now; empty when nothing does."""
-        return self._trouble.sentence
+        return self._interruption.sentence
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
@@ -105,6 +106,7 @@ class Reflector(Generic[T]):
                 await self._follow()
         finally:
             self._is_over = True
+            self._interruption.leave()
             for each in self._refreshing:
                 each.cancel()  # nobody reads the copy any more, so nobody has to wait for it
 
@@ -156,7 +158,8 @@ class Reflector(Generic[T]):
             try:
                 found = await lacking(self._client, self.kind, self.objects)
             except (NoAnswerError, ApiError, msgspec.MsgspecError) as error:
-                trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
+                if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+                    trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
                 await asyncio.sleep(backoff.pause())
             else:
                 trouble.ends()
@@ -164,7 +167,7 @@ class Reflector(Generic[T]):
 
     async def _expire(self, error: ExpiredError | ForgottenError) -> None:
         """Have everything listed again; not at once when that was done a moment ago."""
-        logger.info("listing %s again: %s", self.kind.path, error)
+        logger.debug("listing %s again: %s", self.kind.path, error)
         self.resource_version = ""
         if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
             await asyncio.sleep(self._backoff.pause())
@@ -172,7 +175,7 @@ class Reflector(Generic[T]):
             self._backoff.reset()
 
     async def _recover(self, error: Exception) -> None:
-        """Say what happened once, pause, and after refusals in a row do not rely on the version."""
+        """Say what happened if need be, pause, and after refusals in a row do not rely on the version."""
         seconds = self._backoff.pause()
         if isinstance(error, ApiError):
             seconds = max(seconds, error.retry_after)
@@ -184,9 +187,7 @@ class Reflector(Generic[T]):
             self._broken_in_a_row = 0
             self.resource_version = ""
         self._unwell = True
-        if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
-            refused, broken = (f": {error}", "") if isinstance(error, ApiError) else ("", str(error))
-            self._trouble.begins(f"watching {self.kind.path} is interrupted{refused}", broken)
+        self._interruption.begins(error)
         await asyncio.sleep(seconds)
 
     # Listing
@@ -344,7 +345,7 @@ class Reflector(Generic[T]):
             self._unwell = False
             self._broken_in_a_row = 0
             self._backoff.reset()
-            self._trouble.ends()
+            self._interruption.ends()
 
 
 async def _lines(stream: Stream) -> AsyncIterator[bytes]:

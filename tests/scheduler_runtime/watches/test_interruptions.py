@@ -1,0 +1,96 @@
+"""What an operator reads of watches that are interrupted: one line of what concerns all, and one when it is over."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from scheduler_runtime.client import ApiError, NoAnswerError
+from scheduler_runtime.watches.interruptions import Interruption
+
+PATHS = ("/api/v1/pods", "/api/v1/nodes", "/api/v1/services")
+CUT = NoAnswerError("GET /api/v1/pods: the server closed the connection", sent=True, cause="the server closed it")
+ABSENT = NoAnswerError("API server cannot be reached: Connection refused", sent=False)
+FORBIDDEN = ApiError(403, "Forbidden", "cannot list")
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def watches(caplog: pytest.LogCaptureFixture) -> list[Interruption]:
+    """Of an API server that nobody else speaks of."""
+    caplog.set_level("INFO")
+    server = f"https://server-{next(_numbers)}"
+    return [Interruption(path, server) for path in PATHS]
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Each line, without what differs from run to run."""
+    texts = (each.getMessage() for each in caplog.records)
+    return ["over" if text.startswith("over after") else text.partition(": ")[2] or text for text in texts]
+
+
+def test_an_api_server_that_restarts_is_the_clients_matter(
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    for error in (CUT, ABSENT, ABSENT, FORBIDDEN):
+        for watch in watches:
+            watch.begins(error)
+    for watch in watches:
+        watch.ends()
+    assert said(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(CUT, "/api/v1/pods: the server closed it", id="cut"),
+        pytest.param(ApiError(429, "", "slow down"), "/api/v1/pods: 429: slow down", id="too-many"),
+        pytest.param(ApiError(503, "", "not yet"), "/api/v1/pods: 503: not yet", id="unavailable"),
+    ],
+)
+def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
+    watches: list[Interruption], error: Exception, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        for watch in watches:
+            watch.begins(error)
+    for watch in watches[1:]:
+        watch.ends()
+    assert said(caplog) == [words]
+    watches[0].ends()
+    assert said(caplog) == [words, "over"]
+
+
+def test_a_watch_that_is_refused_alone_speaks_for_itself(
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        watches[0].begins(FORBIDDEN)
+    watches[1].begins(CUT)
+    watches[1].ends()
+    watches[0].ends()
+    assert caplog.messages[0] == "watching /api/v1/pods is interrupted: 403 Forbidden: cannot list"
+    assert said(caplog)[1:] == ["over"]
+
+
+def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[Interruption]) -> None:
+    watches[0].begins(ABSENT)
+    assert watches[0].sentence == f"watching /api/v1/pods is interrupted: {ABSENT}"
+    watches[0].ends()
+    assert watches[0].sentence == ""
+
+
+def test_a_watch_that_nobody_needs_any_more_is_not_waited_for(
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    for watch in (*watches, *watches):
+        watch.begins(CUT)
+    watches[0].leave()
+    for watch in watches[1:]:
+        watch.ends()
+    assert said(caplog)[1:] == ["over"]
+    for _ in range(2):
+        watches[1].begins(CUT)
+    watches[1].leave()
+    assert len(said(caplog)) == 3  # with nobody left, nothing is over
