@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.leadership import Elector
-from scheduler_runtime.leadership.record import LeaseRecord
+from scheduler_runtime.leadership.record import LeaseRecord, UnansweredError
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by, settings
 
 # The rows of client-go's TestTryAcquireOrRenewLeases.
@@ -332,3 +332,21 @@ def test_the_watchdog_speaks_only_of_a_leader_that_is_long_overdue() -> None:
     elector.run()
     assert said == [None, None, "lease foo/bar: not renewed for 35 s"]
     assert elector.check() is None
+
+
+def test_that_nobody_answers_is_said_once_it_has_not_passed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    leases, clock = MemoryLeases(), Clock()
+    elector = candidate(leases, clock)
+    said = list[int]()
+    for errors in (["reset"], [], ["reset", "refused", "refused", "late"], []):
+        leases.faults = {"get": [UnansweredError(error) for error in errors]}
+        leases.faults["update"] = list(leases.faults["get"])
+        for _ in range(max(1, len(errors))):
+            attempt(elector, clock)
+        said.append(len(caplog.records))
+    assert said == [0, 0, 1, 2]
+    assert caplog.messages == [
+        "lease foo/bar: no answer from the API server: refused",
+        "over after 0.0 s: lease foo/bar: no answer from the API server",
+    ]

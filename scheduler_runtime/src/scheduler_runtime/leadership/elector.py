@@ -24,6 +24,7 @@ from scheduler_runtime.leadership.record import (
     LeaseError,
     LeaseRecord,
     LeaseSettings,
+    UnansweredError,
     wall_time,
 )
 from scheduler_runtime.trouble import Trouble
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 Lease = dict[str, Any]
 NEVER = float("-inf")
 NOT_YET = float("inf")
+PATIENCE = 2
+"""So many attempts in a row without an answer are worth a line."""
 
 
 class Leases(Protocol):
@@ -81,6 +84,7 @@ class Elector:
         self._superseded_at = NOT_YET
         self._reported = ""
         self._failure = ""
+        self._unanswered = 0
         self._chance = random.SystemRandom()
         self._trouble = Trouble(logger, clock)
 
@@ -188,13 +192,23 @@ class Elector:
             won = self._attempt(deadline)
         except LeaseError as error:
             self._failure = str(error)
-            self._trouble.begins(f"lease {self.settings.key}: {error}")
+            self._say(error)
             won = False
         else:
-            self._failure = ""
+            self._failure, self._unanswered = "", 0
             self._trouble.ends()
         self._report_leader()
         return won
+
+    def _say(self, error: LeaseError) -> None:
+        """Say what is wrong; not at once that nobody answered, which passes, or which everybody says who asks."""
+        if not isinstance(error, UnansweredError):
+            self._unanswered = 0
+            self._trouble.begins(f"lease {self.settings.key}: {error}")
+            return
+        self._unanswered += 1
+        if self._unanswered >= PATIENCE:
+            self._trouble.begins(f"lease {self.settings.key}: no answer from the API server", str(error))
 
     def _attempt(self, deadline: float) -> bool:
         if self._holds() and self._valid():
@@ -329,7 +343,7 @@ class Elector:
         """Send from a thread that may be left behind, so that nothing can outlive the deadline."""
         timeout = min(self.settings.request_timeout, deadline - self._clock())
         if timeout <= 0:
-            raise LeaseError("no time left before renewDeadline")
+            raise UnansweredError("no time left before renewDeadline")
         answer: list[Lease | Exception] = []
 
         def fill() -> None:
@@ -342,7 +356,7 @@ class Elector:
         thread.start()
         thread.join(timeout)
         if not answer:
-            raise LeaseError(f"no answer within {timeout:.1f} s")
+            raise UnansweredError(f"no answer within {timeout:.1f} s")
         if isinstance(answer[0], Exception):
             raise answer[0]
         return answer[0]

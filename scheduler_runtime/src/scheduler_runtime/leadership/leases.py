@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from scheduler_runtime import credentials as credentials_of
 from scheduler_runtime.credentials import Credentials, CredentialsError
 from scheduler_runtime.leadership.elector import Elector, Lease
-from scheduler_runtime.leadership.record import LeaseError, LeaseSettings
+from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, UnansweredError
 
 
 class HttpLeases:
@@ -51,7 +51,7 @@ class HttpLeases:
             status, payload = self._send(connection, method, path, body, timeout)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise LeaseError(f"{method} failed: {str(error) or type(error).__name__}") from error
+            raise UnansweredError(f"{method} failed: {str(error) or type(error).__name__}") from error
         except CredentialsError as error:
             connection.close()
             raise LeaseError(str(error)) from error

@@ -23,6 +23,10 @@ class LeaseError(Exception):
         self.status = status
 
 
+class UnansweredError(LeaseError):
+    """There was no answer, or none in time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
     """One election: which Lease, who we are, and its three times in seconds.
