@@ -66,6 +66,12 @@ async def test_what_comes_is_read_when_it_comes_until_its_end_in_good_order() ->
         assert await stream.read() == b""
 
 
+async def test_who_wants_much_is_not_woken_for_little() -> None:
+    async with streaming_from(sending(HEAD, chunk(b"one"), chunk(b"two"), chunk(b"three"), b"0\r\n\r\n")) as stream:
+        await stream.begin(REQUEST)
+        assert (await stream.read(5), await stream.read(100), await stream.read(100)) == (b"onetwo", b"three", b"")
+
+
 async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_told() -> None:
     async with streaming_from(sending(HEAD + chunk(b"one"))) as stream:
         await stream.begin(REQUEST)

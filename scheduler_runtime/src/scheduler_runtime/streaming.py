@@ -36,6 +36,7 @@ class Stream(asyncio.Protocol):
         self._parser = HttpResponseParser(self)
         self._unread: list[bytes] = []
         self._size = 0
+        self._enough = 1
         self._is_paused = False
         self._news = asyncio.Event()
         self._is_complete = False
@@ -52,11 +53,10 @@ class Stream(asyncio.Protocol):
         finally:
             late.cancel()
 
-    async def read(self) -> bytes:
-        """What has come since, as soon as there is something; nothing at its end in good order. Raises LostError."""
-        while not self._unread:
-            if self._is_complete:
-                return b""
+    async def read(self, enough: int = 1) -> bytes:
+        """What has come since, once it is ``enough`` or all; nothing at its end in good order. Raises LostError."""
+        self._enough = enough
+        while self._size < enough and not self._is_complete:
             await self._more()
         data = b"".join(self._unread)
         self._unread.clear()
@@ -140,7 +140,8 @@ class Stream(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._unread.append(body)
         self._size += len(body)
-        self._news.set()
+        if self._size >= self._enough:
+            self._news.set()
         if self._size > UNREAD_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, ClusterEvent, Event
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target, Version
+from scheduler_runtime.client import Client
+from scheduler_runtime.credentials import Credentials
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.pending import Pending, Place
@@ -110,7 +112,7 @@ class Overcommitting(RuleBasedStateMachine):
         self.pending = Pending({"ours": Profile()})
         self.intake = Intake(self.cache, self.pending, Nominations(), {"ours"}, clock=lambda: self.now)
         kind = pods(Resizing.of(Target(Version.parse("v1.36.4"), {})))
-        self.copy = Reflector(kind, None, self.intake.pod)  # type: ignore[arg-type]  # nothing is listed or watched
+        self.copy = Reflector(kind, Client(Credentials("http://unasked"), "test"), self.intake.pod)
         self.seen = 0
         self.now = 0.0
         self.bindings: dict[str, Binding] = {}
@@ -188,7 +190,7 @@ class Overcommitting(RuleBasedStateMachine):
     @rule()
     def everything_is_listed_again(self) -> None:
         for one in self.server.pods.values():
-            self.copy._put(one)
+            self.copy._put(self.copy.kind.key(one), one)
         for key in self.copy.objects.keys() - {self.copy.kind.key(one) for one in self.server.pods.values()}:
             self.copy._remove(key)
         self.seen = len(self.server.log)
@@ -201,7 +203,7 @@ class Overcommitting(RuleBasedStateMachine):
             if known is not None:
                 self.copy._remove(key)
         elif self.is_new(changed) if known is None else version_of(known) < version_of(changed):
-            self.copy._put(changed)
+            self.copy._put(key, changed)
 
     def is_new(self, changed: Pod) -> bool:
         """A stream does not repeat the beginning of a pod whose end it has shown."""

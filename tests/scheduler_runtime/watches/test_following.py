@@ -25,11 +25,10 @@ from tests.scheduler_runtime.watches.scripted import (
 )
 
 
-async def test_lists_page_by_page_then_follows() -> None:
+async def test_lists_everything_at_once_then_follows() -> None:
     script = Script(
         [
-            listed(10, node("a", 1), node("b", 2), more="next"),
-            listed(10, node("c", 3)),
+            listed(10, node("a", 1), node("b", 2), node("c", 3)),
             streamed(line("ADDED", node("d", 11)), line("MODIFIED", node("a", 12)), line("DELETED", node("b", 13))),
         ]
     )
@@ -37,10 +36,10 @@ async def test_lists_page_by_page_then_follows() -> None:
         await watched.until(lambda: len(watched.told) == 6)
     assert watched.told[3:] == [("added", "d"), ("changed", "a"), ("deleted", "b")]
     assert watched.copy == {"uid-a": 12, "uid-c": 3, "uid-d": 11}
-    first, second, third = script.asked[:3]
-    assert (first, second) == ({"limit": "2000"}, {"limit": "2000", "continue": "next"})
-    assert (third["resourceVersion"], third["allowWatchBookmarks"]) == ("10", "true")
-    assert 300 <= int(third["timeoutSeconds"]) <= 600
+    first, second = script.asked[:2]
+    assert first == {}
+    assert (second["resourceVersion"], second["allowWatchBookmarks"]) == ("10", "true")
+    assert 300 <= int(second["timeoutSeconds"]) <= 600
 
 
 async def test_resumes_after_the_last_bookmark() -> None:
@@ -58,14 +57,6 @@ async def test_an_expired_version_is_listed_again_and_what_vanished_is_deleted(a
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "20")
     assert watched.told == [("added", "a"), ("added", "b"), ("changed", "b"), ("added", "c"), ("deleted", "a")]
-
-
-async def test_a_list_whose_pages_expire_is_taken_whole() -> None:
-    script = Script([listed(10, node("a", 1), more="x"), refused(410, "Expired"), listed(30, node("b", 2))])
-    async with watching(script=script) as watched:
-        await watched.until(watched.reflector.synced.is_set)
-    assert watched.copy == {"uid-b": 2}
-    assert script.asked[2] == {}
 
 
 async def test_an_object_made_again_under_its_name_is_a_deletion_and_an_addition() -> None:

@@ -32,7 +32,7 @@ from .catching_up import Lacking, lacking
 from .forgetting import ForgottenError, check_memory
 from .interruptions import Interruption
 from .kinds import Change, Kind, ObjectList, T, number, version_of
-from .listing import pages, whole
+from .parts import parts
 
 logger = logging.getLogger(__name__)
 
@@ -193,8 +193,8 @@ class Reflector(Generic[T]):
     # Listing
 
     async def _list(self) -> None:
-        """Take over the present state, page by page; what is not in it any more is deleted."""
-        present, version = await whole(self._pages)
+        """Take over the present state, part by part; what is not in it any more is deleted."""
+        present, version = await self._parts()
         for key in [key for key in self.objects if key not in present]:
             self._remove(key)
         for key in [key for key in self._unreadable if key not in present]:
@@ -206,21 +206,21 @@ class Reflector(Generic[T]):
         self.synced.set()
         self._moved.set()
 
-    async def _pages(self, limit: int) -> tuple[set[str], str]:
+    async def _parts(self) -> tuple[set[str], str]:
         present, version = set[str](), ""
-        async with contextlib.aclosing(
-            pages(self._client, self.kind.path, self.kind.params, self._page, limit=limit)
-        ) as found:
-            async for page in found:
-                version = page.metadata.resource_version
-                for count, item in enumerate(page.items, start=1):
-                    present.add(self.kind.key(item))
-                    self._see(item)
+        listed = parts(self._client, self.kind.path, self.kind.params, self._part)
+        async with contextlib.aclosing(listed) as found:
+            async for part in found:
+                version = part.metadata.resource_version
+                for count, item in enumerate(part.items, start=1):
+                    key = self.kind.key(item)
+                    present.add(key)
+                    self._see(key, item)
                     if count % SLICE == 0:
                         await asyncio.sleep(0)
         return present, version
 
-    def _page(self, raw: bytes) -> ObjectList[T | Unreadable]:
+    def _part(self, raw: bytes) -> ObjectList[T | Unreadable]:
         try:
             return self.kind.read_list(raw)
         except msgspec.ValidationError:
@@ -264,11 +264,12 @@ class Reflector(Generic[T]):
         match event.type:
             case "ADDED" | "MODIFIED":
                 item = read_or_name(event.object, self._read)
-                known = self.objects.get(self.kind.key(item))
+                key = self.kind.key(item)
+                known = self.objects.get(key)
                 if known is None and 0 < version_of(item) < self._deleted_at:
-                    raise ExpiredError(f"whether {self.kind.key(item)} is still there was told out of order")
+                    raise ExpiredError(f"whether {key} is still there was told out of order")
                 if known is None or version_of(known) < version_of(item):
-                    self._see(item)
+                    self._see(key, item)
                 self._moved_to(item.metadata.resource_version)
             case "DELETED":
                 item = read_or_name(event.object, self._read)
@@ -295,12 +296,11 @@ class Reflector(Generic[T]):
 
     # The copy
 
-    def _see(self, item: T | Unreadable) -> None:
-        key = self.kind.key(item)
+    def _see(self, key: str, item: T | Unreadable) -> None:
         if isinstance(item, Unreadable):
             self._cannot_read(key, item)
             return
-        self._put(item)
+        self._put(key, item)
         self._is_no_longer_unreadable(key)
 
     def _cannot_read(self, key: str, item: Unreadable) -> None:
@@ -316,8 +316,7 @@ class Reflector(Generic[T]):
         if self._unreadable and (trouble := self._unreadable.pop(key, None)):
             trouble.ends()
 
-    def _put(self, new: T) -> None:
-        key = self.kind.key(new)
+    def _put(self, key: str, new: T) -> None:
         old = self.objects.get(key)
         if old is not None and old.metadata.uid != new.metadata.uid:  # deleted and made again while nobody looked
             self._remove(key)

@@ -1,0 +1,75 @@
+"""A list is read in parts while it comes, and the same comes of it wherever the parts end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler_runtime.watches import parts
+from scheduler_runtime.wire.unreadable import Page, read_items
+from tests.scheduler_runtime.watches.scripted import Answer, Script, node, serving, streamed, watching
+
+MISLEADING = {
+    "apart": '}]},{"metadata":{"name":"nobody"}}',
+    "nested": [{"metadata": {"name": "x"}}, {"metadata": {"name": "y"}}],
+    "deep": {"items": [{"metadata": {}}, {"metadata": {"a": [{}, {}]}}]},
+}
+"""Where an item could seem to end, and does not."""
+ITEMS = [{**node(name, number), "spec": {"odd": MISLEADING}} for number, name in enumerate("abcdefg")]
+ENVELOPES = {
+    "metadata-first": {"kind": "NodeList", "metadata": {"resourceVersion": "10"}, "items": ITEMS},
+    "metadata-last": {"items": ITEMS, "kind": "NodeList", "metadata": {"resourceVersion": "10"}},
+}
+
+
+def metadata_first(item: dict[str, Any]) -> dict[str, Any]:
+    """As the API server writes an item of a list: without its kind."""
+    return {"metadata": item["metadata"], **{name: item[name] for name in item if name not in ("metadata", "kind")}}
+
+
+def text_of(envelope: dict[str, Any]) -> bytes:
+    written = {**envelope, "items": [metadata_first(item) for item in envelope["items"]]}
+    return json.dumps(written, separators=(",", ":")).encode()
+
+
+async def read(*answers: Answer) -> list[Page[Any]]:
+    async with serving(Script(list(answers))) as client:
+        listed = parts.parts(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
+        return [part async for part in listed]
+
+
+@pytest.mark.parametrize("size", [1, 40, 300, 500, 900, 1500, 10_000])
+@pytest.mark.parametrize("envelope", ENVELOPES.values(), ids=ENVELOPES.keys())
+async def test_no_item_is_lost_or_torn(envelope: dict[str, Any], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", size)
+    found = await read(streamed(text_of(envelope)))
+    assert [item for part in found for item in part.items] == [metadata_first(item) for item in ITEMS]
+    assert found[-1].metadata.resource_version == "10"
+
+
+async def test_a_part_is_read_before_the_list_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 600)
+    begun = text_of(ENVELOPES["metadata-first"])[:1500]
+    async with watching(streamed(begun, hold=True)) as watched:
+        await watched.until(lambda: "uid-a" in watched.copy)
+        assert not watched.reflector.synced.is_set()
+
+
+@pytest.mark.parametrize("items", ["[]", " [ ] "])
+async def test_a_list_may_be_empty(items: str) -> None:
+    text = f'{{"metadata": {{"resourceVersion": "10"}}, "items": {items}}}'
+    async with watching(streamed(text.encode())) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert (watched.copy, watched.reflector.resource_version) == ({}, "10")
+
+
+@pytest.mark.parametrize("end", [20, 400, -1])
+async def test_a_list_that_ends_too_early_is_asked_for_again(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    text = text_of(ENVELOPES["metadata-first"])
+    async with watching(streamed(text[:end]), streamed(text)) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert len(watched.told) == len(watched.copy) == len(ITEMS)
