@@ -10,7 +10,7 @@ import pytest
 
 from examples.plugins.price_cap.price_cap import INSTANCE_TYPE, PriceCap
 from scheduler_runtime import config, testing
-from scheduler_runtime.api import Plugin, Reject, declaration_of, lowest_is_best
+from scheduler_runtime.api import Consult, Plugin, Reject, declaration_of, lowest_is_best
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import PluginError
 
@@ -39,6 +39,9 @@ def price_cap(**parts: Any) -> type[Plugin]:
         ),
         pytest.param(price_cap(score=lambda *_: np.array([101, 1])), 2, id="out-of-range"),
         pytest.param(price_cap(permit=lambda *_: None), 2, id="no-answer"),
+        pytest.param(
+            price_cap(filter=lambda *_: [Reject(True, "x")], post_filter=lambda *_: Consult([])), 2, id="uninvited"
+        ),
     ],
 )
 def test_a_mistake_looks_as_the_page_says(plugin: type[Plugin], nodes: int) -> None:
