@@ -19,6 +19,7 @@ from aiohttp import web
 
 from devcluster import Cluster
 from scheduler_runtime import credentials
+from tests.support.ending import end
 
 Act = Callable[[web.Request, "Proxy"], Any]
 """Answers a request in the API server's place, or returns None to let it pass."""
@@ -133,16 +134,13 @@ async def proxied(cluster: Cluster, directory: Path, user: dict[str, Any] | None
         app.router.add_route("*", "/{path:.*}", proxy.handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
         try:
-            await site.start()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
             proxy.port = runner.addresses[0][1]
             write_kubeconfig(directory, proxy.url, user or {"token": cluster.token})
             yield proxy
         finally:
-            await site.stop()
-            await asyncio.sleep(0.1)  # a connection that is being accepted is one that can be closed by then
-            await runner.cleanup()
+            await end(runner)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from scheduler_runtime.client import Client
 from scheduler_runtime.credentials import Credentials
+from tests.support.ending import end
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -116,8 +117,7 @@ async def served(script: Script) -> AsyncIterator[str]:
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
     finally:
-        await asyncio.sleep(0.01)  # a connection that is just being accepted could not be closed yet
-        await runner.cleanup()
+        await end(runner)
 
 
 @contextlib.asynccontextmanager

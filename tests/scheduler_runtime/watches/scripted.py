@@ -17,6 +17,7 @@ from scheduler_runtime.client import Client
 from scheduler_runtime.credentials import Credentials
 from scheduler_runtime.watches import NODES, Change, Kind, Reflector
 from scheduler_runtime.wire import Node
+from tests.support.ending import end
 
 Play = Callable[[web.StreamResponse], Awaitable[None]]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -112,8 +113,7 @@ async def serving(script: Script) -> AsyncIterator[Client]:
         async with Client(Credentials(f"http://{host}:{port}"), "test") as client:
             yield client
     finally:
-        await asyncio.sleep(0.01)  # a connection that is just being accepted could not be closed yet
-        await runner.cleanup()
+        await end(runner)
 
 
 @contextlib.asynccontextmanager
