@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..wire import Pod
-from .columns import Column, Ints, wrapped
+from ..wire import Pod, Requests
+from .columns import Column, Ints
 from .ports import Ports
 from .requested import Requested, requests_of
 from .tried_row import Traces, may_bind_ports
@@ -48,27 +48,33 @@ class TriedRows:
 
     def change(self, changed: Sequence[Sequence[Pod]], sign: int) -> None:
         """Put pods on the nodes (1) or take them off (-1): some for each row."""
-        sums: dict[str, list[int]] = {}
-        places = range(len(self._rows))
-        for place, row, some in zip(places, self._before, changed, strict=True):
-            if not some:
-                continue
+        kinds: dict[int, tuple[int, Requests]] = {}
+        places: list[int] = []
+        asked: list[int] = []
+        for place, (row, some) in enumerate(zip(self._before, changed, strict=True)):
             there = self._pods[row]
             for pod in some:
                 if sign > 0:
                     there[pod.metadata.uid] = pod
                 else:
                     del there[pod.metadata.uid]
-                for resource, amount in requests_of(pod).amounts.items():
-                    if resource not in sums:
-                        sums[resource] = [0] * len(places)
-                    sums[resource][place] = wrapped(sums[resource][place] + amount)
+                requests = pod.derived or requests_of(pod)
+                kind = kinds.get(id(requests))
+                if kind is None:
+                    kind = kinds[id(requests)] = len(kinds), requests
+                places.append(place)
+                asked.append(kind[0])
                 if may_bind_ports(pod):
                     self._traces.bind(row, pod, sign)
-        for resource, amounts in sums.items():
-            if any(amounts):
-                self._traces.column(resource).all[self._rows] += sign * np.array(amounts, np.int64)
-        self._counts.all[self._rows] += sign * np.array([len(some) for some in changed], np.int64)
+        if places:
+            self._add_up(self._rows[places], asked, [requests for _, requests in kinds.values()], sign)
+
+    def _add_up(self, rows: NDArray[np.intp], asked: list[int], kinds: Sequence[Requests], sign: int) -> None:
+        """Count a pod more or less in each of ``rows``, some of them several times; ``asked`` says of which kind."""
+        np.add.at(self._counts.all, rows, sign)
+        for resource in dict.fromkeys(name for kind in kinds for name, amount in kind.amounts.items() if amount):
+            amounts = np.array([kind.amounts.get(resource, 0) for kind in kinds], np.int64)
+            np.add.at(self._traces.column(resource).all, rows, sign * amounts[asked])
 
     def restore(self) -> None:
         """Put everything back."""

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 AT_ONCE = 64
-"""As many nodes are tried together, if no more candidates are wanted."""
+"""As many nodes are tried together, if no more candidates are missing."""
 
 Rows = NDArray[np.intp]
 
@@ -52,6 +52,29 @@ class Sparing:
         return self.order[step : step + 1]
 
 
+@dataclass(slots=True)
+class Found:
+    """The candidates so far."""
+
+    wanted: int
+    sound: list[Candidate] = field(default_factory=list)
+    violating: list[Candidate] = field(default_factory=list)
+
+    def add(self, candidate: Candidate) -> None:
+        """Count one more."""
+        (self.violating if candidate.violations else self.sound).append(candidate)
+
+    @property
+    def missing(self) -> int:
+        """How many more are wanted."""
+        return self.wanted - len(self.sound) - min(len(self.violating), self.wanted)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are as many as are wanted, one without a violation among them."""
+        return bool(self.sound) and self.missing <= 0
+
+
 class DryRun:
     """The search for nodes on which ``pod`` would fit without some pods."""
 
@@ -71,13 +94,14 @@ class DryRun:
 
         No more are looked for when there are as many as ``wanted``. Those without a violation come first.
         """
-        sound: list[Candidate] = []
-        violating: list[Candidate] = []
-        for candidate in self._tried(self._with_victims(rows), max(wanted, AT_ONCE)):
-            (violating if candidate.violations else sound).append(candidate)
-            if sound and len(sound) + min(len(violating), wanted) >= wanted:
-                break
-        return sound + violating[:wanted]
+        found, rows = Found(wanted), self._with_victims(rows)
+        while len(rows) and not found.is_enough:
+            some, rows = np.split(rows, [max(found.missing, AT_ONCE)])
+            for candidate in self._tried(some):
+                found.add(candidate)
+                if found.is_enough:
+                    break
+        return found.sound + found.violating[:wanted]
 
     def message(self) -> str:
         """Why no node came into question, worded as upstream words why a pod fits nowhere."""
@@ -94,15 +118,13 @@ class DryRun:
         self._refused += others
         return found
 
-    def _tried(self, rows: Rows, at_once: int) -> Iterator[Candidate]:
-        for start in range(0, len(rows), at_once):
-            some = rows[start : start + at_once]
-            trials = self._handle.trials(some)
-            sparing = self._together(some, trials) if trials else map(self._alone, some.tolist())
-            for row, each in zip(some.tolist(), sparing, strict=True):
-                candidate = self._candidate(row, each)
-                if candidate:
-                    yield candidate
+    def _tried(self, rows: Rows) -> Iterator[Candidate]:
+        trials = self._handle.trials(rows)
+        sparing = self._together(rows, trials) if trials else map(self._alone, rows.tolist())
+        for row, each in zip(rows.tolist(), sparing, strict=True):
+            candidate = self._candidate(row, each)
+            if candidate:
+                yield candidate
 
     def _candidate(self, row: int, sparing: Sparing | None) -> Candidate | None:
         if sparing is None:
