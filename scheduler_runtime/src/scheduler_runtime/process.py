@@ -14,6 +14,7 @@ import gc
 import logging
 import time
 from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from scheduler_runtime import gauges
@@ -21,7 +22,7 @@ from scheduler_runtime.api import Event
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
-from scheduler_runtime.catalog import Target, Version
+from scheduler_runtime.catalog import Target
 from scheduler_runtime.client import Client
 from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.election import Election
@@ -54,81 +55,74 @@ LISTING_SECONDS = 60.0
 """Whoever has not listed everything by then waits for the API server."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a process begins with."""
+
+    settings: Settings
+    plan: Plan
+    target: Target
+    client: Client
+    """For pods and nodes, and whatever else decisions need."""
+    teller: Client
+    """For what is only told: it never holds up what is done."""
+    election: Election
+    metrics: Metrics
+
+
 class Process:
     """The parts of a scheduler, wired together."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        plan: Plan,
-        version: Version,
-        clients: tuple[Client, Client],
-        election: Election,
-        metrics: Metrics,
-    ) -> None:
-        """``clients`` are the one for pods and nodes and the one for what is only told."""
-        client, teller = clients
+    def __init__(self, given: Given) -> None:
+        """Raises RegistrationError."""
+        plan, client, metrics = given.plan, given.client, given.metrics
         self.is_stopping = False
-        self.election = election
+        self.election = given.election
         self.cache = Cache()
-        self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
         self.nominations = Nominations()
-        self.recorder = Recorder(teller, self.outbox, process_name(), events=plan.extras.events)
-        self.conditions = Conditions(teller, self.outbox, self.nominations)
-        target = Target(version, settings.feature_gates)
-        self.nodes = Reflector(NODES, client, self._node)
-        self.pods = Reflector(pods(Resizing.of(target)), client, self._pod)
-        followed: dict[tuple[str, str], Reflector[Any]] = {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
-        self.objects = Objects(plan.watches, client, self._happened, followed)
+
+        self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
+        self.recorder = Recorder(given.teller, self.outbox, process_name(), events=plan.extras.events)
+        self.conditions = Conditions(given.teller, self.outbox, self.nominations)
+
         self.informers = Informers()
-        binds = FencedBinds(client, election.leads_until, election.bind_seconds)
+        self.nodes = Reflector(NODES, client, self._node)
+        self.pods = Reflector(pods(Resizing.of(given.target)), client, self._pod)
+        self.objects = Objects(plan.watches, client, self._happened, self._followed)
+
+        binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
         self.extenders = Lending(client, binds)
         self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
-        services = self._services(client, binds, version, metrics)
-        profiles = self.profiles = Profiles(services, target, settings.seed, self.extenders.made)
-        profiles.replace(plan, profiles.made(plan))
-        self.pending = Pending(
-            profiles,
-            backing_off=BackingOff(
-                plan.document.pod_initial_backoff_seconds,
-                plan.document.pod_max_backoff_seconds,
-                lets_go_early=target.enabled("SchedulerPopFromBackoffQ"),
-            ),
-            longest_parked=settings.longest_parked,
-            on_ready=lambda: self.loop.wake(),
-            on_queued=lambda queue, why: metrics.came(queue, why if isinstance(why, str) else event_name(why)),
-            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
-        )
-        self.binder = Binder(profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
-        self.loop = Loop(self.pending, profiles, self.cache, self.binder, metrics)
-        self.intake = Intake(
-            self.cache,
-            self.pending,
-            self.nominations,
-            profiles,
-            on_gone=self.binder.cancel,
-            on_settled=self.conditions.withdraw,
-        )
-        self.intake.carries = self.binder.carries
-        self.intake.pods_are_watched = _watches_pods(plan)
-        gauges.show(metrics, self, target)
+        self.profiles = Profiles(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
+        self.profiles.replace(plan, self.profiles.made(plan))
+
+        self.pending = self._queue(given)
+        self.binder = Binder(self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
+        self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
+        self.intake = self._intake(plan)
+        gauges.show(metrics, self, given.target)
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
         """What has to be listed before a decision."""
         return (*self.objects.reflectors, *self.extenders.reflectors, self.nodes, self.pods)
 
-    def _services(self, client: Client, binds: FencedBinds, version: Version, metrics: Metrics) -> Services:
+    @property
+    def _followed(self) -> dict[tuple[str, str], Reflector[Any]]:
+        """What is followed whatever the plugins read."""
+        return {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
+
+    def _services(self, given: Given, binds: FencedBinds) -> Services:
         """What the plugins are lent."""
         recorder = self.recorder
         preemptions = Preemptions(
-            client,
+            given.client,
             binds.check_fence,
             recorder,
             self.nominations,
-            metrics,
+            given.metrics,
             call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
-            version=version,
+            version=given.target.version,
         )
         return Services(
             binds=binds,
@@ -137,9 +131,40 @@ class Process:
             objects=self.objects,
             nominations=self.nominations,
             preemptions=preemptions,
-            measures=metrics,
+            measures=given.metrics,
             latest=self._latest,
         )
+
+    def _queue(self, given: Given) -> Pending:
+        """Where pods wait."""
+        came, document = given.metrics.came, given.plan.document
+        backing_off = BackingOff(
+            document.pod_initial_backoff_seconds,
+            document.pod_max_backoff_seconds,
+            lets_go_early=given.target.enabled("SchedulerPopFromBackoffQ"),
+        )
+        return Pending(
+            self.profiles,
+            backing_off=backing_off,
+            longest_parked=given.settings.longest_parked,
+            on_ready=lambda: self.loop.wake(),
+            on_queued=lambda queue, why: came(queue, why if isinstance(why, str) else event_name(why)),
+            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
+        )
+
+    def _intake(self, plan: Plan) -> Intake:
+        """What brings the changes of nodes and pods to the cache and to the queue."""
+        intake = Intake(
+            self.cache,
+            self.pending,
+            self.nominations,
+            self.profiles,
+            on_gone=self.binder.cancel,
+            on_settled=self.conditions.withdraw,
+        )
+        intake.carries = self.binder.carries
+        intake.pods_are_watched = _watches_pods(plan)
+        return intake
 
     async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""

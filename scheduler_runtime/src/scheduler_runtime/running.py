@@ -22,7 +22,7 @@ from scheduler_runtime.listening import listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pages import Pages
 from scheduler_runtime.plans import Plan, Planner
-from scheduler_runtime.process import Process
+from scheduler_runtime.process import Given, Process
 from scheduler_runtime.reports import OwnPod
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.settings import NotReadyError, Settings
@@ -147,8 +147,19 @@ def assemble(
         election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
     except ValueError as error:
         raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
+    client, teller = clients
+    target = Target(version, settings.feature_gates)
+    given = Given(
+        settings=settings,
+        plan=plan,
+        target=target,
+        client=client,
+        teller=teller,
+        election=election,
+        metrics=metrics,
+    )
     try:
-        process = Process(settings, plan, version, clients, election, metrics)
+        process = Process(given)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
     logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
