@@ -68,4 +68,5 @@ async def test_pods_whose_bindings_were_forgotten_are_bound_again(mortal: Cluste
             assert process.process.poll() is None
             assert len(process.lines("WARNING API server")) <= 6
             assert len(process.lines("older data than before")) == 1
+            assert len([line for line in process.lines("WARNING") if "interrupted" in line]) <= 1
             assert "Traceback" not in process.log
