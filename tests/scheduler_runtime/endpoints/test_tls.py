@@ -12,14 +12,15 @@ import pytest
 from cryptography import x509
 
 from scheduler_runtime.endpoints import Access, CertificateError, Endpoints, Rules, Serving, certificate, serving
-from scheduler_runtime.endpoints.certificates import RENEW_SECONDS, OwnCertificate, openssl_name, self_signed
+from scheduler_runtime.endpoints.certificates import RENEW_SECONDS, OwnCertificate, openssl_name
+from scheduler_runtime.endpoints.self_signed import self_signed
 from tests.scheduler_runtime.endpoints.asking import get
 from tests.scheduler_runtime.endpoints.test_access import ApiServer
 
 
 def pair(directory: Path) -> Serving:
     """Write a new certificate and its key."""
-    made, key = self_signed("127.0.0.1")
+    made, key = self_signed("127.0.0.1", 1)
     (directory / "tls.crt").write_bytes(made)
     (directory / "tls.key").write_bytes(key)
     return Serving(certificate_file=str(directory / "tls.crt"), key_file=str(directory / "tls.key"))

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from scheduler_runtime.binds import FencedError
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.endpoints.certificates import self_signed
+from scheduler_runtime.endpoints.self_signed import self_signed
 from scheduler_runtime.extenders import Calls, ExtenderError
 from scheduler_runtime.extenders.calls import CONNECTIONS, Address
 from tests.support.extenders import Answer, Extender, serving
@@ -31,7 +31,7 @@ from tests.support.extenders import Answer, Extender, serving
 def pair(directory: Path, name: str) -> tuple[str, str]:
     """A certificate of its own authority, and its key, as files."""
     files = directory / f"{name}.crt", directory / f"{name}.key"
-    for file, text in zip(files, self_signed("127.0.0.1"), strict=True):
+    for file, text in zip(files, self_signed("127.0.0.1", 1), strict=True):
         file.write_bytes(text)
     return str(files[0]), str(files[1])
 

@@ -5,11 +5,8 @@ What is made here is signed by nobody: it keeps what is asked and answered from 
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import logging
 import os
-import socket
 import ssl
 import tempfile
 import time
@@ -18,11 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from scheduler_runtime.trouble import Trouble
 
@@ -79,7 +71,7 @@ def certificate(serving: Serving, address: str) -> Certificate:
         return OwnCertificate(serving, address)
     pair = [Path(serving.directory) / f"{PAIR_NAME}.{ending}" for ending in ("crt", "key")]
     if not all(path.exists() for path in pair):
-        _write(pair[0], pair[1], *self_signed(address))
+        _write(pair[0], pair[1], *_self_signed(address))
     return FileCertificate(pair[0], pair[1], serving)
 
 
@@ -115,23 +107,25 @@ class FileCertificate:
 
 
 class OwnCertificate:
-    """A certificate made at the start, and another long before it ends."""
+    """A certificate made when somebody asks for the first time, and another long before it ends."""
 
     def __init__(self, serving: Serving, address: str, clock: Callable[[], float] = time.time) -> None:
+        """Raises SuiteError and CertificateError."""
+        context_for(serving)  # what is wrong with the flags is said at the start
         self._serving = serving
         self._address = address
         self._clock = clock
-        self._made_at = clock()
-        self._context = self._make()
+        self._made_at = float("-inf")
+        self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        if self._clock() - self._made_at > RENEW_SECONDS:
+        if self._context is None or self._clock() - self._made_at > RENEW_SECONDS:
             self._made_at = self._clock()
             self._context = self._make()
         return self._context
 
     def _make(self) -> ssl.SSLContext:
-        with _as_file(b"".join(reversed(self_signed(self._address)))) as file:
+        with _as_file(b"".join(reversed(_self_signed(self._address)))) as file:
             return _loaded(context_for(self._serving), file, file)
 
 
@@ -164,38 +158,11 @@ def openssl_name(suite: str) -> str:
     return "-".join([*([] if exchange == "RSA" else exchange.split("_")), *parts.split("_")])
 
 
-def self_signed(address: str) -> tuple[bytes, bytes]:
-    """A new certificate for this machine and ``address``, and its key, both as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    host = socket.gethostname()
-    now = datetime.datetime.now(datetime.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{host}@{int(now.timestamp())}"[:64])])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
-        .add_extension(x509.SubjectAlternativeName(_names(host, address)), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    written = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return made.public_bytes(serialization.Encoding.PEM), written
+def _self_signed(address: str) -> tuple[bytes, bytes]:
+    """A certificate and its key. To import what makes them takes 40 ms, for which the first bind shall not wait."""
+    from .self_signed import self_signed
 
-
-def _names(host: str, address: str) -> list[x509.GeneralName]:
-    addresses = {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
-    given = ipaddress.ip_address(address)
-    if not given.is_unspecified:
-        addresses.add(given)
-    names = [x509.DNSName(each) for each in dict.fromkeys(("localhost", host)) if each.isascii()]
-    return [*names, *(x509.IPAddress(each) for each in sorted(addresses, key=str))]
+    return self_signed(address, VALID_DAYS)
 
 
 def _write(certificate: Path, key: Path, certificate_pem: bytes, key_pem: bytes) -> None:
