@@ -53,7 +53,7 @@ def endpoints(pages: Pages) -> Endpoints:
 
 def test_before_there_is_a_process_it_lives_and_is_not_ready(endpoints: Endpoints, pages: Pages) -> None:
     assert endpoints.answer("/livez").body == "ok"
-    assert "[-]sched-handler-sync failed: the API server's version is not known yet" in endpoints.answer("/readyz").body
+    assert "[-]sched-handler-sync failed: nothing is listed yet: the API server" in endpoints.answer("/readyz").body
     assert [endpoints.answer(path).body for path in ("/debug/cache", "/debug/pending", "/metrics/resources")] == [
         *("{}\n", "{}\n", ""),
     ]

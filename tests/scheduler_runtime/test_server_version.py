@@ -13,12 +13,12 @@ from scheduler_runtime import config, running
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.following import Found
+from scheduler_runtime.following import Found, ObjectName
 from scheduler_runtime.listening import Listening
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.settings import NotReadyError, Settings
 from tests.support.kubeconfigs import kubeconfig
-from tests.support.scripted import Script, says, serving
+from tests.support.scripted import Answer, Script, refuses, says, serving
 
 
 async def html(request: web.Request) -> web.StreamResponse:
@@ -54,20 +54,40 @@ def test_versions_outside_of_what_is_known() -> None:
     assert remark(Version(1, 99)).endswith(f"it is taken as {NEWEST}")
 
 
-async def test_an_api_server_that_is_too_old_ends_the_process_in_one_line(tmp_path: Path) -> None:
+SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'}}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "version", "extras", "said"),
+    [
+        pytest.param(
+            says({"gitVersion": "v1.20.1"}),
+            None,
+            "",
+            f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes",
+            id="too-old",
+        ),
+        pytest.param(says({"data": {"x.py": ""}}), "1.36", SOURCE, "x: plugin X: .*and not 0000", id="wrong-code"),
+        pytest.param(refuses(404), "1.36", SOURCE, "x: plugin X: ConfigMap n/x: cannot be read: 404", id="no-code"),
+    ],
+)
+async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
+    answer: Answer, version: str | None, extras: str, said: str, tmp_path: Path
+) -> None:
     text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     document = config.load(text)
     assert isinstance(document, Document)
-    async with serving(Script(otherwise=says({"gitVersion": "v1.20.1"}))) as client:
+    async with serving(Script(otherwise=answer)) as client:
         settings = Settings(
             source="x",
-            found=Found(text),
+            found=Found(text, extras),
             document=document,
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
-            version=None,
+            version=Version.parse(version) if version else None,
             feature_gates={},
             listening=Listening(address="127.0.0.1", port=0),
             user_agent="tests",
+            pod=ObjectName("n", "p"),
         )
-        with pytest.raises(NotReadyError, match=f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes"):
+        with pytest.raises(NotReadyError, match=said):
             await running.run(settings)

@@ -111,7 +111,7 @@ class Pages:
 
     def _synced(self) -> str | None:
         if self.process is None:
-            return "the API server's version is not known yet"
+            return "nothing is listed yet: the API server has to tell its version first, and the code of plugins"
         missing = [each.kind.path for each in self.process.reflectors if not each.synced.is_set()]
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
