@@ -67,7 +67,9 @@ SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'
             f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes",
             id="too-old",
         ),
-        pytest.param(says({"data": {"x.py": ""}}), "1.36", SOURCE, "x: plugin X: .*and not 0000", id="wrong-code"),
+        pytest.param(
+            says({"metadata": {}, "data": {"x.py": ""}}), "1.36", SOURCE, "x: plugin X: .*and not 0000", id="wrong-code"
+        ),
         pytest.param(refuses(404), "1.36", SOURCE, "x: plugin X: ConfigMap n/x: cannot be read: 404", id="no-code"),
     ],
 )

@@ -130,7 +130,7 @@ async def test_code_that_cannot_be_used_is_a_sentence(asked: Extras, answer: Ans
     assert words in problem.message
 
 
-@pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets])
+@pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets, says("<html>")])
 async def test_what_may_pass_says_nothing_about_the_code(answer: Answer) -> None:
     with pytest.raises(NotNowError, match=r"^ConfigMap n/price-cap: cannot be read: "):
         await loaded(told(), answer, answer)

@@ -94,12 +94,12 @@ class Sources:
             )
         try:
             found = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
-        except (ApiError, NoAnswerError) as error:
+            code = _decode(found).data.get(source.key)
+        except (ApiError, NoAnswerError, msgspec.MsgspecError) as error:
             if _may_pass(error):
                 is_said = isinstance(error, NoAnswerError) and not error.sent  # by the client, which found nobody
                 raise NotNowError(f"{called}: cannot be read: {error}", is_said=is_said) from error
             return Problem(called, f"cannot be read: {error}")
-        code = _decode(found).data.get(source.key)
         if code is None:
             return Problem(called, f"has no {source.key}")
         digest = hashlib.sha256(code.encode()).hexdigest()
@@ -140,9 +140,9 @@ def undeclared(plugins: Mapping[str, type[Plugin]], extras: Extras) -> Problems 
     return Problems(found) if found else None
 
 
-def _may_pass(error: ApiError | NoAnswerError) -> bool:
+def _may_pass(error: Exception) -> bool:
     """Whether what went wrong is a matter of the API server, and not of what it was asked for."""
-    return isinstance(error, NoAnswerError) or error.status in (401, 408, 429) or error.status >= 500
+    return not isinstance(error, ApiError) or error.status in (401, 408, 429) or error.status >= 500
 
 
 def _run(code: str, source: ConfigMapSource) -> ModuleType | str:
