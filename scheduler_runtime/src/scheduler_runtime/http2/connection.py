@@ -7,31 +7,25 @@ way this takes a fraction of the system calls, of the encryption and of the turn
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scheduler_runtime.connections import Answer, LostError
 
 from . import frames, headers
 from .flow import Outflow
+from .frames import BreachError
+from .rooms import Rooms
 
 RECEIVED_AT_ONCE = 1 << 30
 """How much may come before we allow more. Answers are small, and whoever asks wants all of its answer."""
 LAST_STREAM = 1 << 30
-"""A connection that has seen so many requests (twice that number, as only odd ones count) takes no more."""
+"""Requests have numbers, which end at twice this one. A connection that has come so far takes no more."""
+LONGEST_FIELDS = 1 << 18
+"""What header fields may have when they come in several frames."""
 
 
 class RefusedError(Exception):
     """The server did not look at the request: it can be sent again."""
-
-
-class _BreachError(Exception):
-    """The other side does not keep the rules."""
-
-    def __init__(self, why: str, code: int = frames.PROTOCOL_ERROR) -> None:
-        super().__init__(why)
-        self.code = code
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +50,9 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         """Done when the server has said what it allows, or the connection has ended."""
-        self._most = self._limit = most
+        self._most = most
+        self.rooms = Rooms(most)
+        """Whoever has taken one sends a request, or gives it back."""
         self._transport: asyncio.Transport | None = None
         self._exchanges: dict[int, Exchange] = {}
         self._next = 1
@@ -65,39 +61,28 @@ class Connection(asyncio.Protocol):
         self._rest = b""
         self._received = 0
         self._heard = self._loop.time()
-        self._block: tuple[int, int, bytes] | None = None
-        """Of header fields that come in several frames: stream, flags, and what has come."""
+        self._due: tuple[int, int] | None = (frames.SETTINGS, 0)
+        """The only kind and stream that the next frame may have, if no others may come."""
+        self._block: tuple[int, bytes] = (0, b"")
+        """Of header fields that come in several frames: the flags, and what has come."""
+        self._end = "the server closed the connection"
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def __len__(self) -> int:
-        """How many requests are under way."""
-        return len(self._exchanges)
 
     def is_good(self, idle_seconds: float) -> bool:
         """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
         return self.is_open and (bool(self._exchanges) or self._loop.time() - self._heard < idle_seconds)
 
-    async def room(self) -> None:
-        """Return when there is room for a request, or there will never be."""
-        while self.is_open and len(self._exchanges) >= self._limit:
-            turn = self._loop.create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._make_room()
-                raise
-
     async def exchange(self, head: bytes, body: bytes, deadline: float) -> Answer:
-        """Send a request and return its answer. Raises LostError, RefusedError, or TimeoutError at ``deadline``."""
+        """Send a request for which a room was taken, and return its answer.
+
+        Raises LostError, RefusedError, or TimeoutError at ``deadline``.
+        """
         if not self.is_open:
             raise RefusedError("the connection takes no more requests")
         stream, self._next = self._next, self._next + 2
+        exchange = self._exchanges[stream] = Exchange(self._loop.create_future(), deadline)
         if stream >= LAST_STREAM:
             self.retire()
-        exchange = self._exchanges[stream] = Exchange(self._loop.create_future(), deadline)
         self._send(self._head(stream, head, ends=not body))
         if body:
             self._send(self._outflow.body(stream, body))
@@ -113,23 +98,24 @@ class Connection(asyncio.Protocol):
     def retire(self) -> None:
         """Take no more requests; end when those under way have their answers."""
         self.is_open = False
-        self._wake_all()
+        self.rooms.close()
         if not self._exchanges:
             self.close()
 
     def close(self, why: str = "the connection was closed") -> None:
         """End it at once."""
         self.is_open = False
-        for stream, exchange in list(self._exchanges.items()):
-            self._fail(stream, exchange, LostError(why))
-        self._wake_all()
+        self.rooms.close()
         if not self.greeted.done():
             self.greeted.set_result(None)
         if self._timer is not None:
             self._timer.cancel()
+        self._flush()
         if self._transport is not None:
-            self._flush()
             self._transport.abort()
+            self._transport = None
+        for stream, exchange in list(self._exchanges.items()):
+            self._fail(stream, exchange, LostError(why))
 
     # What is sent.
 
@@ -161,11 +147,12 @@ class Connection(asyncio.Protocol):
     def _expire(self) -> None:
         """Give up what is late. A connection on which something was late may be dead: it takes nothing new."""
         self._timer, now = None, self._loop.time()
-        for stream, exchange in list(self._exchanges.items()):
-            if exchange.deadline <= now:
-                self._send(frames.reset(stream, frames.CANCEL))
-                self._fail(stream, exchange, TimeoutError())
-                self.retire()
+        late = [(stream, each) for stream, each in self._exchanges.items() if each.deadline <= now]
+        if late:
+            self.retire()
+        for stream, exchange in late:
+            self._send(frames.reset(stream, frames.CANCEL))
+            self._fail(stream, exchange, TimeoutError())
         if self._exchanges:
             self._watch_over(min(each.deadline for each in self._exchanges.values()))
 
@@ -187,7 +174,7 @@ class Connection(asyncio.Protocol):
         self._send(frames.PREFACE + frames.settings(asked) + more)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.close(str(error) if error else "the server closed the connection")
+        self.close(str(error) if error else self._end)
 
     def data_received(self, data: bytes) -> None:
         self._heard = self._loop.time()
@@ -198,12 +185,12 @@ class Connection(asyncio.Protocol):
                 start = at + frames.HEAD.size
                 end = start + (high << 8 | low)
                 if end - start > frames.LARGEST:
-                    raise _BreachError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
+                    raise BreachError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
                 if end > len(data):
                     break
                 self._take(kind, flags, stream & frames.LONGEST_WINDOW, data[start:end])
                 at = end
-        except _BreachError as error:
+        except BreachError as error:
             self._send(frames.goaway(error.code))
             self.close(f"the server does not keep to HTTP/2: {error}")
         self._rest = data[at:]
@@ -211,54 +198,62 @@ class Connection(asyncio.Protocol):
     # What frames say.
 
     def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
-            raise _BreachError("header fields that were interrupted")
+        if self._due is not None and self._due != (kind, stream):
+            raise BreachError("another frame than had to come")
         match kind:
             case frames.HEADERS:
-                self._fields(stream, flags, _bare(flags, payload))
+                self._fields(stream, flags, frames.bare(flags, payload))
             case frames.DATA:
                 self._data(stream, flags, payload)
+            case frames.CONTINUATION:
+                self._continue(stream, flags, payload)
             case frames.WINDOW_UPDATE | frames.RST_STREAM if len(payload) != 4:
-                raise _BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+                raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
             case frames.WINDOW_UPDATE:
                 self._allow(stream, frames.number(payload))
-            case frames.SETTINGS:
-                self._settings(flags, payload)
             case frames.RST_STREAM:
                 self._reset(stream, frames.number(payload))
-            case frames.PING if not flags & frames.ACK:
-                self._send(frames.frame(frames.PING, frames.ACK, 0, payload))
-            case frames.GOAWAY:
-                self._goaway(payload)
-            case frames.CONTINUATION:
-                self._continue(flags, payload)
             case frames.PUSH_PROMISE:
-                raise _BreachError("a promise that was not asked for")
+                raise BreachError("a promise that was not asked for")
+            case frames.SETTINGS | frames.PING | frames.GOAWAY:
+                self._about_connection(kind, stream, flags, payload)
+
+    def _about_connection(self, kind: int, stream: int, flags: int, payload: bytes) -> None:
+        if stream:
+            raise BreachError("a frame about the connection that names a request")
+        if kind == frames.GOAWAY:
+            self._goaway(payload)
+        elif flags & frames.ACK:
+            return
+        elif kind == frames.SETTINGS:
+            self._settings(payload)
+        else:
+            self._ping(payload)
 
     def _fields(self, stream: int, flags: int, block: bytes) -> None:
         if not flags & frames.END_HEADERS:
-            self._block = stream, flags, block
+            self._due, self._block = (frames.CONTINUATION, stream), (flags, block)
             return
         exchange = self._exchanges.get(stream)
         if exchange is None:
+            self._see_that_it_was_asked(stream)
             return
         if exchange.status == 0:  # and not what may come after the body
-            try:
-                status = headers.status(block)
-                retry_after = headers.retry_after(block) if status >= 400 else ""
-            except headers.HeaderError as error:
-                raise _BreachError(str(error), frames.COMPRESSION_ERROR) from error
+            status = headers.status(block)
             if status >= 200:
-                exchange.status, exchange.retry_after = status, retry_after
+                exchange.status = status
+                exchange.retry_after = headers.retry_after(block) if status >= 400 else ""
         if flags & frames.END_STREAM:
             self._answered(stream, exchange)
 
-    def _continue(self, flags: int, payload: bytes) -> None:
-        if self._block is None:
-            raise _BreachError("header fields go on that never began")
-        stream, first, block = self._block
-        self._block = None
-        self._fields(stream, first | flags & frames.END_HEADERS, block + payload)
+    def _continue(self, stream: int, flags: int, payload: bytes) -> None:
+        if self._due is None:
+            raise BreachError("header fields go on that never began")
+        first, block = self._block[0], self._block[1] + payload
+        if len(block) > LONGEST_FIELDS:
+            raise BreachError("header fields without an end", frames.ENHANCE_YOUR_CALM)
+        self._due = None
+        self._fields(stream, first | flags & frames.END_HEADERS, block)
 
     def _data(self, stream: int, flags: int, payload: bytes) -> None:
         self._received += len(payload)
@@ -267,59 +262,69 @@ class Connection(asyncio.Protocol):
             self._received = 0
         exchange = self._exchanges.get(stream)
         if exchange is None:
+            self._see_that_it_was_asked(stream)
             return
-        exchange.body.append(_bare(flags & frames.PADDED, payload))
+        exchange.body.append(frames.bare(flags & frames.PADDED, payload))
         if flags & frames.END_STREAM:
             self._answered(stream, exchange)
 
-    def _settings(self, flags: int, payload: bytes) -> None:
-        if flags & frames.ACK:
-            return
-        if len(payload) % 6:
-            raise _BreachError("settings of the wrong length", frames.FRAME_SIZE_ERROR)
+    def _see_that_it_was_asked(self, stream: int) -> None:
+        """Of a request that is no longer under way anything may still come. Raises BreachError if it never was."""
+        if not stream % 2 or stream >= self._next:
+            raise BreachError("an answer to what was never asked")
+
+    def _settings(self, payload: bytes) -> None:
         asked = frames.settings_of(payload)
+        self._due = None
         self._outflow.largest = asked.get(frames.MAX_FRAME_SIZE, self._outflow.largest)
         if frames.INITIAL_WINDOW_SIZE in asked:
-            self._flowing(self._outflow.resized, asked[frames.INITIAL_WINDOW_SIZE])
-        self._limit = min(self._most, asked.get(frames.MAX_CONCURRENT_STREAMS, self._limit))
-        self._wake_all()
+            self._send(self._outflow.resized(asked[frames.INITIAL_WINDOW_SIZE]))
+        if frames.MAX_CONCURRENT_STREAMS in asked:
+            self.rooms.resize(min(self._most, asked[frames.MAX_CONCURRENT_STREAMS]))
         self._send(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         if not self.greeted.done():
             self.is_open = True
             self.greeted.set_result(None)
 
+    def _ping(self, payload: bytes) -> None:
+        if len(payload) != 8:
+            raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+        self._send(frames.frame(frames.PING, frames.ACK, 0, payload))
+
     def _allow(self, stream: int, by: int) -> None:
         if not by:
-            raise _BreachError("a window that does not grow")
-        self._flowing(lambda by: self._outflow.allowed(stream, by), by)
-
-    def _flowing(self, change: Callable[[int], bytes], by: int) -> None:
-        try:
-            self._send(change(by))
-        except OverflowError as error:
-            raise _BreachError(str(error), frames.FLOW_CONTROL_ERROR) from error
+            raise BreachError("a window that does not grow")
+        self._send(self._outflow.allowed(stream, by))
 
     def _reset(self, stream: int, code: int) -> None:
-        if exchange := self._exchanges.get(stream):
-            refused = code == frames.REFUSED_STREAM
-            error = RefusedError("the server refused it") if refused else LostError("the server ended the request")
-            self._fail(stream, exchange, error)
+        exchange = self._exchanges.get(stream)
+        if exchange is None:
+            self._see_that_it_was_asked(stream)
+        elif code == frames.REFUSED_STREAM:
+            self._fail(stream, exchange, RefusedError("the server refused the request"))
+        else:
+            self._fail(stream, exchange, LostError(f"the server ended the request (HTTP/2 error {code})"))
 
     def _goaway(self, payload: bytes) -> None:
         """The server closes: it has not looked at requests after the last one that it names."""
         if len(payload) < 8:
-            raise _BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
-        last = frames.number(payload)
+            raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+        last, code = frames.number(payload), frames.number(payload, 4)
+        if code != frames.NO_ERROR:
+            said = payload[8:108].decode(errors="replace")
+            self._end = f"the server gave the connection up (HTTP/2 error {code}{said and ': ' + said})"
+        self.retire()
         for stream, exchange in list(self._exchanges.items()):
             if stream > last:
-                self._fail(stream, exchange, RefusedError("the server is closing"))
-        self.retire()
+                self._fail(stream, exchange, RefusedError("the server is closing the connection"))
 
     # How a request ends.
 
     def _answered(self, stream: int, exchange: Exchange) -> None:
         if not exchange.status:
-            raise _BreachError("an answer without a status")
+            raise BreachError("an answer without a status")
+        if self._outflow.forget(stream):
+            self._send(frames.reset(stream, frames.CANCEL))  # it was answered before all of it was sent
         self._over(stream)
         if not exchange.answer.done():
             exchange.answer.set_result(Answer(exchange.status, b"".join(exchange.body), exchange.retry_after))
@@ -332,28 +337,6 @@ class Connection(asyncio.Protocol):
     def _over(self, stream: int) -> None:
         del self._exchanges[stream]
         self._outflow.forget(stream)
-        if self._waiting:
-            self._make_room()
+        self.rooms.give()
         if not self._exchanges and not self.is_open:
             self.close()
-
-    def _make_room(self) -> None:
-        """Wake the next who waits for room."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-
-    def _wake_all(self) -> None:
-        for _ in range(len(self._waiting)):
-            self._make_room()
-
-
-def _bare(flags: int, payload: bytes) -> bytes:
-    if not flags & (frames.PADDED | frames.PRIORITY):
-        return payload
-    try:
-        return frames.bare(flags, payload)
-    except ValueError as error:
-        raise _BreachError("padding longer than its frame") from error

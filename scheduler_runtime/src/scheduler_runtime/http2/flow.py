@@ -29,7 +29,7 @@ class Outflow:
         return self._some(stream)
 
     def allowed(self, stream: int, by: int) -> bytes:
-        """The frames that can go after the other side allowed ``by`` more bytes. Raises OverflowError."""
+        """The frames that can go after the other side allowed ``by`` more bytes. Raises BreachError."""
         if stream == 0:
             self._window = _within(self._window + by)
         elif stream in self._windows:
@@ -37,16 +37,16 @@ class Outflow:
         return self._all()
 
     def resized(self, initial: int) -> bytes:
-        """The same when it has changed what it allows each stream. Raises OverflowError."""
+        """The same when it has changed what it allows each stream. Raises BreachError."""
         by, self._initial = _within(initial) - self._initial, initial
         for stream in self._windows:
             self._windows[stream] = _within(self._windows[stream] + by)
         return self._all()
 
-    def forget(self, stream: int) -> None:
-        """Send no more of a stream that has ended."""
-        self._left.pop(stream, None)
+    def forget(self, stream: int) -> bool:
+        """Send no more of a stream that has ended. Return whether there was more to send."""
         self._windows.pop(stream, None)
+        return self._left.pop(stream, None) is not None
 
     def _all(self) -> bytes:
         return b"".join(map(self._some, list(self._left))) if self._left else b""
@@ -68,5 +68,5 @@ class Outflow:
 
 def _within(window: int) -> int:
     if window > frames.LONGEST_WINDOW:
-        raise OverflowError("a window larger than any may be")
+        raise frames.BreachError("a window larger than any may be", frames.FLOW_CONTROL_ERROR)
     return window

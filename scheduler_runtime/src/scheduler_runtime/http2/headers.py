@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from . import frames
+
 AUTHORITY, METHOD, PATH, ACCEPT_ENCODING, ACCEPT, AUTHORIZATION = 1, 2, 4, 16, 19, 23
 CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT = 28, 31, 53, 58
 """Where the names stand in the table that both sides know."""
 METHODS = {"GET": b"\x82", "POST": b"\x83"}
 """Whole fields of that table."""
 HTTPS = b"\x87"
-KNOWN_STATUS = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
+KNOWN_STATUS: dict[int | bytes, int] = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
 TABLE_SIZE = 61
-
-
-class HeaderError(Exception):
-    """The fields cannot be read."""
 
 
 def method(name: str) -> bytes:
@@ -61,18 +59,18 @@ def _number(value: int, bits: int, flags: int) -> bytes:
 
 
 def status(block: bytes) -> int:
-    """The status of an answer; it comes before all other fields. Raises HeaderError."""
-    if block[:1] == b"\x08":  # spelled out, the usual case of 201
-        return _status(block[2 : 2 + (block[1] & 0x7F)], huffman=block[1] > 0x7F)
+    """The status of an answer; it comes before all other fields. Raises BreachError."""
+    if block[:2] == b"\x08\x82" and len(block) >= 4:  # spelled out, in Huffman's code: the usual case of 201
+        return _status(block[2:4], huffman=True)
     for name, value, huffman in _fields(block):
-        if name in KNOWN_STATUS:
-            return KNOWN_STATUS[name] if value is None else _status(value, huffman=huffman)
-        break
-    raise HeaderError("an answer without a status")
+        if name not in KNOWN_STATUS and name != b":status":
+            break
+        return KNOWN_STATUS[name] if value is None else _status(value, huffman=huffman)
+    raise frames.BreachError("an answer without a status")
 
 
 def retry_after(block: bytes) -> str:
-    """What an answer says about when to ask again, in seconds; empty if it says nothing. Raises HeaderError."""
+    """What an answer says about when to ask again, in seconds; empty if it says nothing. Raises BreachError."""
     for name, value, huffman in _fields(block):
         if value is not None and (name == RETRY_AFTER or name == b"retry-after"):
             return _digits(value, huffman=huffman)
@@ -82,8 +80,8 @@ def retry_after(block: bytes) -> str:
 @lru_cache(64)
 def _status(value: bytes, *, huffman: bool) -> int:
     digits = _digits(value, huffman=huffman)
-    if len(digits) != 3:
-        raise HeaderError("a status that is no number of three digits")
+    if len(digits) != 3 or digits < "100":
+        raise frames.BreachError("a status that is no number of three digits")
     return int(digits)
 
 
@@ -120,8 +118,10 @@ def _fields(block: bytes) -> Iterator[tuple[int | bytes, bytes | None, bool]]:
                 number, at = _read(block, at, 7)
                 yield _known(number), None, False
                 continue
-            if first & 0xE0 == 0x20:  # the table's size: none, as we asked
-                _, at = _read(block, at, 5)
+            if first & 0xE0 == 0x20:
+                size, at = _read(block, at, 5)
+                if size:
+                    raise _unreadable("a table that was not granted")
                 continue
             name, at = _read(block, at, 6 if first & 0x40 else 4)
             called: int | bytes = _known(name) if name else b""
@@ -130,12 +130,12 @@ def _fields(block: bytes) -> Iterator[tuple[int | bytes, bytes | None, bool]]:
             value, huffman, at = _string(block, at)
             yield called, value, huffman
     except IndexError as error:
-        raise HeaderError("the fields end too early") from error
+        raise _unreadable("header fields that end too early") from error
 
 
 def _known(number: int) -> int:
     if not 0 < number <= TABLE_SIZE:
-        raise HeaderError("a field of a table that was not granted")
+        raise _unreadable("a field of a table that was not granted")
     return number
 
 
@@ -160,4 +160,8 @@ def _read(block: bytes, at: int, bits: int) -> tuple[int, int]:
         value += (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-    raise HeaderError("a number that has no end")
+    raise _unreadable("a number that has no end")
+
+
+def _unreadable(why: str) -> frames.BreachError:
+    return frames.BreachError(why, frames.COMPRESSION_ERROR)

@@ -9,7 +9,7 @@ from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, Answer,
 
 from .connection import Connection, RefusedError
 
-TRIES = 3
+TRIES = 6
 """So often a request is sent that the server does not look at, because it is closing the connection."""
 
 
@@ -23,63 +23,86 @@ class Shared:
     def __init__(self, place: Place, most: int) -> None:
         self._place = place
         self._most = most
-        self._opening = asyncio.Lock()
         self._connection: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
 
     async def exchange(self, head: bytes, body: bytes, seconds: float, before_send: Callable[[], None]) -> Answer:
         """Send a request and return its answer.
 
-        ``before_send`` is called right before it is sent, and may raise; from then on it takes ``seconds`` at most.
-        Raises OSError when there is no connection, LostError and TimeoutError when there is no answer, RefusedError
-        when the server did not look at it, NotSpokenError.
+        ``before_send`` is called right before it is sent, and may raise; from its first call on it takes ``seconds``
+        at most. Raises OSError when there is no connection, LostError and TimeoutError when there is no answer,
+        RefusedError when the server did not look at it, NotSpokenError.
         """
-        deadline = 0.0
-        for tries_left in reversed(range(TRIES)):
-            connection = await self._with_room()
-            before_send()
-            deadline = deadline or asyncio.get_running_loop().time() + seconds
+        connection = await self._with_room()
+        _ask(before_send, connection)
+        deadline = asyncio.get_running_loop().time() + seconds
+        for _ in range(TRIES - 1):
             try:
                 return await connection.exchange(head, body, deadline)
-            except RefusedError:
-                if not tries_left:
-                    raise
-        raise AssertionError("unreachable")
+            except RefusedError as refused:
+                connection = await self._another(refused, deadline)
+                _ask(before_send, connection)
+        return await connection.exchange(head, body, deadline)
 
     def close(self) -> None:
         """End the connection."""
+        if self._opening is not None:
+            self._opening.cancel()
         if self._connection is not None:
             self._connection.close()
+
+    async def _another(self, refused: RefusedError, deadline: float) -> Connection:
+        """A connection with room for a request that was refused, which it stays if there is none."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await asyncio.sleep(0)  # even if there is room at once: it may be too late
+                return await self._with_room()
+        except OSError as error:
+            raise RefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
 
     async def _with_room(self) -> Connection:
         while True:
             connection = self._connection
             if connection is None or not connection.is_good(IDLE_SECONDS):
                 connection = await self._open()
-            await connection.room()
+            await connection.rooms.take()
             if connection.is_open:
                 return connection
 
     async def _open(self) -> Connection:
-        async with self._opening:  # whoever comes meanwhile gets what the first one opens
-            known = self._connection
-            if known is not None:
-                if known.is_good(IDLE_SECONDS):
-                    return known
-                known.retire()
-            self._connection = await self._opened()
-            return self._connection
+        """Return a new connection: the same to everyone who comes meanwhile, as is what goes wrong with it."""
+        if self._opening is None:
+            if self._connection is not None:
+                self._connection.retire()
+            self._opening = asyncio.create_task(_opened(self._place, self._most))
+            self._opening.add_done_callback(self._keep)
+        return await asyncio.shield(self._opening)
 
-    async def _opened(self) -> Connection:
-        connection = Connection(self._most)
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                await connect(self._place, connection)
-                await connection.greeted
-        except BaseException:
-            connection.close()
-            raise
-        if not connection.is_spoken:
-            raise NotSpokenError
-        if not connection.is_open:
-            raise ConnectionError("the server closed the connection at its beginning")
-        return connection
+    def _keep(self, opening: asyncio.Task[Connection]) -> None:
+        self._opening = None
+        if not opening.cancelled() and opening.exception() is None:
+            self._connection = opening.result()
+
+
+def _ask(before_send: Callable[[], None], connection: Connection) -> None:
+    try:
+        before_send()
+    except BaseException:
+        connection.rooms.give()
+        raise
+
+
+async def _opened(place: Place, most: int) -> Connection:
+    connection = Connection(most)
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await connect(place, connection)
+            await connection.greeted
+    except BaseException:
+        connection.close()
+        raise
+    if not connection.is_spoken:
+        raise NotSpokenError
+    if not connection.is_open:
+        raise ConnectionError("the server closed the connection at its beginning")
+    return connection

@@ -1,0 +1,161 @@
+"""A server's end of a connection, without a network: the library h2 judges what we send, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from h2 import events
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.settings import SettingCodes, Settings
+
+from scheduler_runtime import http2
+from scheduler_runtime.connections import Answer, LostError
+from scheduler_runtime.http2.connection import Connection
+
+Fields = Iterable[tuple[str, str]]
+GET = http2.method("GET") + http2.HTTPS + http2.field(http2.AUTHORITY, b"server") + http2.field(http2.PATH, b"/")
+POST = http2.method("POST") + GET[1:]
+TURNS = 10
+"""So many turns of the loop are enough for whatever one frame brings about."""
+
+
+@dataclass
+class Asked:
+    """A request as it arrived."""
+
+    fields: list[Any]
+    body: bytes = b""
+    is_complete: bool = False
+    reset: int | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return str(dict(self.fields)[name])
+
+
+class Peer(asyncio.Transport):
+    """Takes what a connection writes, and feeds it what the judge says, in pieces of ``piece`` bytes."""
+
+    def __init__(self, *, piece: int = 1 << 20, speaks: str | None = "h2", **allowed: int) -> None:
+        """``allowed`` are settings by their names in small letters."""
+        super().__init__()
+        config = H2Configuration(
+            client_side=False,
+            header_encoding="utf-8",
+            validate_outbound_headers=False,
+            normalize_outbound_headers=False,
+        )
+        self.judge = H2Connection(config)
+        values = {SettingCodes[name.upper()]: value for name, value in allowed.items()}
+        self.judge.local_settings = Settings(client=False, initial_values=values)
+        self.connection = Connection(64)
+        self.piece = piece
+        self.speaks = speaks
+        self.reads = True
+        """Whether it allows more bytes for those that it got."""
+        self.writes: list[bytes] = []
+        self.asked: dict[int, Asked] = {}
+        self.seen: list[events.Event] = []
+        self.is_closed = False
+        self._heard = 0
+
+    # What the connection uses of a transport.
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self if name == "ssl_object" and self.speaks is not None else default
+
+    def selected_alpn_protocol(self) -> str | None:
+        return self.speaks
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        assert not self.is_closed, "written after the end"
+        self.writes.append(bytes(data))
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    # What a test does.
+
+    async def settle(self) -> None:
+        """Exchange what there is until nobody has more to say."""
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+            self.hear()
+            self.tell(self.judge.data_to_send())
+
+    def hear(self) -> None:
+        """Have the judge read what was written. It raises when that is not HTTP/2."""
+        written = b"".join(self.writes[self._heard :])
+        self._heard = len(self.writes)
+        for event in self.judge.receive_data(written):
+            self.seen.append(event)
+            self._note(event)
+
+    def tell(self, data: bytes) -> None:
+        """Have the connection read ``data``, until it is closed."""
+        for start in range(0, len(data), self.piece):
+            if not self.is_closed:
+                self.connection.data_received(data[start : start + self.piece])
+
+    def answer(self, stream: int, status: int = 200, body: bytes = b"", *fields: tuple[str, str]) -> None:
+        """Answer a request with ``body``, of which as much goes as the other side allows."""
+        self.judge.send_headers(stream, [(":status", str(status)), *fields], end_stream=not body)
+        if body:
+            self.judge.send_data(stream, body, end_stream=True)
+
+    def seen_of(self, kind: type[events.Event]) -> list[Any]:
+        return [event for event in self.seen if isinstance(event, kind)]
+
+    def _note(self, event: events.Event) -> None:
+        match event:
+            case events.RequestReceived():
+                self.asked[event.stream_id] = Asked(list(event.headers))
+            case events.DataReceived():
+                self.asked[event.stream_id].body += event.data
+                if self.reads:
+                    self.judge.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            case events.StreamEnded():
+                self.asked[event.stream_id].is_complete = True
+            case events.StreamReset():
+                self.asked[event.stream_id].reset = int(event.error_code)
+
+
+@asynccontextmanager
+async def greeted(**how: Any) -> AsyncIterator[Peer]:
+    """A connection, and its peer, which have greeted each other. In the end nothing of a request is left."""
+    peer = Peer(**how)
+    peer.connection.connection_made(peer)
+    peer.judge.initiate_connection()
+    await peer.settle()
+    try:
+        yield peer
+    finally:
+        peer.connection.close()
+        await asyncio.sleep(0)
+        assert not peer.connection._exchanges
+        assert not peer.connection._outflow._left
+
+
+def ask(
+    peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0, among: set[Any] | None = None
+) -> asyncio.Task[Answer]:
+    """Send a request when there is room for it."""
+
+    async def asked() -> Answer:
+        await peer.connection.rooms.take()
+        return await peer.connection.exchange(head, body, asyncio.get_running_loop().time() + seconds)
+
+    return asyncio.create_task(asked())
+
+
+async def outcome(asked: Coroutine[Any, Any, Answer] | asyncio.Task[Answer]) -> object:
+    """An answer, or what was raised instead."""
+    try:
+        async with asyncio.timeout(10):
+            return await asked
+    except (http2.RefusedError, LostError, TimeoutError, asyncio.CancelledError) as error:
+        return error
