@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime.watches import parts
 from scheduler_runtime.wire.unreadable import Page, read_items
-from tests.scheduler_runtime.watches.scripted import Answer, Script, node, serving, streamed, watching
+from tests.scheduler_runtime.watches.scripted import Answer, Script, listed, node, serving, streamed, watching
 
 MISLEADING = {
     "apart": '}]},{"metadata":{"name":"nobody"}}',
@@ -73,3 +73,13 @@ async def test_a_list_that_ends_too_early_is_asked_for_again(end: int, monkeypat
     async with watching(streamed(text[:end]), streamed(text)) as watched:
         await watched.until(watched.reflector.synced.is_set)
     assert len(watched.told) == len(watched.copy) == len(ITEMS)
+
+
+async def test_a_list_that_is_cut_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    pages = [listed(20, *ITEMS[:4], more="next"), listed(20, *ITEMS[4:6])]
+    script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:-1], reset=True), *pages])
+    async with watching(script=script) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert script.asked[:3] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}]
+    assert watched.copy == {f"uid-{name}": number for number, name in enumerate("abcdef")}

@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import Generic
 
 import msgspec
@@ -32,6 +32,7 @@ from .catching_up import Lacking, lacking
 from .forgetting import ForgottenError, check_memory
 from .interruptions import Interruption
 from .kinds import Change, Kind, ObjectList, T, number, version_of
+from .listing import pages, whole
 from .parts import parts
 
 logger = logging.getLogger(__name__)
@@ -193,8 +194,8 @@ class Reflector(Generic[T]):
     # Listing
 
     async def _list(self) -> None:
-        """Take over the present state, part by part; what is not in it any more is deleted."""
-        present, version = await self._parts()
+        """Take over the present state; what is not in it any more is deleted."""
+        present, version = await self._everything()
         for key in [key for key in self.objects if key not in present]:
             self._remove(key)
         for key in [key for key in self._unreadable if key not in present]:
@@ -206,9 +207,21 @@ class Reflector(Generic[T]):
         self.synced.set()
         self._moved.set()
 
-    async def _parts(self) -> tuple[set[str], str]:
+    async def _everything(self) -> tuple[set[str], str]:
+        """See all there is, while it comes; when that is cut, in pages.
+
+        The API server cuts what takes longer than a minute, and each page has a minute for itself.
+        """
+        where = self._client, self.kind.path, self.kind.params, self._part
+        try:
+            return await self._see_all(parts(*where))
+        except NoAnswerError as error:
+            if not error.sent:
+                raise
+            return await whole(lambda limit: self._see_all(pages(*where, limit=limit)))
+
+    async def _see_all(self, listed: AsyncGenerator[ObjectList[T | Unreadable], None]) -> tuple[set[str], str]:
         present, version = set[str](), ""
-        listed = parts(self._client, self.kind.path, self.kind.params, self._part)
         async with contextlib.aclosing(listed) as found:
             async for part in found:
                 version = part.metadata.resource_version
