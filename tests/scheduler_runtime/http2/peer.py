@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -140,19 +140,24 @@ async def greeted(**how: Any) -> AsyncIterator[Peer]:
         assert not peer.connection._outflow._left
 
 
-def ask(
-    peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0, among: set[Any] | None = None
-) -> asyncio.Task[Answer]:
+def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0) -> asyncio.Task[Answer]:
     """Send a request when there is room for it."""
 
     async def asked() -> Answer:
         await peer.connection.rooms.take()
         return await peer.connection.exchange(head, body, asyncio.get_running_loop().time() + seconds)
 
-    return asyncio.create_task(asked())
+    task = asyncio.create_task(asked())
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not every test looks
+    return task
 
 
-async def outcome(asked: Coroutine[Any, Any, Answer] | asyncio.Task[Answer]) -> object:
+async def outcomes(asked: Iterable[asyncio.Task[Answer]]) -> list[object]:
+    """What became of each."""
+    return [await outcome(task) for task in asked]
+
+
+async def outcome(asked: asyncio.Task[Answer]) -> object:
     """An answer, or what was raised instead."""
     try:
         async with asyncio.timeout(10):

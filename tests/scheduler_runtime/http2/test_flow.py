@@ -45,22 +45,21 @@ async def test_nothing_is_sent_that_is_not_allowed_yet() -> None:
 
 
 async def test_a_window_may_shrink_below_what_was_sent() -> None:
-    async with greeted() as peer:  # whose judge counts by the window of the beginning
-        peer.tell(frames.settings({frames.INITIAL_WINDOW_SIZE: 20}))
+    async with greeted(initial_window_size=20) as peer:
+        peer.reads = False
         ask(peer, POST, BODY[:30])
-        arrived = []
-        for change in (
-            frames.settings({frames.INITIAL_WINDOW_SIZE: 5}),
-            frames.window_update(1, 15),  # the window is 5 - 20 + 15
-            frames.window_update(1, 1),
-            frames.settings({frames.INITIAL_WINDOW_SIZE: 100}),
-        ):
-            await peer.settle()
-            peer.tell(change)
-            await peer.settle()
-            arrived.append(len(peer.asked[1].body))
-        assert arrived == [20, 20, 21, 30]
-        assert peer.asked[1].is_complete
+        await peer.settle()
+        peer.judge.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 5})
+        await peer.settle()
+        peer.judge.increment_flow_control_window(15, stream_id=1)
+        await peer.settle()
+        assert len(peer.asked[1].body) == 20  # the window is 5 - 20 + 15
+        peer.judge.increment_flow_control_window(1, stream_id=1)
+        await peer.settle()
+        assert len(peer.asked[1].body) == 21
+        peer.judge.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 100})
+        await peer.settle()
+        assert peer.asked[1].body == BODY[:30]
 
 
 async def test_the_window_of_the_connection_is_shared() -> None:

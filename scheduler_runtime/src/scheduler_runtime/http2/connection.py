@@ -275,13 +275,13 @@ class Connection(asyncio.Protocol):
 
     def _settings(self, payload: bytes) -> None:
         asked = frames.settings_of(payload)
+        self._send(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))  # before anything that they allow
         self._due = None
         self._outflow.largest = asked.get(frames.MAX_FRAME_SIZE, self._outflow.largest)
         if frames.INITIAL_WINDOW_SIZE in asked:
             self._send(self._outflow.resized(asked[frames.INITIAL_WINDOW_SIZE]))
         if frames.MAX_CONCURRENT_STREAMS in asked:
             self.rooms.resize(min(self._most, asked[frames.MAX_CONCURRENT_STREAMS]))
-        self._send(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
         if not self.greeted.done():
             self.is_open = True
             self.greeted.set_result(None)
