@@ -6,13 +6,13 @@ into a series, and further ones only count until the series is written again.
 
 from __future__ import annotations
 
-import secrets
 import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from scheduler_runtime.client import Client
@@ -94,8 +94,8 @@ class Recorder:
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
         """Post an event without looking for a series; return its name. ``cause`` is the pod it was done for."""
-        name = _event_name(pod)
-        event = self._event(pod, name, kind, reason, action, note)
+        event = self._event(pod, kind, reason, action, note)
+        name: str = event["metadata"]["name"]
         if cause is not None:
             event |= {"related": _reference(cause), **self._reporter(cause)}
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
@@ -110,17 +110,18 @@ class Recorder:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{series.name}"
 
         async def send() -> None:
-            body = {"series": {"count": series.count, "lastObservedTime": micro_time()}}
+            body = {"series": {"count": series.count, "lastObservedTime": micro_time(time.time_ns())}}
             await self._client.request("PATCH", path, body=body, content_type=MERGE_PATCH)
 
         self._outbox.put(("series", series.name), send)
 
-    def _event(self, pod: Pod, name: str, kind: str, reason: str, action: str, note: str) -> dict[str, Any]:
+    def _event(self, pod: Pod, kind: str, reason: str, action: str, note: str) -> dict[str, Any]:
+        now = time.time_ns()
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"namespace": pod.namespace, "name": name},
-            "eventTime": micro_time(),
+            "metadata": {"namespace": pod.namespace, "name": _event_name(pod, now)},
+            "eventTime": micro_time(now),
             **self._reporter(pod),
             "action": action,
             "reason": reason,
@@ -161,11 +162,18 @@ def sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _event_name(pod: Pod) -> str:
-    """Name an event after its pod, as upstream does, unless that gets too long."""
-    name = f"{pod.name}.{secrets.token_hex(8)}"
+def _event_name(pod: Pod, nanoseconds: int) -> str:
+    """Name an event after its pod and its instant, as upstream does, unless that gets too long."""
+    name = f"{pod.name}.{nanoseconds:x}"
     return name if len(name) <= NAME_LENGTH else str(uuid.uuid4())
 
 
-def micro_time() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def micro_time(nanoseconds: int) -> str:
+    """An instant as Kubernetes writes it where microseconds matter."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{_second(seconds)}.{rest // 1000:06d}Z"
+
+
+@lru_cache(4)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

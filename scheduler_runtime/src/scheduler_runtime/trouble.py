@@ -46,6 +46,8 @@ class Trouble:
 
     def ends(self) -> None:
         """Log that the trouble is over, if there was one."""
+        if not self._sentence:  # the usual case, at every request
+            return
         with self._lock:
             if not self._sentence:
                 return
