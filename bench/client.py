@@ -45,19 +45,23 @@ class Server:
         trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         return cls(address.hostname or "", address.port or 443, trust, document["users"][0]["user"]["token"])
 
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to it. Raises OSError."""
+        return await asyncio.open_connection(self.host, self.port, ssl=self.trust, limit=READ_AT_ONCE)
+
 
 class Connection:
     """One connection, and one request at a time on it."""
 
     def __init__(self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._server = server
         self._reader = reader
         self._writer = writer
         self._common = f"Host: {server.host}\r\nAuthorization: Bearer {server.token}\r\n"
 
     @classmethod
     async def open(cls, server: Server) -> Self:
-        reader, writer = await asyncio.open_connection(server.host, server.port, ssl=server.trust, limit=READ_AT_ONCE)
-        return cls(server, reader, writer)
+        return cls(server, *await server.connect())
 
     async def close(self) -> None:
         """Hang up, without the farewells of TLS."""
@@ -81,6 +85,9 @@ class Connection:
             yield chunk
 
     async def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+        if self._reader.at_eof():  # The API server hangs up on who has not asked for a minute and a half.
+            await self.close()
+            self._reader, self._writer = await self._server.connect()
         self._send(method, path, body, "Content-Type: application/json\r\n" if body else "")
         head = await self._head()
         answer = await self._body(head)

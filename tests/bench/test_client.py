@@ -53,6 +53,23 @@ async def test_a_body_is_sent_with_its_length() -> None:
     assert sent.data.endswith(b"Content-Type: application/json\r\nContent-Length: 4\r\n\r\n{12}")
 
 
+async def test_a_server_that_hung_up_on_an_idle_connection_is_asked_on_another() -> None:
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}')
+        writer.close()
+        await writer.wait_closed()
+
+    listening = await asyncio.start_server(answer_once, "127.0.0.1", 0)
+    host, port = listening.sockets[0].getsockname()
+    async with listening:
+        there = await Connection.open(Server(host, port, None, "secret"))
+        for _ in range(3):
+            assert await there.get("/x") == {"a": 1}
+            await there._reader.read()  # until it has hung up
+        await there.close()
+
+
 async def test_a_refusal_is_raised_with_what_was_asked_and_answered() -> None:
     there, _ = connection(b"HTTP/1.1 409 Conflict\r\nContent-Length: 5\r\n\r\ntaken")
     with pytest.raises(RefusedError, match="POST /x: HTTP 409: taken") as raised:
