@@ -13,6 +13,8 @@ import pytest
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.credentials import Credentials, FileToken
 from scheduler_runtime.throttle import Throttle
+from tests.scheduler_runtime.http2.server import Act, Asked, Server
+from tests.scheduler_runtime.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 
@@ -113,3 +115,73 @@ def test_a_throttle_lets_a_burst_through_and_then_spaces_requests() -> None:
 def test_a_negative_rate_is_no_limit() -> None:
     throttle = Throttle(-1, 0)
     assert {throttle.reserve() for _ in range(1000)} == {0.0}
+
+
+# Over HTTP/2, where the server speaks it.
+
+
+def client_of(server: Server) -> Client:
+    return Client(server.credentials, "tests")
+
+
+async def test_requests_share_a_connection_and_large_answers_have_their_own() -> None:
+    async with http2_serving("h2", "http/1.1") as server, client_of(server) as client:
+        body = {"a": 1}
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(client.request("POST", "/x", params={"b": "c d"}, body=body))
+        await client.get("/pods", {"limit": "1"}, "application/json")
+    assert [visit.speaks for visit in server.visits] == ["h2", None]
+    paths = [asked.fields[":path"] for asked in server.asked]
+    assert paths == ["/x?b=c+d"] * 20 + ["/pods?limit=1"]
+    assert server.asked[0].body == b'{"a":1}'
+
+
+async def test_a_refusal_over_http2_is_the_same() -> None:
+    def refuse(asked: Asked) -> None:
+        asked.answer(429, b'{"reason":"TooManyRequests","message":"later"}', retry_after="7")
+
+    async with http2_serving("h2", act=refuse) as server, client_of(server) as client:
+        with pytest.raises(ApiError, match="429 TooManyRequests: later") as caught:
+            await client.request("GET", "/x")
+    assert (caught.value.status, caught.value.retry_after) == (429, 7)
+
+
+@pytest.mark.parametrize(
+    ("act", "sent", "why"),
+    [
+        pytest.param(Asked.refuse, False, "the server refused the request", id="refused"),
+        pytest.param(lambda asked: asked.visit.transport.abort(), True, "closed the connection", id="cut"),
+        pytest.param(id, True, "no answer in time", id="silent"),
+    ],
+)
+async def test_no_answer_over_http2_says_whether_the_request_may_have_been_carried_out(
+    act: Act, sent: bool, why: str
+) -> None:
+    async with http2_serving("h2", act=act) as server, client_of(server) as client:
+        with pytest.raises(NoAnswerError, match=why) as caught:
+            await client.request("POST", "/x", body={}, seconds=0.3 if why == "no answer in time" else 30)
+    assert caught.value.sent == sent
+
+
+@pytest.mark.parametrize("speaks", [[], ["http/1.1"]])
+async def test_a_server_without_http2_is_asked_once_each_and_found_out_once(speaks: list[str]) -> None:
+    async with http2_serving(*speaks) as server, client_of(server) as client:
+        async with asyncio.TaskGroup() as group:
+            for number in range(10):
+                group.create_task(client.request("POST", f"/{number}", body={}))
+        await client.request("POST", "/last", body={})
+    assert sorted(asked.fields[":path"] for asked in server.asked) == sorted([*(f"/{n}" for n in range(10)), "/last"])
+    assert server.knocks == 1 + len({id(asked.visit) for asked in server.asked})
+
+
+async def test_what_may_not_leave_is_not_sent() -> None:
+    def stop() -> None:
+        raise LookupError("not the leader any more")
+
+    async with http2_serving("h2") as server, client_of(server) as client:
+        await client.request("GET", "/first")
+        with pytest.raises(LookupError, match="not the leader any more"):
+            await client.request("POST", "/x", body={}, before_send=stop)
+        await client.request("GET", "/last")
+    assert [asked.fields[":path"] for asked in server.asked] == ["/first", "/last"]

@@ -1,0 +1,45 @@
+"""How requests are written. That HTTP/2 reads the same out of them is tested with its other requests."""
+
+from __future__ import annotations
+
+import pytest
+from hpack import Decoder
+
+from scheduler_runtime.requesting import Request, Writer
+
+GET = Request("GET", "/api/v1/pods?limit=500", "application/json")
+POST = Request("POST", "/api/v1/events", content_type="application/json", body=b'{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (
+            GET,
+            b"GET /api/v1/pods?limit=500 HTTP/1.1\r\nHost: server:6443\r\nUser-Agent: berth/1\r\n"
+            b"Accept-Encoding: identity\r\nAccept: application/json\r\nContent-Length: 0\r\n"
+            b"Authorization: Bearer secret\r\n\r\n",
+        ),
+        (
+            POST,
+            b"POST /api/v1/events HTTP/1.1\r\nHost: server:6443\r\nUser-Agent: berth/1\r\n"
+            b"Accept-Encoding: identity\r\nAccept: application/json\r\nContent-Type: application/json\r\n"
+            b'Content-Length: 7\r\nAuthorization: Bearer secret\r\n\r\n{"a":1}',
+        ),
+    ],
+)
+def test_a_request_in_http1_is_whole(request_: Request, expected: bytes) -> None:
+    assert Writer("server:6443", "berth/1").text(request_, {"Authorization": "Bearer secret"}) == expected
+
+
+def test_fields_that_are_written_once_do_not_mix() -> None:
+    """Requests of different methods, formats and users over one writer, each as if it were the only one."""
+    requests = [request._replace(accept=accept) for request in (GET, POST) for accept in ("a", "b")]
+    asked = [(request, {"Authorization": who}) for request in requests for who in ("me", "you")]
+    shared = Writer("server", "berth")
+    for request, identity in [*asked, *reversed(asked)]:
+        assert shared.fields(request, identity) == Writer("server", "berth").fields(request, identity)
+        fields = {str(name): str(value) for name, value in Decoder().decode(shared.fields(request, identity))}
+        assert (fields[":method"], fields["accept"]) == (request.method, request.accept)
+        assert fields["authorization"] == identity["Authorization"]
+        assert fields.get("content-type", "") == request.content_type
