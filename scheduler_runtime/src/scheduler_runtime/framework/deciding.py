@@ -207,10 +207,10 @@ class Decider:
                 break
             found = rejections(hook, attempt.pod, nodes, attempt.states.get(hook.plugin))
             attempt.rejections[hook.plugin] = found
-            feasible = nodes.feasible
             for reject in found:
-                feasible = feasible & ~checked_rows(hook, reject.rows, len(nodes))
-            nodes.feasible = feasible
+                rows = checked_rows(hook, reject.rows, len(nodes))
+                if np.count_nonzero(rows):
+                    nodes.feasible = nodes.feasible & ~rows
         return nodes.feasible
 
     def _best(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> int:
@@ -225,7 +225,8 @@ class Decider:
                 total = total + relative_scores(each.scorer, pod, nodes, each.scores, each.state)
             if scorers:
                 total = total + total_scores(scorers, pod, nodes, scoring)
-            total = np.where(nodes.feasible, total, total.dtype.type(-1))
+            if np.count_nonzero(nodes.feasible) < len(nodes):
+                total = np.where(nodes.feasible, total, total.dtype.type(-1))
         row = best_row(total, self._random)
         attempt.seconds[PRE_SCORE] = scored - began
         attempt.seconds[SCORE] = perf_counter() - scored
