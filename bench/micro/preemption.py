@@ -20,6 +20,8 @@ from bench.micro.families import Shape, node
 from scheduler_runtime import testing
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.framework import Unschedulable
+from scheduler_runtime.wire.resizing import BY_CONTAINER
+from scheduler_runtime.wire.shapes import Shapes
 
 ON_EACH_NODE = 4
 LOW, HIGH = {"priority": 0}, {"priority": 10}
@@ -31,11 +33,15 @@ class Kind:
 
     title: str
     there: tuple[Shape, ...]
+    nominated: int = 0
+    """How many pods wait for room on other nodes."""
 
 
 INCOMING = Shape(cpu="3000m", spec=HIGH)
+VICTIMS = (Shape(cpu="900m", spec=LOW),) * ON_EACH_NODE
 KINDS = {
-    "victims": Kind("all pods are of lower priority", (Shape(cpu="900m", spec=LOW),) * ON_EACH_NODE),
+    "victims": Kind("all pods are of lower priority", VICTIMS),
+    "in-line": Kind("all pods are of lower priority, and 200 others wait for nodes of theirs", VICTIMS, 200),
     "nobody": Kind("all pods are as important", (Shape(cpu="900m", spec=HIGH),) * ON_EACH_NODE),
     "in-vain": Kind(
         "one pod is of lower priority, which is not enough",
@@ -50,11 +56,14 @@ class Scene:
     def __init__(self, kind: Kind, nodes: int) -> None:
         self.cache = Cache()
         self.framework = testing.framework()
+        self.shapes = Shapes()
         for row in range(nodes):
             self.cache.set_node(node(row))
             for number, shape in enumerate(kind.there):
-                pod = shape.pod(f"there-{row}-{number}")
+                pod = self.shapes.share(shape.pod(f"there-{row}-{number}"), BY_CONTAINER)
                 self.cache.add(replace(pod, spec=replace(pod.spec, node_name=f"node-{row}")))
+        for number in range(kind.nominated):
+            self.framework.nominations.nominate(INCOMING.pod(f"nominated-{number}"), f"node-{number}")
 
     def milliseconds(self, count: int) -> Iterator[float]:
         """Decide about ``count`` pods; the CPU time of each decision."""

@@ -9,6 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.plugins.defaultpreemption.dry_run import AT_ONCE
 from tests.support.preempting import HIGH, LARGE, LOW, MEDIUM, MID, SMALL, VERY_HIGH, VERY_LARGE, Scene, budget, pod
 
 APP = {"app": "foo"}
@@ -190,6 +191,25 @@ def test_no_more_candidates_are_looked_for_than_arguments_say(
     starting_at(scene, first)
     scene.refused(pod("p", HIGH, LARGE))
     assert set(scene.candidates) == expected
+
+
+def test_as_many_nodes_are_tried_at_once_as_candidates_are_missing_and_then_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"node{number}" for number in range(300)]
+    pods = [pod(f"on-{name}", VERY_HIGH if name == "node0" else MID, LARGE, node=name) for name in names]
+    scene = Scene(names, [*pods, pod("small", LOW, SMALL, node="node0")], profile=few(10, 100))
+    starting_at(scene, 0)
+    tried: list[int] = []
+    trials = scene.plugin.handle.trials
+
+    def counted(rows: Any) -> Any:
+        tried.append(len(rows))
+        return trials(rows)
+
+    monkeypatch.setattr(scene.plugin.handle, "trials", counted)
+    scene.refused(pod("p", HIGH, LARGE))
+    assert (tried, len(scene.candidates)) == ([100, AT_ONCE], 100)
 
 
 def test_preemption_looks_on_until_a_node_without_violation_is_found() -> None:
