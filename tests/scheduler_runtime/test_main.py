@@ -208,3 +208,9 @@ def test_json_lines_have_the_values_as_fields() -> None:
         "msg": "pod a",
         "node": "n",
     }
+
+
+def test_what_the_first_bind_does_not_need_is_not_imported_before_it() -> None:
+    script = "import sys, scheduler_runtime.__main__; print({'cryptography', 'aiohttp', 'hypothesis'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-P", "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"

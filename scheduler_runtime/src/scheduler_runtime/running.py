@@ -44,37 +44,34 @@ async def run(settings: Settings) -> int:
         return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), {})
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
-    _hear(
-        {
-            signal.SIGTERM: stop.set,
-            signal.SIGINT: stop.set,
-            signal.SIGHUP: settings.files.look if settings.files else _ignore,
-            signal.SIGUSR2: pages.log,
-        }
-    )
+    _hear(settings, stop, pages)
     async with contextlib.AsyncExitStack() as stack:
         _serve(stack, settings, pages)
-        clients = await stack.enter_async_context(connected(settings, metrics))
-        version = settings.version or await server_version(clients[0], stop)
+        client, teller = clients = await stack.enter_async_context(connected(settings, metrics))
+        version = settings.version or await server_version(client, stop)
         if version is None:
             return 0
         _check_version(version)
-        planner = planner_of(settings, version, clients[0])
+        planner = planner_of(settings, version, client)
         pages.tell(settings.about, Target(version, settings.feature_gates))
         plan = await patiently(lambda: first_plan(settings, planner), stop)
         if plan is None:
             return 0
-        process = assemble(settings, plan, version, clients, metrics)
-        pages.process = process
-        own_pod = OwnPod(clients[1], *settings.pod) if settings.pod else None
-        changing = Changing(plan, process, planner, own_pod.say if own_pod else _ignore)
-        changes.append(changing)
-        return await process.live(
-            stop, changing.run(_follows(settings, clients[1])), *((own_pod.run(),) if own_pod else ())
-        )
+        pages.process = process = assemble(settings, plan, version, clients, metrics)
+        own_pod = OwnPod(teller, *settings.pod) if settings.pod else None
+        changes.append(Changing(plan, process, planner, own_pod.say if own_pod else _ignore))
+        others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
+        return await process.live(stop, *others)
 
 
-def _hear(signals: Mapping[int, Callable[[], None]]) -> None:
+def _hear(settings: Settings, stop: asyncio.Event, pages: Pages) -> None:
+    """Act on signals."""
+    signals: Mapping[int, Callable[[], None]] = {
+        signal.SIGTERM: stop.set,
+        signal.SIGINT: stop.set,
+        signal.SIGHUP: settings.files.look if settings.files else _ignore,
+        signal.SIGUSR2: pages.log,
+    }
     for number, act in signals.items():
         asyncio.get_running_loop().add_signal_handler(number, act)
 
