@@ -13,6 +13,7 @@ import pytest
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.credentials import Credentials, FileToken
 from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.trouble import Trouble
 from tests.scheduler_runtime.http2.server import Act, Asked, Server
 from tests.scheduler_runtime.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
@@ -185,3 +186,15 @@ async def test_what_may_not_leave_is_not_sent() -> None:
             await client.request("POST", "/x", body={}, before_send=stop)
         await client.request("GET", "/last")
     assert [asked.fields[":path"] for asked in server.asked] == ["/first", "/last"]
+
+
+async def test_two_clients_of_a_server_that_is_away_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    trouble = Trouble(logging.getLogger("tests"))
+    credentials = Credentials("http://127.0.0.1:9")
+    async with Client(credentials, "a", trouble=trouble) as first, Client(credentials, "b", trouble=trouble) as second:
+        for client in (first, second):
+            with pytest.raises(NoAnswerError, match="cannot be reached"):
+                await client.request("GET", "/x")
+    assert [record.getMessage() for record in caplog.records] == [
+        "API server http://127.0.0.1:9 cannot be reached: Connection refused"
+    ]

@@ -78,12 +78,13 @@ class Client:
         user_agent: str,
         throttle: Throttle = UNLIMITED,
         requests: Requests | None = None,
+        trouble: Trouble | None = None,
     ) -> None:
-        """``requests`` counts what is asked."""
+        """``requests`` counts what is asked; ``trouble`` says once what other clients of the server meet, too."""
         self.server = credentials.server
         self._credentials = credentials
         self._throttle = throttle
-        self._trouble = Trouble(logger)
+        self._trouble = trouble or Trouble(logger)
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
@@ -148,12 +149,11 @@ class Client:
         try:
             answer = await self._exchange(request, send, seconds, leaving)
         except (LostError, TimeoutError, OSError, http2.RefusedError) as error:
-            if not leaving.at:
+            self._requests.ended(0, method)
+            if not leaving.at or isinstance(error, http2.RefusedError):
                 raise self._unreachable(error) from error
             cause = _cause(error)
-            self._requests.ended(0, method)
-            sent = not isinstance(error, http2.RefusedError)
-            raise NoAnswerError(f"{method} {path}: {cause}", sent=sent, cause=cause) from error
+            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         numbers = (waited, perf_counter() - leaving.at, len(request.body), len(answer.body))
         self._requests.ended(answer.status, method, numbers)
         if answer.status >= 400:

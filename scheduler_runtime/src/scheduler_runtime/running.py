@@ -28,6 +28,7 @@ from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.settings import NotReadyError, Settings
 from scheduler_runtime.sources import Sources, patiently
 from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
 
@@ -129,9 +130,10 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         found = [credentials.load(settings.kubeconfig) for _ in range(2)]
     except credentials.CredentialsError as error:
         raise NotReadyError(str(error)) from error
+    counted, trouble = metrics.requests, Trouble(logger)
     async with (
-        Client(found[0], settings.user_agent, throttles[0], metrics.requests) as client,
-        Client(found[1], settings.user_agent, throttles[1], metrics.requests) as teller,
+        Client(found[0], settings.user_agent, throttles[0], counted, trouble) as client,
+        Client(found[1], settings.user_agent, throttles[1], counted, trouble) as teller,
     ):
         yield client, teller
 
