@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..wire import Pod, Requests
+from ..wire import Container, Pod, Requests
 from .columns import Column, Ints
 from .ports import Ports
 from .requested import Requested, requests_of
 from .tried_row import Traces, may_bind_ports
+
+
+class _Kind(NamedTuple):
+    """Pods that ask for the same, of one template as a rule: what is the same for all of them."""
+
+    number: int
+    requests: Requests
+    containers: Sequence[Container]
+    may_bind_ports: bool
 
 
 class TriedRows:
@@ -20,6 +30,7 @@ class TriedRows:
     __slots__ = (
         "_before",
         "_counts",
+        "_kinds",
         "_pods",
         "_requested",
         "_rows",
@@ -41,6 +52,7 @@ class TriedRows:
         self._counts = counts
         self._requested = requested
         self._traces = Traces(requested, ports)
+        self._kinds: dict[int, _Kind] = {}
         self._before = {row: pods[row] for row in rows.tolist()}
         self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.columns.items()}
         for row, before in self._before.items():
@@ -48,9 +60,7 @@ class TriedRows:
 
     def change(self, changed: Sequence[Sequence[Pod]], sign: int) -> None:
         """Put pods on the nodes (1) or take them off (-1): some for each row."""
-        kinds: dict[int, tuple[int, Requests]] = {}
-        places: list[int] = []
-        asked: list[int] = []
+        kinds, places, asked = self._kinds, list[int](), list[int]()
         for place, (row, some) in enumerate(zip(self._before, changed, strict=True)):
             there = self._pods[row]
             for pod in some:
@@ -61,20 +71,21 @@ class TriedRows:
                 requests = pod.derived or requests_of(pod)
                 kind = kinds.get(id(requests))
                 if kind is None:
-                    kind = kinds[id(requests)] = len(kinds), requests
+                    kind = kinds[id(requests)] = _Kind(len(kinds), requests, pod.spec.containers, may_bind_ports(pod))
                 places.append(place)
-                asked.append(kind[0])
-                if may_bind_ports(pod):
+                asked.append(kind.number)
+                if kind.may_bind_ports or (kind.containers is not pod.spec.containers and may_bind_ports(pod)):
                     self._traces.bind(row, pod, sign)
         if places:
-            self._add_up(self._rows[places], asked, [requests for _, requests in kinds.values()], sign)
+            self._add_up(self._rows[places], asked, sign)
 
-    def _add_up(self, rows: NDArray[np.intp], asked: list[int], kinds: Sequence[Requests], sign: int) -> None:
+    def _add_up(self, rows: NDArray[np.intp], asked: list[int], sign: int) -> None:
         """Count a pod more or less in each of ``rows``, some of them several times; ``asked`` says of which kind."""
         np.add.at(self._counts.all, rows, sign)
-        for resource in dict.fromkeys(name for kind in kinds for name, amount in kind.amounts.items() if amount):
-            amounts = np.array([kind.amounts.get(resource, 0) for kind in kinds], np.int64)
-            np.add.at(self._traces.column(resource).all, rows, sign * amounts[asked])
+        kinds = [kind.requests.amounts for kind in self._kinds.values()]
+        for resource in dict.fromkeys(name for amounts in kinds for name, amount in amounts.items() if amount):
+            each = np.array([amounts.get(resource, 0) for amounts in kinds], np.int64)
+            np.add.at(self._traces.column(resource).all, rows, sign * each[asked])
 
     def restore(self) -> None:
         """Put everything back."""
