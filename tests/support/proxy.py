@@ -1,4 +1,8 @@
-"""A proxy between a process and the API server that does to their exchanges what a test asks for."""
+"""A proxy between a process and the API server that does to their exchanges what a test asks for.
+
+It speaks HTTP/1.1 without TLS, so short requests go through it as they go to any server that does not speak HTTP/2.
+What they meet over HTTP/2 is done to them by ``forwarder``, which passes on bytes.
+"""
 
 from __future__ import annotations
 

@@ -84,11 +84,15 @@ class Story:
     def _window(self, number: int) -> None:
         self.peer.judge.increment_flow_control_window(number * 100 + 1)
 
-    def _first_window(self, number: int) -> None:
-        self.peer.judge.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 1000 + number * 100})
+    async def _first_window(self, number: int) -> None:
+        await self._set({SettingCodes.INITIAL_WINDOW_SIZE: 1000 + number * 100})
 
-    def _most(self, number: int) -> None:
-        self.peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: number % 5})
+    async def _most(self, number: int) -> None:
+        await self._set({SettingCodes.MAX_CONCURRENT_STREAMS: number % 5})
+
+    async def _set(self, changed: dict[SettingCodes | int, int]) -> None:
+        await self.peer.settle()  # the judge takes one acknowledgement for that of all settings
+        self.peer.judge.update_settings(changed)
 
     async def _turn(self, number: int) -> None:
         for _ in range(number % 3):
@@ -109,7 +113,7 @@ class Story:
         return await outcomes(self.tasks)
 
     async def _all_answered(self) -> None:
-        self.peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 100})
+        await self._set({SettingCodes.MAX_CONCURRENT_STREAMS: 100})
         while not all(task.done() for task in self.tasks):
             await self.peer.settle()
             self._answer(0)
