@@ -182,7 +182,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "spread-kinds": Family("1,500 kinds in turn, each spread over zones", _spread_of_its_own, before=15_000),
         "apart-kinds": Family("1,500 kinds in turn, each apart by host", _apart_of_its_own, before=15_000),
         "daemon": Family("pods of a DaemonSet, each for a node of its own", _of_node),
-        "one-node": Family("pods that may go to one node only, the same for all", lambda _: _of_node(0)),
         "large": Family("pods that fit nowhere", lambda _: Shape(cpu="9")),
     }
 )
