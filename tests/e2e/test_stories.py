@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import devcluster
-from devcluster import Spec
+from devcluster import Cluster
+from devcluster.api import Api
 from examples.demo import containers
 from examples.demo.installation import install_operator
 from examples.demo.kubectl import Kubectl
@@ -18,9 +18,9 @@ IMAGE = "localhost/berth:e2e"
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
-    with devcluster.running(Spec(kind=True)) as cluster:
-        containers.provide(cluster, IMAGE)
-        kubectl = Kubectl(cluster.env())
-        install_operator(kubectl, IMAGE)
-        yield World(kubectl, IMAGE, kill_container)
+def world(kind_cluster: Cluster) -> Iterator[World]:
+    containers.provide(kind_cluster, IMAGE)
+    kubectl = Kubectl(kind_cluster.env())
+    install_operator(kubectl, IMAGE)
+    with Api(kind_cluster.server, kind_cluster.ca, kind_cluster.token) as api:
+        yield World(api, kubectl, IMAGE, kill_container)

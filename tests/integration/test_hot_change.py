@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.cluster
 BIN = Path(sys.executable).parent
 BOUND_SECONDS = 5.0
 """For what takes well below two seconds on a quiet machine."""
+UNHURRIED = {"leaderElection": {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}}
+"""Nobody here is to lose the Lease because the machine is slow, and start again."""
 
 CODE = '''
 from scheduler_runtime.api import Action, ClusterEvent, NodePlugin
@@ -43,8 +46,13 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def world(cluster: Cluster) -> World:
-    return on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true")
+def world(cluster: Cluster) -> Iterator[World]:
+    with on_process_nodes(cluster, "berth:test", "pluginSources.enabled=true") as made:
+        yield made
+
+
+def profile(world: World, name: str, **spec: Any) -> Object:
+    return world.profile(name, scheduler=UNHURRIED, **spec)
 
 
 def processes(world: World, profile: str) -> dict[str, int]:
@@ -68,7 +76,7 @@ def follow(world: World, profile: str) -> bool:
 
 def running(world: World, name: str) -> dict[str, int]:
     """A profile whose schedulers are at work; they."""
-    world.apply(world.profile(name))
+    world.apply(profile(world, name))
     world.eventually(lambda: world.holder(f"berth-{name}"), 60)
     world.eventually(lambda: follow(world, name), 60)
     return processes(world, name)
@@ -97,7 +105,7 @@ def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     waiting(world, "held", "hot")
     time.sleep(1.5)  # what is measured is the change, not how long a rejected pod backs off
     began = time.monotonic()
-    world.apply(world.profile("hot", plugins=WITHOUT_AFFINITY))
+    world.apply(profile(world, "hot", plugins=WITHOUT_AFFINITY))
     world.eventually(lambda: world.bound("held"), 30)
     seconds = time.monotonic() - began
 
@@ -119,7 +127,7 @@ def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_
         "metadata": {"name": "absent"},
         "spec": spec,
     }
-    world.apply(absent, world.profile("careful", plugins={"filter": {"enabled": [{"name": "Absent"}]}}))
+    world.apply(absent, profile(world, "careful", plugins={"filter": {"enabled": [{"name": "Absent"}]}}))
 
     def stalled() -> bool:
         return world.condition("careful", "Stalled").get("reason") == "NotLoaded"
@@ -130,7 +138,7 @@ def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_
     world.apply(world.deployment("meanwhile", "careful", 2, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("meanwhile")) == 2, 20)
 
-    world.apply(world.profile("careful"))
+    world.apply(profile(world, "careful"))
     world.eventually(lambda: follow(world, "careful"), 20)
     assert world.condition("careful", "Stalled") == {}
     assert processes(world, "careful") == before
@@ -152,7 +160,7 @@ def own_plugin(directory: Path) -> tuple[Object, Object]:
 def test_a_plugin_in_a_config_map_is_loaded_into_running_schedulers(world: World, tmp_path: Path) -> None:
     before = running(world, "sourced")
     world.apply(*own_plugin(tmp_path))
-    world.apply(world.profile("sourced", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
+    world.apply(profile(world, "sourced", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
     world.eventually(lambda: follow(world, "sourced"), 20)
     world.apply(world.deployment("lower", "sourced", 6, {"cpu": "10m"}))
     world.eventually(lambda: len(world.bound("lower")) == 6, 20)
@@ -167,7 +175,7 @@ def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Pat
     code, config = own_plugin(tmp_path)
     config["spec"]["source"]["configMap"]["sha256"] = "0" * 64
     world.apply(code, config)
-    world.apply(world.profile("pinned", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
+    world.apply(profile(world, "pinned", plugins={"filter": {"enabled": [{"name": "NotHere"}]}}))
     world.eventually(lambda: world.condition("pinned", "Stalled").get("reason") == "NotLoaded", 20)
     assert "has the SHA-256" in world.condition("pinned", "Stalled")["message"]
 

@@ -1,19 +1,23 @@
 """A cluster in which the operator is installed: what the stories act on and look at."""
 
-import json
 import os
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import yaml
 
 from devcluster import Cluster
+from devcluster.api import Api
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
+from scheduler_operator import kinds
 from tests.support.eventually import eventually
+from tests.support.reading import KINDS, found_at
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -21,8 +25,12 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One installed operator and the cluster around it. ``kill`` ends the program of a pod at once, unasked."""
+    """One installed operator and the cluster around it. ``kill`` ends the program of a pod at once, unasked.
 
+    What is looked at again and again is read through ``api``: each run of kubectl takes longer than the answer.
+    """
+
+    api: Api
     kubectl: Kubectl
     pod_image: str
     kill: Callable[["World", Object], None]
@@ -70,12 +78,12 @@ class World:
     # What can be seen.
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        where = [f"--namespace={namespace}"] if namespace else []
-        text = self.kubectl("get", kind, name, *where, "--ignore-not-found", "--output=json")
-        return json.loads(text) if text else None
+        return found_at(self.api, KINDS[kind].path(namespace, name))
 
     def pods(self, app: str) -> list[Object]:
-        return self.kubectl.items("pods", "--namespace=default", f"--selector=app={app}")
+        selector = f"labelSelector={quote(f'app={app}')}"
+        listed: list[Object] = self.api.get(f"{kinds.POD.collection('default')}?{selector}")["items"]
+        return listed
 
     def bound(self, app: str) -> list[Object]:
         return [pod for pod in self.pods(app) if pod["spec"].get("nodeName")]
@@ -117,7 +125,8 @@ class World:
         return "\n\n".join(f"$ kubectl {' '.join(look)}\n{self.kubectl(*look)[-6000:]}" for look in looks)
 
 
-def on_process_nodes(cluster: Cluster, image: str = "berth:test", *values: str) -> World:
+@contextmanager
+def on_process_nodes(cluster: Cluster, image: str = "berth:test", *values: str) -> Iterator[World]:
     """The operator, installed where pods run as processes of this machine, and fake nodes are for deployments.
 
     ``values`` are the chart's, beside the image.
@@ -125,7 +134,9 @@ def on_process_nodes(cluster: Cluster, image: str = "berth:test", *values: str) 
     kubectl = Kubectl(cluster.env())
     kubectl("taint", "nodes", "--selector=type=kwok", "kwok.x-k8s.io/node=fake:NoSchedule")
     install_operator(kubectl, image, *values)
-    return World(kubectl, "devcluster/pause", kill_process, [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}])
+    everywhere = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
+    with Api(cluster.server, cluster.ca, cluster.token) as api:
+        yield World(api, kubectl, "devcluster/pause", kill_process, everywhere)
 
 
 def kill_process(world: World, pod: Object) -> None:

@@ -56,9 +56,8 @@ RESTRICTED = {
 
 
 @pytest.fixture(scope="module")
-def cluster(cluster_factory: Any) -> Cluster:
-    made: Cluster = cluster_factory(Spec(kind=True))
-    return made
+def cluster(kind_cluster: Cluster) -> Cluster:
+    return kind_cluster
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,18 +17,15 @@ from urllib.parse import quote
 import yaml
 
 from devcluster import Cluster
-from devcluster.api import Api, RefusedError
-from scheduler_operator import kinds
+from devcluster.api import Api
 from scheduler_operator.kinds import GENERATED
 from tests.support.eventually import eventually
+from tests.support.reading import KINDS, found_at
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(sys.executable).parent
 NAMESPACE = "berth-system"
 Object = dict[str, Any]
-
-
-KINDS = {kind.name.lower(): kind for kind in (*kinds.GENERATED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}
 
 
 @dataclass(frozen=True)
@@ -49,16 +45,7 @@ class Installed:
         self.cluster.kubectl("delete", kind, name, "--wait=false", *where)
 
     def get(self, kind: str, name: str) -> Object | None:
-        path = KINDS[kind].path(NAMESPACE, name)
-        try:
-            found: Object = self.api.get(path)
-        except RemoteDisconnected:  # the API server was started anew since the last request
-            found = self.api.get(path)
-        except RefusedError as refusal:
-            if refusal.status != 404:
-                raise
-            return None
-        return found
+        return found_at(self.api, KINDS[kind].path(NAMESPACE, name))
 
     def patch(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
         self.api.merge(KINDS[kind].path(NAMESPACE, name), change)

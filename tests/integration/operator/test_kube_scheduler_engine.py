@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ import devcluster
 from devcluster import Cluster, Spec
 from examples.demo.installation import NAMESPACE
 from tests.support.audit import BINDINGS, AuditLog
-from tests.support.world import World, on_process_nodes
+from tests.support.world import Object, World, on_process_nodes
 
 pytestmark = pytest.mark.cluster
 
@@ -57,21 +56,26 @@ def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def world(cluster: Cluster) -> World:
-    made = on_process_nodes(cluster)
+def world(cluster: Cluster) -> Iterator[World]:
+    with on_process_nodes(cluster) as made:
+        made.apply(packing(made))
+        made.eventually(lambda: made.condition("packed", "Ready").get("status") == "True", 90)
+        made.eventually(lambda: made.holder("berth-packed"), 30)
+        yield made
+
+
+def packing(world: World) -> Object:
+    """A profile that fills one node before the next, whatever its warnings."""
     strategy = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
-    spec: dict[str, Any] = {
+    spec: Object = {
         "engine": "KubeScheduler",
         "scheduler": {"image": IMAGE, "featureGates": {"SchedulerAsyncAPICalls": True}},
         "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit", "weight": 5}]}},
         "pluginConfig": [{"name": "NodeResourcesFit", "args": strategy}],
     }
-    written = made.profile("packed", **spec)
+    written = world.profile("packed", **spec)
     written["metadata"]["annotations"] = {"berth.dev/allow-findings": "StrategyOutvoted"}
-    made.apply(written)
-    made.eventually(lambda: made.condition("packed", "Ready").get("status") == "True", 90)
-    made.eventually(lambda: made.holder("berth-packed"), 30)
-    return made
+    return written
 
 
 def test_what_runs_is_the_real_kube_scheduler(world: World) -> None:

@@ -1,0 +1,24 @@
+"""Reading what may be absent, straight from the API server."""
+
+from http.client import RemoteDisconnected
+from typing import Any
+
+from devcluster.api import Api, RefusedError
+from scheduler_operator import kinds
+
+KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}
+"""Every kind that Berth has to do with, as kubectl calls one of it."""
+
+
+def found_at(api: Api, path: str) -> dict[str, Any] | None:
+    """The object at ``path``; None when there is none."""
+    try:
+        try:
+            found: dict[str, Any] = api.get(path)
+        except RemoteDisconnected:  # the API server was started anew since the last request
+            found = api.get(path)
+    except RefusedError as refusal:
+        if refusal.status != 404:
+            raise
+        return None
+    return found
