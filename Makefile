@@ -49,7 +49,7 @@ test-alone:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
 
 test-clusters:
-	@$(RUN)/pytest -m "cluster or nodes"
+	@$(RUN)/pytest -q --numprocesses=2 --dist=loadfile --no-loadscope-reorder -m "cluster or nodes"
 
 oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judged as the real kube-scheduler of each version judges them (ORACLE_SEED=0, DECIDING_SEED=0)
 	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) DECIDING_FULL=1 $(RUN)/pytest tests/oracle

@@ -4,6 +4,9 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+
+from tests.support.sharing import Sharing, rank
 
 pytest.register_assert_rewrite("tests.support.stories", "tests.support.world")
 
@@ -13,3 +16,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How slow a busy machine is says nothing of a test; pytest's own limit is what ends one that hangs.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing | None:
+    return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank(item.nodeid))
