@@ -87,10 +87,11 @@ async def test_fields_may_come_in_several_frames(piece: int) -> None:
     fields = block((":status", "429"), *((f"x-{number}", "y" * 500) for number in range(30)), ("retry-after", "12"))
     async with greeted(piece=piece) as peer:
         parts = [fields[start : start + 4096] for start in range(0, len(fields), 4096)]
-        head = of(1, frames.HEADERS, frames.END_STREAM, parts[0])
+        head = of(1, frames.HEADERS, 0, parts[0])
         middle = [of(1, frames.CONTINUATION, 0, part) for part in parts[1:]]
         last = of(1, frames.CONTINUATION, frames.END_HEADERS)
-        assert await answered(peer, head, *middle, last) == Answer(429, b"", "12")
+        body = of(1, frames.DATA, frames.END_STREAM, b"later")
+        assert await answered(peer, head, *middle, last, body) == Answer(429, b"later", "12")
 
 
 async def test_an_answer_that_comes_before_all_was_sent_ends_the_sending() -> None:

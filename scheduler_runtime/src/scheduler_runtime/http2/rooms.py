@@ -16,7 +16,7 @@ class Rooms:
 
     async def take(self) -> None:
         """Return with a room, which is to be given back, or when they are closed."""
-        if self._free > 0 and not self._waiting:
+        if self._free > 0:
             self._free -= 1
         elif not self._is_closed:
             await self._turn()
@@ -43,14 +43,12 @@ class Rooms:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._free += 1
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
-            self._pass_on()
+            if not turn.cancelled():  # the room was ours already
+                self.give()
             raise
 
     def _pass_on(self) -> None:
+        """Hand rooms over to who waits, so that one is free only when nobody does."""
         while self._waiting and (self._free > 0 or self._is_closed):
             turn = self._waiting.popleft()
             if not turn.done():
