@@ -160,7 +160,7 @@ async def outcomes(asked: Iterable[asyncio.Task[Answer]]) -> list[object]:
 async def outcome(asked: asyncio.Task[Answer]) -> object:
     """An answer, or what was raised instead."""
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await asked
     except (http2.RefusedError, LostError, TimeoutError, asyncio.CancelledError) as error:
         return error
