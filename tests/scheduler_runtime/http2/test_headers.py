@@ -42,6 +42,12 @@ def test_what_is_no_number_of_seconds_says_nothing(text: str, huffman: bool) -> 
     assert headers.retry_after(block) == (text if text.isdigit() else "")
 
 
+def test_a_number_in_huffmans_code_is_padded_by_less_than_a_byte() -> None:
+    name = headers.field(headers.RETRY_AFTER, b"")[:-1]
+    assert headers.retry_after(name + b"\x81\x07") == "0"
+    assert headers.retry_after(name + b"\x82\x07\xff") == ""
+
+
 def test_a_field_may_have_its_name_spelled_out() -> None:
     spelled = b"\x00\x07:status\x03503" + b"\x10\x0bretry-after\x0217"
     assert (headers.status(spelled), headers.retry_after(spelled)) == (503, "17")
