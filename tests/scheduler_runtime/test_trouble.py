@@ -26,3 +26,15 @@ def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCap
         "no credentials",
         "over after 2.5 s: no credentials",
     ]
+
+
+def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1.0]
+    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble.begins("bindings fail")
+    now[0] = 3.0
+    trouble.begins("bindings fail")
+    trouble.ends(2.0)
+    assert trouble.sentence == "bindings fail"
+    trouble.ends(3.5)
+    assert trouble.sentence == ""

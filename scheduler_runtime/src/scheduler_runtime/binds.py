@@ -51,7 +51,7 @@ class FencedBinds:
         self._leads_until = leads_until
         self._seconds = seconds
         self._clock = clock
-        self._trouble = Trouble(logger)
+        self._trouble = Trouble(logger, clock)
         self._busy = Trouble(logger)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
@@ -69,6 +69,7 @@ class FencedBinds:
         }
         backoff = Backoff(0.1, 2.0)
         for tries_left in reversed(range(TRIES)):
+            begun = self._clock()
             try:
                 await self._post(f"{path}/binding", body)
             except (ApiError, NoAnswerError) as error:
@@ -79,7 +80,7 @@ class FencedBinds:
                 what = error.cause if isinstance(error, NoAnswerError) else f"{error.status} {error.reason}"
                 self._trouble.begins("bindings fail and are sent again", what)
             else:
-                self._trouble.ends()
+                self._trouble.ends(begun)
                 return
             await asyncio.sleep(backoff.pause())
 

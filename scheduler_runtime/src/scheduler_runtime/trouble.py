@@ -22,7 +22,7 @@ class Trouble:
         self._clock = clock
         self._lock = threading.Lock()
         self._sentence = ""
-        self._since = 0.0
+        self._since = self._seen_at = 0.0
 
     @property
     def sentence(self) -> str:
@@ -32,10 +32,11 @@ class Trouble:
     def begins(self, sentence: str, because: str = "") -> None:
         """Log ``sentence`` with its cause, unless it is what was said last, whatever the cause is now."""
         with self._lock:
+            self._seen_at = self._clock()
             if sentence == self._sentence:
                 return
             if not self._sentence:
-                self._since = self._clock()
+                self._since = self._seen_at
             self._sentence = sentence
         self._logger.warning("%s", f"{sentence}: {because}" if because else sentence)
 
@@ -44,12 +45,12 @@ class Trouble:
         with self._lock:
             self._sentence = ""
 
-    def ends(self) -> None:
-        """Log that the trouble is over, if there was one."""
+    def ends(self, begun: float = float("inf")) -> None:
+        """Log that the trouble is over, if there was one and what went well had not ``begun`` before it was seen last."""
         if not self._sentence:  # the usual case, at every request
             return
         with self._lock:
-            if not self._sentence:
+            if not self._sentence or begun < self._seen_at:
                 return
             sentence, self._sentence = self._sentence, ""
             seconds = self._clock() - self._since
