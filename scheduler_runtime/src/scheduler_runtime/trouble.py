@@ -46,7 +46,7 @@ class Trouble:
             self._sentence = ""
 
     def ends(self, begun: float = float("inf")) -> None:
-        """Log that the trouble is over, if there was one and what went well had not ``begun`` before it was seen last."""
+        """Log that the trouble is over, if there was one, and what went well has ``begun`` since it was seen last."""
         if not self._sentence:  # the usual case, at every request
             return
         with self._lock:
