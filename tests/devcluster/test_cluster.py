@@ -14,7 +14,6 @@ from devcluster.build import binaries
 from devcluster.controlplane import start
 from devcluster.guard import Guard
 from devcluster.ports import free_ports
-from devcluster.pytest_plugin import ClusterFactory
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.cluster
@@ -23,15 +22,17 @@ RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @pytest.fixture(scope="module")
-def full(cluster_factory: ClusterFactory) -> Cluster:
+def full() -> Iterator[Cluster]:
     """Everything but the process node, and three fake nodes."""
-    return cluster_factory(Spec(node="none", fake_nodes=3))
+    with running(Spec(node="none", fake_nodes=3)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def bare(cluster_factory: ClusterFactory) -> Cluster:
+def bare() -> Iterator[Cluster]:
     """etcd and the API server, beside the other one."""
-    return cluster_factory(Spec(node="none", scheduler=False, controller_manager=False))
+    with running(Spec(node="none", scheduler=False, controller_manager=False)) as made:
+        yield made
 
 
 def get(cluster: Cluster, *what: str) -> Any:

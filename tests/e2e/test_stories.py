@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from devcluster import Cluster
+import devcluster
+from devcluster import Cluster, Spec
 from devcluster.api import Api
 from examples.demo import containers
 from examples.demo.installation import install_operator
@@ -18,9 +19,15 @@ IMAGE = "localhost/berth:e2e"
 
 
 @pytest.fixture(scope="module")
-def world(kind_cluster: Cluster) -> Iterator[World]:
-    containers.provide(kind_cluster, IMAGE)
-    kubectl = Kubectl(kind_cluster.env())
+def cluster() -> Iterator[Cluster]:
+    with devcluster.running(Spec(kind=True)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster) -> Iterator[World]:
+    containers.provide(cluster, IMAGE)
+    kubectl = Kubectl(cluster.env())
     install_operator(kubectl, IMAGE)
-    with Api(kind_cluster.server, kind_cluster.ca, kind_cluster.token) as api:
+    with Api(cluster.server, cluster.ca, cluster.token) as api:
         yield World(api, kubectl, IMAGE, kill_container)

@@ -9,7 +9,7 @@ TOGETHER = {
     "upstream": ("tests/integration/upstream/",),
     "node": ("tests/devcluster/node/",),
 }
-"""Folders whose tests share a cluster, those that take longest first."""
+"""Folders whose tests share a cluster, or count what clusters leave on a machine; those that take longest first."""
 _RANK = {group: rank for rank, group in enumerate(TOGETHER)}
 
 

@@ -72,14 +72,6 @@ def cluster(cluster_factory: ClusterFactory) -> Cluster:
     return cluster_factory(Spec(node="none"))
 
 
-@pytest.fixture(scope="session")
-def kind_cluster(cluster_factory: ClusterFactory) -> Cluster:
-    """A cluster of one real node, shared by the tests of a session."""
-    from devcluster.spec import Spec
-
-    return cluster_factory(Spec(kind=True))
-
-
 def _need(mark: pytest.Mark) -> tuple[str, tuple[str, ...]]:
     from devcluster.spec import DEFAULT_KUBERNETES, Spec
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from devcluster import Cluster, Spec, down, find, status, up
+from devcluster import Cluster, Spec, down, find, running, status, up
 from devcluster.kind import base_image, build_image, load_image
 from devcluster.processes import Process
 from tests.support.eventually import eventually
@@ -56,8 +56,9 @@ RESTRICTED = {
 
 
 @pytest.fixture(scope="module")
-def cluster(kind_cluster: Cluster) -> Cluster:
-    return kind_cluster
+def cluster() -> Iterator[Cluster]:
+    with running(Spec(kind=True)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -186,7 +186,9 @@ def installation(cluster: Cluster, directory: Path) -> Iterator[Installed]:
 
 def apply_crds(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    # On a slow machine a CRD has no conditions at first, and kubectl, instead of waiting for them, gives up.
+    established = ("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"))
+    eventually(lambda: cluster.kubectl(*established, check=False).returncode == 0, 60)
 
 
 def profile(name: str, **spec: Any) -> Object:

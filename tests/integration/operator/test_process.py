@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from devcluster import Cluster, Spec
+import devcluster
+from devcluster import Spec
 from tests.integration.operator.running import (
     NAMESPACE,
     ROOT,
@@ -26,12 +27,12 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def bare(cluster_factory: Callable[[Spec], Cluster], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """The chart on an API server of its own, which tests may stop. Profiles there are only rendered."""
-    cluster = cluster_factory(Spec(node="none", scheduler=False, controller_manager=False))
-    apply_crds(cluster)
-    with installation(cluster, tmp_path_factory.mktemp("processes")) as made:
-        yield made
+    with devcluster.running(Spec(node="none", scheduler=False, controller_manager=False)) as cluster:
+        apply_crds(cluster)
+        with installation(cluster, tmp_path_factory.mktemp("processes")) as made:
+            yield made
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,14 @@ def pod(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    cluster_factory: Callable[[Spec], Cluster], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, str]]:
+def cluster() -> Iterator[Cluster]:
+    with devcluster.running(Spec(node="none", fake_nodes=2)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def outcomes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What became of the pod of each profile: the reason why it is not placed, or that it is."""
-    cluster = cluster_factory(Spec(node="none", fake_nodes=2))
     directory = tmp_path_factory.mktemp("scheduler")
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
