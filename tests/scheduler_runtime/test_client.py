@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,10 +192,58 @@ async def test_what_may_not_leave_is_not_sent() -> None:
 async def test_two_clients_of_a_server_that_is_away_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
     trouble = Trouble(logging.getLogger("tests"))
     credentials = Credentials("http://127.0.0.1:9")
-    async with Client(credentials, "a", trouble=trouble) as first, Client(credentials, "b", trouble=trouble) as second:
+    made = [Client(credentials, name, out_of_reach=trouble) for name in ("a", "b")]
+    async with made[0] as first, made[1] as second:
         for client in (first, second):
             with pytest.raises(NoAnswerError, match="cannot be reached"):
                 await client.request("GET", "/x")
     assert [record.getMessage() for record in caplog.records] == [
         "API server http://127.0.0.1:9 cannot be reached: Connection refused"
     ]
+
+
+async def test_an_answer_over_an_open_connection_does_not_say_that_others_can_be_opened(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with http2_serving("h2") as server, client_of(server) as client:
+        await client.request("GET", "/x")
+        place, client._place = client._place, replace(client._place, port=9)
+        for _ in range(3):
+            with pytest.raises(NoAnswerError, match="cannot be reached"):
+                async with client.stream("/watch", params={}, quiet_seconds=1):
+                    pass
+            await client.request("GET", "/x")
+        assert len(caplog.records) == 1
+        client._place = place
+        await client.get("/x", {}, "application/json")
+    assert caplog.records[-1].getMessage().startswith("over after")
+
+
+class SlowToken:
+    """A token that takes its time, and is not good."""
+
+    def token(self) -> str:
+        time.sleep(0.3)
+        return "bad"
+
+    def forget(self) -> None:
+        """There is no other."""
+
+
+async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over() -> None:
+    async with http2_serving("h2", act=lambda asked: asked.answer(401, b"{}")) as server:
+        credentials = replace(server.credentials, source=SlowToken(), slow=True)
+        async with Client(credentials, "tests") as client:
+            with pytest.raises(NoAnswerError, match="no answer in time"):
+                await client.request("GET", "/x", seconds=0.2)
+            assert len(server.asked) == 1
+            assert [visit.is_closed for visit in server.visits] == [False], "the others lost their connection"
+
+
+async def test_a_server_without_http2_is_tried_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler_runtime.client.ALONE_SECONDS", 0.0)
+    async with http2_serving("http/1.1") as server, client_of(server) as client:
+        for _ in range(2):
+            await client.request("GET", "/x")
+    assert server.knocks == 3

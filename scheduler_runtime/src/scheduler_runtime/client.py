@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 CONNECTIONS = 64
 """As many requests are under way at a time; further ones wait for one of them to be answered."""
 REQUEST_TIMEOUT = 30.0
+ALONE_SECONDS = 300.0
+"""So long a server that does not speak HTTP/2 is not asked again whether it does. Another may stand there by then."""
 UNLIMITED = Throttle(-1, 0)
 SAID_AGAIN_SECONDS = 60.0
 
@@ -78,13 +80,15 @@ class Client:
         user_agent: str,
         throttle: Throttle = UNLIMITED,
         requests: Requests | None = None,
-        trouble: Trouble | None = None,
+        out_of_reach: Trouble | None = None,
     ) -> None:
-        """``requests`` counts what is asked; ``trouble`` says once what other clients of the server meet, too."""
+        """``requests`` counts what is asked; ``out_of_reach`` says once what other clients of the server meet, too."""
         self.server = credentials.server
         self._credentials = credentials
         self._throttle = throttle
-        self._trouble = trouble or Trouble(logger)
+        self._out_of_reach = out_of_reach or Trouble(logger)
+        """Over with the next connection that is opened: those that are open may go on meanwhile."""
+        self._not_let_in = Trouble(logger)
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
@@ -96,9 +100,11 @@ class Client:
             base.port or (443 if is_secure else 80),
             (credentials.tls or ssl.create_default_context()) if is_secure else None,
             credentials.server_name,
+            self._out_of_reach.ends,
         )
         self._pool = Pool(self._place, CONNECTIONS)
         self._shared: http2.Shared | None = None
+        self._alone_until = 0.0
         if is_secure and credentials.offering is not None:
             self._shared = http2.Shared(replace(self._place, tls=credentials.offering), CONNECTIONS)
 
@@ -142,52 +148,49 @@ class Client:
         self, path: str, request: Request, send: _Send, seconds: float, before_send: Callable[[], None]
     ) -> bytes:
         """Send a request by ``send``, and see what comes of it."""
-        asked, method, leaving = perf_counter(), request.method, _Leaving(before_send)
+        asked, method, leaving = perf_counter(), request.method, _Leaving(before_send, seconds)
         if delay := self._throttle.reserve():
             await asyncio.sleep(delay)
         waited = perf_counter() - asked
         try:
-            answer = await self._exchange(request, send, seconds, leaving)
+            answer = await self._exchange(request, send, leaving)
         except (LostError, TimeoutError, OSError, http2.RefusedError) as error:
             self._requests.ended(0, method)
-            if not leaving.at or isinstance(error, http2.RefusedError):
+            if leaving.at is None or isinstance(error, http2.RefusedError):
                 raise self._unreachable(error) from error
             cause = _cause(error)
             raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
-        numbers = (waited, perf_counter() - leaving.at, len(request.body), len(answer.body))
+        numbers = (waited, leaving.took(), len(request.body), len(answer.body))
         self._requests.ended(answer.status, method, numbers)
         if answer.status >= 400:
             raise self._refusal(answer)
-        self._trouble.ends()
+        self._not_let_in.ends()
         return answer.body
 
-    async def _exchange(self, request: Request, send: _Send, seconds: float, leaving: _Leaving) -> Answer:
-        answer = await send(request, await self._identity(), seconds, leaving)
+    async def _exchange(self, request: Request, send: _Send, leaving: _Leaving) -> Answer:
+        answer = await send(request, await self._identity(), leaving)
         if answer.status != 401:
             return answer
         self._credentials.refused()
-        return await send(request, await self._identity(), leaving.at + seconds - perf_counter(), leaving)
+        return await send(request, await self._identity(), leaving)
 
-    async def _send(
-        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None]
-    ) -> Answer:
+    async def _send(self, request: Request, identity: Mapping[str, str], leaving: _Leaving) -> Answer:
         """Send it over the connection that is shared, if the server speaks HTTP/2."""
-        if self._shared is not None:
+        if self._shared is not None and perf_counter() >= self._alone_until:
+            fields = self._writer.fields(request, identity)
             try:
-                fields = self._writer.fields(request, identity)
-                return await self._shared.exchange(fields, request.body, seconds, before_send)
+                return await self._shared.exchange(fields, request.body, leaving.left(), leaving)
             except http2.NotSpokenError:
-                self._shared = None
-        return await self._send_alone(request, identity, seconds, before_send)
+                self._alone_until = perf_counter() + ALONE_SECONDS
+                logger.debug("API server %s does not speak HTTP/2", self.server)
+        return await self._send_alone(request, identity, leaving)
 
-    async def _send_alone(
-        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None]
-    ) -> Answer:
+    async def _send_alone(self, request: Request, identity: Mapping[str, str], leaving: _Leaving) -> Answer:
         """Send it over a connection that nobody else has meanwhile."""
         connection = await self._pool.take()
         try:
-            before_send()
-            async with asyncio.timeout(seconds):
+            leaving()
+            async with asyncio.timeout(leaving.left()):
                 return await connection.exchange(self._writer.text(request, identity))
         finally:
             self._pool.give(connection)
@@ -197,8 +200,10 @@ class Client:
         return f"{target}?{urlencode(params)}" if params else target
 
     def _unreachable(self, error: BaseException) -> NoAnswerError:
-        text, cause = f"API server {self.server} cannot be reached", _cause(error)
-        self._trouble.begins(text, cause)
+        is_refused = isinstance(error, http2.RefusedError)
+        text = f"API server {self.server} {'takes no requests' if is_refused else 'cannot be reached'}"
+        cause = _cause(error)
+        self._out_of_reach.begins(text, cause)
         return NoAnswerError(f"{text}: {cause}", sent=False)
 
     def fell_behind(self, how: str) -> None:
@@ -230,7 +235,7 @@ class Client:
             self._requests.ended(stream.status, "GET")
             if stream.status >= 400:
                 raise self._refusal(Answer(stream.status, await stream.rest(), stream.retry_after))
-            self._trouble.ends()
+            self._not_let_in.ends()
             yield stream
         except LostError as error:
             raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
@@ -261,7 +266,7 @@ class Client:
                 return await asyncio.to_thread(self._credentials.headers)
             return self._credentials.headers()
         except CredentialsError as error:
-            self._trouble.begins(str(error))
+            self._not_let_in.begins(str(error))
             raise NoAnswerError(str(error), sent=False) from error
 
     def _refusal(self, answer: Answer) -> ApiError:
@@ -274,33 +279,44 @@ class Client:
         except ValueError:
             retry_after = 0.0
         if answer.status == 401:
-            self._trouble.begins(f"API server {self.server} refuses our credentials (401); waiting for new ones")
+            self._not_let_in.begins(f"API server {self.server} refuses our credentials (401); waiting for new ones")
         else:
-            self._trouble.ends()
+            self._not_let_in.ends()
         return ApiError(answer.status, said.reason, said.message, retry_after)
 
 
 class _Leaving:
-    """Asked right before a request leaves; notes when it did for the first time."""
+    """Asked right before a request leaves. From the first time on ``seconds`` may pass, repetitions included."""
 
-    __slots__ = ("_allow", "at")
+    __slots__ = ("_allow", "_seconds", "at")
 
-    def __init__(self, allow: Callable[[], None]) -> None:
+    def __init__(self, allow: Callable[[], None], seconds: float) -> None:
         """``allow`` raises when the request may not leave any more."""
         self._allow = allow
-        self.at = 0.0
+        self._seconds = seconds
+        self.at: float | None = None
 
     def __call__(self) -> None:
         self._allow()
-        self.at = self.at or perf_counter()
+        if self.at is None:
+            self.at = perf_counter()
+
+    def took(self) -> float:
+        """How many seconds ago it left."""
+        return 0.0 if self.at is None else perf_counter() - self.at
+
+    def left(self) -> float:
+        """How many seconds remain. Raises TimeoutError when there are none."""
+        seconds = self._seconds - self.took()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
 
 
 class _Send(Protocol):
-    """A way to send a request. Raises what connections raise; ``before_send`` was not called if none was reached."""
+    """A way to send a request. Raises what connections raise; ``leaving`` was not asked if none was reached."""
 
-    async def __call__(
-        self, request: Request, identity: Mapping[str, str], seconds: float, before_send: Callable[[], None], /
-    ) -> Answer: ...
+    async def __call__(self, request: Request, identity: Mapping[str, str], leaving: _Leaving, /) -> Answer: ...
 
 
 def _cause(error: BaseException) -> str:

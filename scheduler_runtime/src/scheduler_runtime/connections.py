@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -116,6 +117,8 @@ class Place:
     port: int
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
+    reached: Callable[[], None] = lambda: None
+    """Told of each connection that was opened."""
 
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -131,6 +134,7 @@ async def connect(place: Place, protocol: P) -> P:
             ssl=place.tls,
             server_hostname=(place.server_name or place.host) if place.tls else None,
         )
+    place.reached()
     return protocol
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from scheduler_runtime import credentials, flags
@@ -130,10 +132,12 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         found = [credentials.load(settings.kubeconfig) for _ in range(2)]
     except credentials.CredentialsError as error:
         raise NotReadyError(str(error)) from error
-    counted, trouble = metrics.requests, Trouble(logger)
+    if os.environ.get("DISABLE_HTTP2"):  # what kube-scheduler goes by, too
+        found = [replace(each, offering=None) for each in found]
+    counted, out_of_reach = metrics.requests, Trouble(logger)
     async with (
-        Client(found[0], settings.user_agent, throttles[0], counted, trouble) as client,
-        Client(found[1], settings.user_agent, throttles[1], counted, trouble) as teller,
+        Client(found[0], settings.user_agent, throttles[0], counted, out_of_reach) as client,
+        Client(found[1], settings.user_agent, throttles[1], counted, out_of_reach) as teller,
     ):
         yield client, teller
 

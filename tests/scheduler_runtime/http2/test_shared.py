@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.connections import Answer, LostError, Place
-from scheduler_runtime.http2 import NotSpokenError, RefusedError, Shared, shared
+from scheduler_runtime.http2 import NotSpokenError, RefusedError, Shared, connection, shared
 from tests.scheduler_runtime.http2.peer import GET, POST
 from tests.scheduler_runtime.http2.server import Act, Asked, Server, serving
 
@@ -230,5 +230,34 @@ async def test_a_server_that_closes_at_the_beginning_is_no_connection() -> None:
         task = asyncio.create_task(ask(made))
         await until(lambda: server.visits)
         server.visits[0].transport.abort()
-        with pytest.raises(ConnectionError, match="at its beginning"):
+        with pytest.raises(
+            ConnectionError, match="does not answer in HTTP/2, which it offers: the server closed the connection"
+        ):
             await task
+
+
+async def test_who_gives_up_early_leaves_a_connection_that_has_fallen_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SILENT_SECONDS", 0.05)
+    async with sharing(act=in_turn(Asked.answer, say_nothing, say_nothing)) as (server, made):
+        await ask(made)
+        for seconds in (0.01, 0.2):
+            assert len(server.visits) == 1
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await made.exchange(GET, b"", 30.0, lambda: None)
+        assert await ask(made) == OK
+        assert len(server.visits) == 2
+
+
+async def test_a_silent_connection_without_room_is_left_by_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SILENT_SECONDS", 0.02)
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.1)
+    async with serving("h2", act=in_turn(say_nothing)) as server:
+        made = Shared(server.place, 1)
+        silent = asyncio.create_task(ask(made))
+        await until(lambda: server.asked)
+        assert await ask(made) == OK
+        assert len(server.visits) == 2
+        silent.cancel()
+        await asyncio.wait([silent])
+        made.close()

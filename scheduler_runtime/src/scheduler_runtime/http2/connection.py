@@ -20,6 +20,8 @@ RECEIVED_AT_ONCE = 1 << 30
 """How much may come before we allow more. Answers are small, and whoever asks wants all of its answer."""
 LAST_STREAM = 1 << 30
 """Requests have numbers, which end at twice this one. A connection that has come so far takes no more."""
+SILENT_SECONDS = 3.0
+"""Whoever gives up waiting after so long in which nothing was heard, leaves a connection that may be dead."""
 LONGEST_FIELDS = 1 << 18
 """What header fields may have when they come in several frames."""
 
@@ -47,6 +49,8 @@ class Connection(asyncio.Protocol):
         self.is_open = False
         self.is_spoken = False
         """Whether the server speaks HTTP/2."""
+        self.ended = ""
+        """Why it did, once it has."""
         self._loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         """Done when the server has said what it allows, or the connection has ended."""
@@ -77,6 +81,7 @@ class Connection(asyncio.Protocol):
 
         Raises LostError, RefusedError, or TimeoutError at ``deadline``.
         """
+        begun = self._loop.time()
         if not self.is_open:
             raise RefusedError("the connection takes no more requests")
         stream, self._next = self._next, self._next + 2
@@ -94,6 +99,12 @@ class Connection(asyncio.Protocol):
             if stream in self._exchanges:  # nobody waits for it any more
                 self._send(frames.reset(stream, frames.CANCEL))
                 self._over(stream)
+                self.leave_if_silent_since(begun)
+
+    def leave_if_silent_since(self, begun: float) -> None:
+        """Take no more requests if nothing was heard since then, and that is long enough ago to mean something."""
+        if self._heard < begun < self._loop.time() - SILENT_SECONDS:
+            self.retire()
 
     def retire(self) -> None:
         """Take no more requests; end when those under way have their answers."""
@@ -105,6 +116,7 @@ class Connection(asyncio.Protocol):
     def close(self, why: str = "the connection was closed") -> None:
         """End it at once."""
         self.is_open = False
+        self.ended = self.ended or why
         self.rooms.close()
         if not self.greeted.done():
             self.greeted.set_result(None)

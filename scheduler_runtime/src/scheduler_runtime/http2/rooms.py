@@ -14,8 +14,13 @@ class Rooms:
         self._is_closed = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether there is one to take at once."""
+        return self._free > 0
+
     async def take(self) -> None:
-        """Return with a room, which is to be given back, or when they are closed."""
+        """Return with a room, which is to be given back, or when they are closed, and then none counts any more."""
         if self._free > 0:
             self._free -= 1
         elif not self._is_closed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, Answer, Place, connect
 
@@ -11,6 +12,10 @@ from .connection import Connection, RefusedError
 
 TRIES = 6
 """So often a request is sent that the server does not look at, because it is closing the connection."""
+FIRST_PAUSE_SECONDS = 0.01
+"""Before it is sent again, doubled each time: a server may refuse because it is too busy."""
+LOOK_SECONDS = 10.0
+"""After so long in which there was no room for a request, it is seen whether the server is still there."""
 
 
 class NotSpokenError(Exception):
@@ -25,6 +30,7 @@ class Shared:
         self._most = most
         self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
+        self._is_closed = False
 
     async def exchange(self, head: bytes, body: bytes, seconds: float, before_send: Callable[[], None]) -> Answer:
         """Send a request and return its answer.
@@ -36,26 +42,27 @@ class Shared:
         connection = await self._with_room()
         _ask(before_send, connection)
         deadline = asyncio.get_running_loop().time() + seconds
-        for _ in range(TRIES - 1):
+        for tries in range(TRIES - 1):
             try:
                 return await connection.exchange(head, body, deadline)
             except RefusedError as refused:
-                connection = await self._another(refused, deadline)
+                connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, deadline)
                 _ask(before_send, connection)
         return await connection.exchange(head, body, deadline)
 
     def close(self) -> None:
         """End the connection."""
+        self._is_closed = True
         if self._opening is not None:
             self._opening.cancel()
         if self._connection is not None:
             self._connection.close()
 
-    async def _another(self, refused: RefusedError, deadline: float) -> Connection:
+    async def _another(self, refused: RefusedError, pause: float, deadline: float) -> Connection:
         """A connection with room for a request that was refused, which it stays if there is none."""
         try:
             async with asyncio.timeout_at(deadline):
-                await asyncio.sleep(0)  # even if there is room at once: it may be too late
+                await asyncio.sleep(pause)
                 return await self._with_room()
         except OSError as error:
             raise RefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
@@ -65,9 +72,23 @@ class Shared:
             connection = self._connection
             if connection is None or not connection.is_good(IDLE_SECONDS):
                 connection = await self._open()
-            await connection.rooms.take()
+            if connection.rooms.is_free:
+                await connection.rooms.take()
+            else:
+                await self._wait_for_room(connection)
             if connection.is_open:
                 return connection
+
+    async def _wait_for_room(self, connection: Connection) -> None:
+        """Return with a room, or when ``connection`` takes no more requests, perhaps because it is dead."""
+        while connection.is_open:
+            begun = asyncio.get_running_loop().time()
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await connection.rooms.take()
+                    break
+            except TimeoutError:
+                connection.leave_if_silent_since(begun)
 
     async def _open(self) -> Connection:
         """Return a new connection: the same to everyone who comes meanwhile, as is what goes wrong with it."""
@@ -82,6 +103,8 @@ class Shared:
         self._opening = None
         if not opening.cancelled() and opening.exception() is None:
             self._connection = opening.result()
+            if self._is_closed:
+                self._connection.close()
 
 
 def _ask(before_send: Callable[[], None], connection: Connection) -> None:
@@ -96,7 +119,7 @@ async def _opened(place: Place, most: int) -> Connection:
     connection = Connection(most)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            await connect(place, connection)
+            await connect(replace(place, reached=lambda: None), connection)
             await connection.greeted
     except BaseException:
         connection.close()
@@ -104,5 +127,6 @@ async def _opened(place: Place, most: int) -> Connection:
     if not connection.is_spoken:
         raise NotSpokenError
     if not connection.is_open:
-        raise ConnectionError("the server closed the connection at its beginning")
+        raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.ended}")
+    place.reached()
     return connection
