@@ -19,6 +19,7 @@ PROFILE = "bin-packing"
 PODS = 6
 READY_SECONDS = 20
 UNSEEN = "the operator has not seen it yet"
+WAITED = "Waited: since a pod was made; the first ones before their scheduler was."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Scene:
     rows: list[Row]
     leader: str  # the pod that holds the profile's Lease
     service_account: str  # whose permissions that pod has
+    stalled: str = ""  # why the profile does not get on by itself, as the operator says it
 
     @property
     def is_placed(self) -> bool:
@@ -59,15 +61,25 @@ def look(kubectl: Kubectl) -> Scene:
     holder = "".join(lease.get("spec", {}).get("holderIdentity") or "" for lease in leases)
     leader = holder.partition("_")[0]
     account = schedulers.get(leader, {}).get("spec", {}).get("serviceAccountName", "")
-    profiles = {each["metadata"]["name"]: readiness(each) for each in kubectl.items("schedulerprofiles")}
-    return Scene(profiles, rows(kubectl), leader, account)
+    found = {each["metadata"]["name"]: each for each in kubectl.items("schedulerprofiles")}
+    profiles = {name: readiness(each) for name, each in found.items()}
+    return Scene(profiles, rows(kubectl), leader, account, stalled(found.get(PROFILE, {})))
 
 
 def readiness(profile: dict[str, Any]) -> str:
-    for condition in profile.get("status", {}).get("conditions", []):
-        if condition["type"] == "Ready":
-            return f"Ready={condition['status']} ({condition['reason']}): {condition.get('message', '')}"
+    for condition in conditions(profile, "Ready"):
+        return f"Ready={condition['status']} ({condition['reason']}): {condition.get('message', '')}"
     return UNSEEN
+
+
+def stalled(profile: dict[str, Any]) -> str:
+    """What has to be changed before the profile gets on; empty while nothing has."""
+    return "".join(condition.get("message", "") for condition in conditions(profile, "Stalled"))
+
+
+def conditions(profile: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Those of the ``kind``: one, or none."""
+    return [each for each in profile.get("status", {}).get("conditions", []) if each["type"] == kind]
 
 
 def rows(kubectl: Kubectl) -> list[Row]:
@@ -113,6 +125,11 @@ def watch(kubectl: Kubectl, console: Console, seconds: float, is_enough: Callabl
 
 
 def waits_for(scene: Scene) -> str:
+    """What has to come next, and what is in its way."""
+    return f"{comes_next(scene)}; the profile is stalled: {scene.stalled}" if scene.stalled else comes_next(scene)
+
+
+def comes_next(scene: Scene) -> str:
     """What has to come next."""
     if scene.profiles.get(PROFILE, UNSEEN) == UNSEEN:
         return "the operator to start and to see the profile"
@@ -128,7 +145,7 @@ def live(kubectl: Kubectl, console: Console, place: Place) -> None:
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as screen:
         while True:
             scene = look(kubectl)
-            room = console.height - len(instructions.wrap(console, console.width)) - len(scene.profiles) - 8
+            room = console.height - len(instructions.wrap(console, console.width)) - len(scene.profiles) - 9
             screen.update(Group(instructions, Text(), picture(scene, rows=max(room, 3))), refresh=True)
             time.sleep(1)
 
@@ -136,23 +153,27 @@ def live(kubectl: Kubectl, console: Console, place: Place) -> None:
 def picture(scene: Scene, rows: int) -> Group:
     """The profiles, how many pods are where, and the newest of them."""
     lines = [Text.assemble((name, "bold"), f"  {state}") for name, state in sorted(scene.profiles.items())]
+    if scene.stalled:
+        lines.append(Text(f"{PROFILE} is stalled: {scene.stalled}", "red"))
     if PROFILE not in scene.profiles:
         lines.append(Text(f"{PROFILE} is not there: pods that name it wait until it is"))
     nodes = Counter(each.node or "no node yet" for each in scene.rows)
     summary = ", ".join(
         f"{count} on {node}" if node != "no node yet" else f"{count} waiting" for node, count in nodes.items()
     )
-    return Group(*lines, Text(f"{len(scene.rows)} pods: {summary}"), table(scene.rows[:rows]), *more(scene, rows))
+    return Group(
+        *lines, Text(f"{len(scene.rows)} pods: {summary}"), table(scene.rows[:rows]), *more(scene, rows), Text(WAITED)
+    )
 
 
 def table(shown: list[Row]) -> Table:
     drawn = Table(expand=False)
     # On a narrow screen the node's name gives way first: the line above the table has it whole.
-    for heading, width in (("Pod", 22), ("Phase", 7), ("Node", None), ("Placed by", len(PROFILE)), ("After", 5)):
+    for heading, width in (("Pod", 22), ("Phase", 7), ("Node", None), ("Placed by", len(PROFILE)), ("Waited", 6)):
         drawn.add_column(heading, no_wrap=width is not None, min_width=width, overflow="ellipsis")
     for each in shown:
-        after = "" if each.seconds is None else f"{each.seconds:.0f} s"
-        drawn.add_row(each.pod, each.phase, each.node or "-", each.scheduler or "-", after)
+        waited = "" if each.seconds is None else f"{each.seconds:.0f} s"
+        drawn.add_row(each.pod, each.phase, each.node or "-", each.scheduler or "-", waited)
     return drawn
 
 
