@@ -82,6 +82,6 @@ def test_pods_that_do_not_fit_wait_and_say_why(world: World) -> None:
         conditions = [c for pod in world.pods("huge") for c in pod["status"].get("conditions", [])]
         return "".join(c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False")
 
-    assert f"0/{FAKE_NODES + 1} nodes are available: " in world.eventually(message, 20)
+    assert f"0/{FAKE_NODES + 1} nodes are available: " in world.eventually(message, 60)
     assert "Insufficient cpu" in message()
     world.kubectl("delete", "deployment", "huge", "--namespace=default")

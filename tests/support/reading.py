@@ -10,15 +10,20 @@ KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kin
 """Every kind that Berth has to do with, as kubectl calls one of it."""
 
 
+def read(api: Api, path: str) -> dict[str, Any]:
+    """What is at ``path``. A server that was started anew since the last request, or is slow, is asked once more."""
+    try:
+        found: dict[str, Any] = api.get(path)
+    except (RemoteDisconnected, TimeoutError):
+        found = api.get(path)
+    return found
+
+
 def found_at(api: Api, path: str) -> dict[str, Any] | None:
     """The object at ``path``; None when there is none."""
     try:
-        try:
-            found: dict[str, Any] = api.get(path)
-        except RemoteDisconnected:  # the API server was started anew since the last request
-            found = api.get(path)
+        return read(api, path)
     except RefusedError as refusal:
         if refusal.status != 404:
             raise
         return None
-    return found

@@ -17,7 +17,7 @@ from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 from scheduler_operator import kinds
 from tests.support.eventually import eventually
-from tests.support.reading import KINDS, found_at
+from tests.support.reading import KINDS, found_at, read
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -82,7 +82,7 @@ class World:
 
     def pods(self, app: str) -> list[Object]:
         selector = f"labelSelector={quote(f'app={app}')}"
-        listed: list[Object] = self.api.get(f"{kinds.POD.collection('default')}?{selector}")["items"]
+        listed: list[Object] = read(self.api, f"{kinds.POD.collection('default')}?{selector}")["items"]
         return listed
 
     def bound(self, app: str) -> list[Object]:

@@ -162,7 +162,8 @@ async def test_a_pod_with_nonsense_says_which_field_and_harms_nobody(cluster: Cl
         await there.create_pods(1, "odd", affinity=affinity)
         await there.create_pods(3, "good")
         await there.all_bound(3)
-        assert (await there.condition("odd-0"))["reason"] == "Unschedulable"
+        told = await there.eventually(lambda: there.condition("odd-0"), 30)
+        assert told["reason"] == "Unschedulable"
         assert process.process.poll() is None
 
 
