@@ -110,6 +110,7 @@ async def test_silence_after_what_came_is_an_end() -> None:
         await stream.begin(REQUEST)
         assert await stream.read() == b"one"
         assert await stream.read() == b""
+        assert stream.fell_silent
         over.set()
 
 

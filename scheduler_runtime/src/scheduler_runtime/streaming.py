@@ -28,6 +28,8 @@ class Stream(asyncio.Protocol):
         """
         self.status = 0
         self.retry_after = ""
+        self.fell_silent = False
+        """It was ended for that: of what has an end, the end is missing."""
         self._quiet = quiet_seconds
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -121,6 +123,7 @@ class Stream(asyncio.Protocol):
             self._timer = self._loop.call_later(self._quiet - silent, self._listen)
             return
         if self.status:
+            self.fell_silent = True
             self.finish()
         else:
             self._end(f"no word for {self._quiet:g} s")

@@ -50,6 +50,50 @@ async def test_no_item_is_lost_or_torn(envelope: dict[str, Any], size: int, monk
     assert found[-1].metadata.resource_version == "10"
 
 
+@pytest.mark.parametrize("long_ones", [{0}, {500}, {999}, {0, 1, 999}, set(range(4))], ids=str)
+@pytest.mark.parametrize("filling", ["x", [{"metadata": {"name": '}, {"\\\\'}}]], ids=["plain", "misleading"])
+def test_an_item_longer_than_a_part_is_one_alone(
+    long_ones: set[int], filling: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 5_000)
+    filled = filling * (10_000 if filling == "x" else 400)
+    items = [
+        {**node(f"n{number}", number), **({"long": filled} if number in long_ones else {})} for number in range(1000)
+    ]
+    text, sizes = text_of({"metadata": {"resourceVersion": "10"}, "items": items}), []
+
+    def read(raw: bytes) -> list[Any]:
+        found: list[Any] = msgspec.json.decode(raw)["items"]
+        sizes.append(len(raw))
+        return found
+
+    coming = parts._Coming(read)
+    found = [part for at in range(0, len(text), 5_000) for part in coming.take(text[at : at + 5_000])]
+    assert [item for part in [*found, coming.rest()] for item in part] == [metadata_first(item) for item in items]
+    assert max(sizes) < 5_000 + max(len(json.dumps(item)) for item in items)
+    assert sum(size > 10_000 for size in sizes) == len(long_ones)
+
+
+def test_brackets_are_counted_once_however_long_an_item_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 1000)
+    text = text_of({"metadata": {"resourceVersion": "10"}, "items": [{**node("a", 1), "many": [[]] * 10_000}]})
+    coming = parts._Coming(msgspec.json.decode)
+    for at in range(0, len(text) - 1, 1000):
+        before = coming._counted
+        assert not [*coming.take(text[at : at + 1000])]
+        assert coming._counted >= before >= at - 2000
+    assert len(coming.rest()["items"][0]["many"]) == 10_000
+
+
+async def test_a_list_that_falls_silent_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "QUIET_SECONDS", 0.2)
+    script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:1500], hold=True), listed(20, *ITEMS[:4])])
+    async with watching(script=script) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert script.asked[:2] == [{}, {"limit": "2000"}]
+    assert watched.copy == {f"uid-{name}": number for number, name in enumerate("abcd")}
+
+
 async def test_a_part_is_read_before_the_list_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "PART_BYTES", 600)
     begun = text_of(ENVELOPES["metadata-first"])[:1500]
