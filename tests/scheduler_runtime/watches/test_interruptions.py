@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 
+import msgspec
 import pytest
 
 from scheduler_runtime.client import ApiError, NoAnswerError
@@ -72,6 +74,43 @@ def test_a_watch_that_is_refused_alone_speaks_for_itself(
     watches[0].ends()
     assert caplog.messages[0] == "watching /api/v1/pods is interrupted: 403 Forbidden: cannot list"
     assert said(caplog)[1:] == ["over"]
+
+
+@pytest.mark.parametrize("alone", [FORBIDDEN, msgspec.DecodeError("no JSON")], ids=["refused", "odd"])
+def test_a_watch_that_fails_in_its_own_way_does_not_keep_what_concerned_all(
+    alone: Exception, watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    pods, _, services = watches
+    for watch in (pods, services) * 2:
+        watch.begins(CUT)
+    pods.ends()
+    for error in (alone, alone, CUT, CUT, alone):
+        services.begins(error)
+    assert [*map(len, (said(caplog), set(said(caplog))))] == [3, 3]
+    assert said(caplog)[1] == "over"
+    for _ in range(2):
+        pods.begins(CUT)
+    pods.ends()
+    assert said(caplog)[3:] == ["/api/v1/pods: the server closed it", "over"]
+
+
+def test_an_odd_answer_while_the_api_server_goes_is_not_told(
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    for error in (CUT, CUT, msgspec.DecodeError("no JSON"), CUT, msgspec.DecodeError("no JSON")):
+        watches[0].begins(error)
+    watches[0].ends()
+    assert said(caplog) == ["/api/v1/pods: the server closed it", "over"]
+
+
+def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        watch = Interruption(PATHS[0], "https://gone")
+        watch.begins(CUT)
+        watch.begins(CUT)
+        del watch
+        gc.collect()
+    assert said(caplog) == ["/api/v1/pods: the server closed it"] * 2
 
 
 def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[Interruption]) -> None:

@@ -9,6 +9,7 @@ again, by anything else ─────────────────► s
 from __future__ import annotations
 
 import logging
+from weakref import WeakValueDictionary
 
 from ..client import ApiError, NoAnswerError
 from ..trouble import SharedTrouble, Trouble
@@ -17,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 2
 """So many failures in a row are worth a line."""
-_of_all: dict[str, SharedTrouble] = {}
-"""By API server: the log is one for the process, however many clients and watches it has."""
+_of_all: WeakValueDictionary[str, SharedTrouble] = WeakValueDictionary()
+"""By API server, as long as it is watched: the log is one, however many clients and watches there are."""
 
 
 class Interruption:
@@ -32,6 +33,8 @@ class Interruption:
         self._own = Trouble(logger)
         self._of_all = _of_all.setdefault(server, SharedTrouble(logger))
         self._in_a_row = 0
+        self._alone_in_a_row = 0
+        """How often of late it failed in a way that is no trouble of the API server."""
 
     def begins(self, error: Exception) -> None:
         """The watch, or a list before it, failed."""
@@ -40,25 +43,31 @@ class Interruption:
             self._in_a_row = 0
             return
         self._in_a_row += 1
+        self._alone_in_a_row = 0 if _is_of_all(error) else self._alone_in_a_row + 1
         if self._in_a_row < PATIENCE:
             logger.debug("%s", self.sentence)
         else:
             self._say(error)
 
     def _say(self, error: Exception) -> None:
-        if isinstance(error, ApiError) and not _is_of_all(error):
+        if _is_of_all(error):
+            self._say_of_all(error)
+        elif isinstance(error, ApiError):
+            self._of_all.ends(self)  # it is answered: what it is answered is another matter
             self._own.begins(self.sentence)
-        elif self._own.sentence or self._of_all.concerns(self):
-            return  # it fails in another way than before, which helps nobody
-        elif _is_of_all(error):
+        elif not self._own.sentence and (self._alone_in_a_row >= PATIENCE or not self._of_all.concerns(self)):
+            self._of_all.ends(self)
+            self._own.begins(f"watching {self._path} is interrupted", str(error))
+
+    def _say_of_all(self, error: Exception) -> None:
+        """Unless it has been said to fail already: that it fails in another way now helps nobody."""
+        if not self._own.sentence and not self._of_all.concerns(self):
             why = error.cause if isinstance(error, NoAnswerError) else error
             self._of_all.begins(self, f"watches of API server {self._server} are interrupted", f"{self._path}: {why}")
-        else:
-            self._own.begins(f"watching {self._path} is interrupted", str(error))
 
     def ends(self) -> None:
         """The watch goes on."""
-        self.sentence, self._in_a_row = "", 0
+        self.sentence, self._in_a_row, self._alone_in_a_row = "", 0, 0
         self._own.ends()
         self._of_all.ends(self)
 
