@@ -5,6 +5,7 @@ PYTHON  ?= python3
 CLUSTER ?= process
 ONCE    ?=
 FUZZ    ?= 100000
+WORKERS ?=
 IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
 BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
@@ -24,7 +25,7 @@ help: ## Print what the targets do
 demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedules (CLUSTER=process|kind|current, ONCE=1 to exit when they are bound)
 	@$(RUN)/python -m examples.demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
 
-test: $(READY) ## Every test this machine can run; says what it skipped and what that needs
+test: $(READY) ## Every test this machine can run; says what it skipped and what that needs (WORKERS=2: tests with clusters beside each other)
 	@FUZZ=5000 $(MAKE) --no-print-directory --keep-going test-alone test-clusters
 
 fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
@@ -49,7 +50,7 @@ test-alone:
 	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
 
 test-clusters:
-	@$(RUN)/pytest -q --numprocesses=2 --dist=loadfile --no-loadscope-reorder -m "cluster or nodes"
+	@$(RUN)/pytest $(if $(WORKERS),-q --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder) -m "cluster or nodes"
 
 oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judged as the real kube-scheduler of each version judges them (ORACLE_SEED=0, DECIDING_SEED=0)
 	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) DECIDING_FULL=1 $(RUN)/pytest tests/oracle

@@ -15,6 +15,8 @@ BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods
 LEASES = {"level": "Request", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]}
 OTHERS = {"level": "None"}
 READS = {"level": "None", "verbs": ["get", "list", "watch"]}
+LARGEST_MB = 100_000
+"""Otherwise the API server begins another file after 100 MB, in the middle of what was not read yet."""
 SCHEDULERS = "system:serviceaccount:kube-system:"
 
 
@@ -91,7 +93,11 @@ class Audit:
     @property
     def apiserver_args(self) -> tuple[str, ...]:
         """What the API server has to be started with."""
-        return f"--audit-log-path={self._file}", f"--audit-policy-file={self._policy}"
+        return (
+            f"--audit-log-path={self._file}",
+            f"--audit-log-maxsize={LARGEST_MB}",
+            f"--audit-policy-file={self._policy}",
+        )
 
     def read(self) -> None:
         """Enter what was written since the last time."""

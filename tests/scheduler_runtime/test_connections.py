@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
-from scheduler_runtime.connections import LostError, Place, Pool
+from scheduler_runtime.connections import Connection, LostError, Place, Pool, connect
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -157,3 +158,22 @@ async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
     for _ in range(3):
         with pytest.raises(OSError, match="onnect"):
             await made.take()
+
+
+async def test_a_connection_that_was_open_when_its_opener_gave_up_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, opened = asyncio.get_running_loop(), asyncio.Event()
+    open_one = loop.create_connection
+
+    async def opens_late(*args: Any, **how: Any) -> Any:
+        await open_one(*args, **how)
+        opened.set()
+        await asyncio.sleep(3600)
+
+    async with await asyncio.start_server(answering(OK), "127.0.0.1", 0) as server:
+        monkeypatch.setattr(loop, "create_connection", opens_late)
+        connection = Connection()
+        opening = asyncio.create_task(connect(Place("127.0.0.1", server.sockets[0].getsockname()[1]), connection))
+        await opened.wait()
+        opening.cancel()
+        await asyncio.wait([opening])
+        assert not connection.is_open

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +34,15 @@ class Answer:
     retry_after: str = ""
 
 
-class Connection(asyncio.Protocol):
+class Link(asyncio.Protocol, ABC):
+    """One end of a connection."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it at once, if it has begun."""
+
+
+class Connection(Link):
     """One connection. Whoever has it asks, and gives it back or closes it."""
 
     def __init__(self) -> None:
@@ -121,19 +130,23 @@ class Place:
     """Told of each connection that was opened."""
 
 
-P = TypeVar("P", bound=asyncio.Protocol)
+P = TypeVar("P", bound=Link)
 
 
 async def connect(place: Place, protocol: P) -> P:
     """Open a connection to ``place`` for ``protocol``, and return that. Raises OSError or TimeoutError."""
-    async with asyncio.timeout(CONNECT_SECONDS):
-        await asyncio.get_running_loop().create_connection(
-            lambda: protocol,
-            place.host,
-            place.port,
-            ssl=place.tls,
-            server_hostname=(place.server_name or place.host) if place.tls else None,
-        )
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await asyncio.get_running_loop().create_connection(
+                lambda: protocol,
+                place.host,
+                place.port,
+                ssl=place.tls,
+                server_hostname=(place.server_name or place.host) if place.tls else None,
+            )
+    except BaseException:
+        protocol.close()  # whoever gave up may have done so when it was open already
+        raise
     place.reached()
     return protocol
 

@@ -10,7 +10,7 @@ import asyncio
 
 from httptools import HttpParserError, HttpResponseParser
 
-from scheduler_runtime.connections import LostError
+from scheduler_runtime.connections import Link, LostError
 
 BEGIN_SECONDS = 20.0
 """An answer begins at once, unless the API server lets it wait for its turn, which it does for 15 s at most."""
@@ -18,7 +18,7 @@ UNREAD_BYTES = 4 << 20
 """As much waits to be read at most, before nothing more is taken from the connection."""
 
 
-class Stream(asyncio.Protocol):
+class Stream(Link):
     """One connection for one answer. Whoever has it closes it."""
 
     def __init__(self, quiet_seconds: float) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from scheduler_runtime.connections import Answer, LostError
+from scheduler_runtime.connections import Answer, Link, LostError
 
 from . import frames, headers
 from .flow import Outflow
@@ -41,7 +41,7 @@ class Exchange:
     body: list[bytes] = field(default_factory=list)
 
 
-class Connection(asyncio.Protocol):
+class Connection(Link):
     """Speaks HTTP/2 with a server."""
 
     def __init__(self, most: int) -> None:
