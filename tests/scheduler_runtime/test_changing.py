@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -64,6 +65,20 @@ class Scene:
         self._tell = tell
         self._ready.set()
         await asyncio.Event().wait()
+
+    def place(self, problem: str) -> str:
+        return f"m.yaml: {problem}"
+
+    async def asks(self, newest: Newest, log: pytest.LogCaptureFixture) -> str:
+        """Let somebody ask for a look that finds that; what is logged for an answer."""
+        await self._ready.wait()
+        assert self._tell is not None
+        log.clear()
+        self._tell(newest)
+        async with asyncio.timeout(5):
+            while not log.records:  # noqa: ASYNC110  what is waited for is a list
+                await asyncio.sleep(0.005)
+        return log.messages[0]
 
     async def finds(self, newest: Newest) -> Loaded:
         """Let that be the newest document; what is said after it was looked at."""
@@ -178,6 +193,29 @@ async def test_a_mistake_that_is_taken_back_leaves_everything_as_it_was() -> Non
         await told.finds(Missing("gone"))
         assert await told.finds(FIRST) == before
         assert told.process.plans == []
+
+
+async def test_whoever_asks_is_answered_whether_something_has_changed_or_not(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bad = Found("a: [")
+    async with scene() as told:
+        assert await told.asks(FIRST, caplog) == "the document is unchanged and in force"
+        refused = await told.asks(bad, caplog)
+        assert refused.startswith("the new document is refused, the last one stays in force: m.yaml: is not YAML")
+        again = await told.asks(bad, caplog)
+        assert again == refused.replace("the new document is refused", "the document is still refused")
+        assert await told.asks(FIRST, caplog) == "the document is again the one in force"
+        assert told.said[-1] == told.said[0]
+        assert await told.asks(SECOND, caplog) == "follows a new document"
+
+
+async def test_a_refused_document_is_logged_with_the_place_of_each_problem(caplog: pytest.LogCaptureFixture) -> None:
+    async with scene() as told:
+        said = await told.asks(written(parallelism=0, profile=[]), caplog)
+        assert said.endswith(
+            "force: m.yaml: parallelism: 0 is too small; it must be at least 1; "
+            "m.yaml: profile: is not a field; did you mean profiles?"
+        )
 
 
 async def test_what_only_a_new_process_goes_by_is_told_until_it_is_taken_back(

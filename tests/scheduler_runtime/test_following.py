@@ -95,6 +95,22 @@ async def test_a_signal_has_the_files_read_at_once(tmp_path: Path) -> None:
         await told.until(Found("b"))
 
 
+async def test_a_signal_is_answered_though_nothing_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("a")
+    files = Files(str(file), "", 60)
+    async with told_by(files, Found("a")) as told:
+        for count in (1, 2):
+            files.look()
+            await told.until(*[Found("a")] * count)
+
+
+def test_a_problem_is_said_with_the_file_or_the_config_map_that_has_it() -> None:
+    files = Files("config.yaml", "m.yaml", 60)
+    assert files.place("is not YAML") == "config.yaml: is not YAML"
+    assert files.place("berth.yaml: event: is not a field") == "m.yaml: event: is not a field"
+
+
 def config_map(version: int, data: dict[str, str] | None) -> dict[str, Any]:
     metadata = {"name": "berth-a", "namespace": "n", "uid": "u", "resourceVersion": str(version)}
     return {"metadata": metadata, **({"data": data} if data is not None else {})}

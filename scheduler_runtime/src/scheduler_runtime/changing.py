@@ -35,7 +35,11 @@ class Follows(Protocol):
     """Where new documents come from."""
 
     async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None:
-        """Tell each time when it is another one than ``last``, until cancelled."""
+        """Tell each time when it is another one than ``last``, or when somebody asks for it, until cancelled."""
+        ...
+
+    def place(self, problem: str) -> str:
+        """A problem of what was found, with the place where it was found."""
         ...
 
 
@@ -73,6 +77,7 @@ class Changing:
         self._newest: Newest = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        self._said = ""
         self.loaded = Loaded(running.found.hash, now())
         say(self.loaded)
 
@@ -90,43 +95,67 @@ class Changing:
         async with asyncio.TaskGroup() as group:
             group.create_task(follows.follow(self._tell, self._running.found))
             while True:
-                await self._next()
-                await self._try(self._newest)
+                is_told = await self._next()
+                refused = self.loaded
+                await self._try(self._newest, follows)
+                if is_told and self.loaded == refused:
+                    self._say_unchanged()
 
-    async def _next(self) -> None:
-        """Wait for another document, or until it is time to try a refused one again: what it lacked may be there."""
+    async def _next(self) -> bool:
+        """Wait until a document is told, or until it is time to try a refused one again: what it lacked may be there.
+
+        Says whether one was told.
+        """
         seconds = self._backoff.pause() if self.loaded.refused else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
                 self._backoff.reset()
+        is_told = self._news.is_set()
         self._news.clear()
+        return is_told
 
     def _tell(self, newest: Newest) -> None:
         self._newest = newest
         self._news.set()
 
-    async def _try(self, newest: Newest) -> None:
+    async def _try(self, newest: Newest, follows: Follows) -> None:
         match newest:
             case Missing(why):
-                self._refuse(newest, why)
+                self._refuse(newest, why, why)
             case Found() if newest == self._running.found:
-                self._accept(self._running, self.loaded.at)  # it was changed, and changed back
+                self._take_back()
             case Found():
-                await self._change(newest)
+                await self._change(newest, follows)
 
-    async def _change(self, found: Found) -> None:
+    async def _change(self, found: Found, follows: Follows) -> None:
+        def refuse(why: str) -> None:
+            self._refuse(found, why, "; ".join(follows.place(line) for line in why.splitlines()))
+
         try:
             made = await self._planner.plan(found)
             if isinstance(made, Problems):
-                self._refuse(found, str(made))
+                refuse(str(made))
                 return
             await self._process.change(made)
         except (RegistrationError, NotListedError, NotNowError) as error:
-            self._refuse(found, str(error))
+            refuse(str(error))
         else:
             self._accept(made, now())
             logger.info("follows a new document", extra={"hash": made.found.hash, "profiles": _names(made)})
+
+    def _take_back(self) -> None:
+        """What is in force is the newest again: it was changed, and changed back."""
+        if self.loaded.error:
+            self._accept(self._running, self.loaded.at)
+            logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
+
+    def _say_unchanged(self) -> None:
+        """Answer whoever asked for a look that changed nothing."""
+        if self.loaded.error:
+            logger.warning("the document is still refused, the last one stays in force: %s", self._said)
+        else:
+            logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
     def _accept(self, running: Plan, at: str) -> None:
         self._running = running
@@ -134,10 +163,12 @@ class Changing:
         if waiting := self._unfollowed():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
 
-    def _refuse(self, newest: Newest, why: str) -> None:
+    def _refuse(self, newest: Newest, why: str, said: str) -> None:
+        """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
+        self._said = said
         refused = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
         if refused != self.loaded:
-            logger.error("the new document is refused, the last one stays in force: %s", "; ".join(why.splitlines()))
+            logger.error("the new document is refused, the last one stays in force: %s", said)
             self._report(refused)
 
     def _report(self, loaded: Loaded) -> None:

@@ -50,7 +50,7 @@ class Election:
             user_agent=user_agent,
             on_started=_from_thread(loop, self.won.set),
             on_stopped=_from_thread(loop, self.lost.set),
-            on_new_leader=lambda identity: logger.info("lease %s is held by %s", settings.key, identity or "nobody"),
+            on_new_leader=self._say_holder,
         )
         self._elector.hindrance = self.pulse.check
 
@@ -89,6 +89,15 @@ class Election:
         if self._elector and self._thread:
             self._elector.stop(release=True)
             await asyncio.to_thread(self._thread.join, STOP_SECONDS)
+
+    def _say_holder(self, identity: str) -> None:
+        """Say who leads, and how long that is waited for at most; that we do is said elsewhere."""
+        elector = self._elector
+        if elector is None or identity == elector.settings.identity:
+            return
+        waits = elector.taken_for
+        until = f"; standing by, for {waits:.0f} s at most if it is not renewed" if waits > 0 else ""
+        logger.info("lease %s is held by %s%s", elector.settings.key, identity or "nobody", until)
 
     def _run(self, elector: Elector) -> None:
         try:

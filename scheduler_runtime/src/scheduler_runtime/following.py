@@ -73,16 +73,17 @@ class Files:
     async def follow(self, tell: Tell, last: Newest) -> None:
         """Tell each time when the files say something else than ``last``, until cancelled.
 
-        What is being written is not taken: it has to be the same at two looks.
+        What is being written is not taken: it has to be the same at two looks. Who asks to ``look`` is told anyway.
         """
         seen = last
         while True:
             await self._pause()
+            is_asked = self._now.is_set()
+            self._now.clear()
             found = await asyncio.to_thread(self.read)
-            if found != last and (found == seen or self._now.is_set()):
+            if is_asked or (found != last and found == seen):
                 tell(found)
                 last = found
-            self._now.clear()
             seen = found
 
     def read(self) -> Newest:
@@ -94,6 +95,11 @@ class Files:
             return Missing(f"{error.filename}: cannot be read: {error.strerror}")
         except UnicodeDecodeError as error:
             return Missing(f"{self._document}: cannot be read: {error}")
+
+    def place(self, problem: str) -> str:
+        """A problem of what was found, with the file that has it."""
+        is_of_extras = problem.startswith(f"{EXTRAS_KEY}: ")
+        return f"{self._extras}{problem.removeprefix(EXTRAS_KEY)}" if is_of_extras else f"{self._document}: {problem}"
 
     async def _pause(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -131,6 +137,10 @@ class ConfigMapOfOurs:
         finally:
             following.cancel()
 
+    def place(self, problem: str) -> str:
+        """A problem of what was found, with the ConfigMap that has it."""
+        return f"{self._called}: {problem}"
+
     def _read(self, change: Change[ConfigMap]) -> Newest:
         if change.new is None:
             return self._gone()
@@ -149,3 +159,7 @@ class Never:
     async def follow(self, tell: Tell, last: Newest) -> None:
         """Wait until cancelled."""
         await asyncio.Event().wait()
+
+    def place(self, problem: str) -> str:
+        """A problem, as it is: it is nowhere."""
+        return problem

@@ -189,6 +189,10 @@ class Process:
         await first_of(self._lead(), stop.wait(), self.election.lost.wait())
         self.is_stopping = stop.is_set()
         if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more
+            logger.warning(
+                "ending with exit code 1: what was begun as the leader must not act any more; "
+                "whatever keeps this process running has to start it again"
+            )
             await self.binder.finish(0)
             return 1
         await self.binder.finish(FINISH_SECONDS)
@@ -248,7 +252,11 @@ class Process:
         changed = self.profiles.replace(plan, made)
         self.extenders.keep(framework.extenders for framework in made.values())
         self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
-        for pod in self.pending.profiles_changed(changed, now):
+        gone = self.pending.profiles_changed(changed, now)
+        if gone:
+            names = sorted({pod.spec.scheduler_name for pod in gone})
+            logger.warning("pods wait for profiles that are gone", extra={"pods": len(gone), "profiles": names})
+        for pod in gone:
             self.binder.cancel(pod)
             self.nominations.forget(pod.uid)
             self.conditions.withdraw(pod.uid)

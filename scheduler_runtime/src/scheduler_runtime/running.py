@@ -72,19 +72,31 @@ def _hear(settings: Settings, stop: asyncio.Event, pages: Pages) -> None:
     signals: Mapping[int, Callable[[], None]] = {
         signal.SIGTERM: stop.set,
         signal.SIGINT: stop.set,
-        signal.SIGHUP: settings.files.look if settings.files else _ignore,
+        signal.SIGHUP: _look(settings),
         signal.SIGUSR2: pages.log,
     }
     for number, act in signals.items():
         asyncio.get_running_loop().add_signal_handler(number, act)
 
 
+def _look(settings: Settings) -> Callable[[], None]:
+    """What to do when somebody wants the document to be looked at now."""
+    if settings.files and not settings.config_map:
+        return settings.files.look
+    why = "a ConfigMap is followed as it changes" if settings.config_map else "there is no file to read again"
+    return lambda: logger.info("SIGHUP changes nothing: %s", why)
+
+
 def _serve(stack: contextlib.AsyncExitStack, settings: Settings, pages: Pages) -> None:
     """Serve ``pages`` until the end of ``stack``. Raises NotReadyError."""
     try:
-        stack.enter_context(listening(settings.listening, pages.endpoints(settings.kubeconfig, settings.user_agent)))
+        asked = settings.listening
+        port = stack.enter_context(listening(asked, pages.endpoints(settings.kubeconfig, settings.user_agent)))
     except (NotServedError, CertificateError, SuiteError) as error:
         raise NotReadyError(str(error)) from error
+    if port:
+        host = f"[{asked.address}]" if ":" in asked.address else asked.address
+        logger.info("serves health, metrics and pages", extra={"at": f"https://{host}:{port}"})
 
 
 def _check_version(version: Version) -> None:
@@ -142,6 +154,13 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         yield client, teller
 
 
+def _started_as(settings: Settings, version: Version, process: Process) -> dict[str, Any]:
+    """What it is, as whom it decides, and by which document, for the log."""
+    document = f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source
+    names = list(process.profiles)
+    return {"berth": settings.about.release, "kubernetes": str(version), "follows": document, "profiles": names}
+
+
 def assemble(
     settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
 ) -> Process:
@@ -165,5 +184,5 @@ def assemble(
         process = Process(given)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
-    logger.info("starting", extra={"version": str(version), "profiles": list(process.profiles)})
+    logger.info("starting", extra=_started_as(settings, version, process))
     return process

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
@@ -197,6 +199,29 @@ def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCa
     elector.run()
     led = next(vars(one) for one in caplog.records if "until" in vars(one))
     assert (led["since"], led["until"]) == (1000.0, 1002.0)
+
+
+def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    leader = run(MemoryLeases())
+    assert leader.started.wait(2)
+    leader.elector.stop()
+    assert leader.stopped.wait(2)
+    led = next(vars(one) for one in caplog.records if "until" in vars(one))
+    begin, end = (datetime.fromisoformat(led[name]) for name in ("from", "to"))
+    assert (end - begin).total_seconds() == pytest.approx(led["until"] - led["since"], abs=0.5)
+    assert abs((datetime.now(UTC) - end).total_seconds()) < 60
+
+
+def test_how_long_anothers_lease_is_waited_for_is_known() -> None:
+    leases, clock = MemoryLeases(), Clock()
+    leases.write(LeaseRecord("another", 15, WALL, WALL, 1))
+    elector = Elector(settings(), leases, clock=clock, on_started=lambda: None, on_stopped=lambda: None)
+    assert elector.taken_for == 0
+    assert not elector.attempt(clock.now + 5)
+    assert elector.taken_for == 15
+    clock.now += 20
+    assert elector.taken_for == 0
 
 
 def test_the_lost_lease_is_not_released_from_another(run: Run, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from scheduler_runtime.leadership.record import (
@@ -109,6 +110,11 @@ class Elector:
         """The identity last seen in the Lease; empty before the first look."""
         return self._record.holder
 
+    @property
+    def taken_for(self) -> float:
+        """For how many seconds the lease is another's if it is not renewed; 0 for whoever led: it does not wait."""
+        return 0.0 if self._leading else max(self._taken_until - self._clock(), 0.0)
+
     def check(self, tolerance: float = 20.0) -> str | None:
         """Say what is wrong when a leader has not renewed long after its lease ran out.
 
@@ -149,19 +155,25 @@ class Elector:
     def _lead(self) -> bool:
         """Lead as long as that is possible or wanted; return whether the lease may be released.
 
-        From when to when is said on the monotonic clock, which all processes of a machine share.
+        From when to when is said on the monotonic clock, which all processes of a machine share, and as times of day.
         """
         since = self._safe_until - self.settings.renew_deadline
         self._leading = True
-        said = {"since": round(since, 3)}
+        said: dict[str, float | str] = {"since": round(since, 3), "from": self._shown(since)}
         logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key, extra=said)
         try:
             self._on_started()
             return self._renew()
         finally:
             self._leading = False
-            said["until"] = round(min(self._clock(), self._safe_until, self._superseded_at), 3)
+            until = min(self._clock(), self._safe_until, self._superseded_at)
+            said |= {"until": round(until, 3), "to": self._shown(until)}
             logger.info("led with lease %s", self.settings.key, extra=said)
+
+    def _shown(self, instant: float) -> str:
+        """An instant of our clock as one that people read."""
+        seconds = time.time() + instant - self._clock()
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def _renew(self) -> bool:
         """Keep the lease until told to stop. False when it is lost: what was begun may not have ended yet."""
