@@ -6,6 +6,9 @@ import logging
 import socket
 import ssl
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,54 @@ def test_a_certificate_made_here_is_made_anew_long_before_it_ends() -> None:
     assert own.context() is first
     now[0] = RENEW_SECONDS + 1
     assert own.context() is not first
+
+
+def test_a_certificate_is_made_by_one_and_awaited_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, together = [], threading.Barrier(4)
+
+    def slowly(address: str, days: int) -> tuple[bytes, bytes]:
+        time.sleep(0.1)
+        made.append(address)
+        return self_signed(address, days)
+
+    monkeypatch.setattr("scheduler_runtime.endpoints.self_signed.self_signed", slowly)
+    own = OwnCertificate(Serving(), "127.0.0.1")
+    with ThreadPoolExecutor(4) as threads:
+        given = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
+    assert len(made) == len(set(given)) == 1
+
+
+def test_a_certificate_that_could_not_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    own = OwnCertificate(Serving(), "127.0.0.1", lambda: now[0])
+    first = own.context()
+    now[0] = RENEW_SECONDS + 1
+    with monkeypatch.context() as broken:
+        broken.setattr("scheduler_runtime.endpoints.self_signed.self_signed", lambda *_: (b"", b""))
+        with pytest.raises(CertificateError):
+            own.context()
+    assert own.context() is not first
+
+
+def test_what_keeps_the_endpoints_from_being_served_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+    problems: list[Exception] = [ImportError("no module named cryptography"), ValueError("not an address")]
+
+    class Flawed:
+        def context(self) -> ssl.SSLContext:
+            if problems:
+                raise problems.pop()
+            return certificate(Serving(), "127.0.0.1").context()
+
+    with serving(Endpoints(), "127.0.0.1", 0, tls=Flawed()) as port:
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"\w"):
+                get(port, "/livez", scheme="https")
+        assert get(port, "/livez", scheme="https") == (200, "ok")
+    said, over = caplog.messages
+    assert said == "the endpoints cannot be served: no certificate: ValueError: not an address"
+    assert over.startswith("over after")
 
 
 def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(

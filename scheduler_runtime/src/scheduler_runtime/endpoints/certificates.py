@@ -9,6 +9,7 @@ import logging
 import os
 import ssl
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -115,14 +116,17 @@ class OwnCertificate:
         self._serving = serving
         self._address = address
         self._clock = clock
+        self._lock = threading.Lock()
         self._made_at = float("-inf")
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        if self._context is None or self._clock() - self._made_at > RENEW_SECONDS:
-            self._made_at = self._clock()
-            self._context = self._make()
-        return self._context
+        with self._lock:  # whoever asks first makes it, and the others wait for that
+            now = self._clock()
+            if self._context is None or now - self._made_at > RENEW_SECONDS:
+                self._context = self._make()
+                self._made_at = now
+            return self._context
 
     def _make(self) -> ssl.SSLContext:
         with _as_file(b"".join(reversed(_self_signed(self._address)))) as file:

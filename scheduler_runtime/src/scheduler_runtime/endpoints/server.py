@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from scheduler_runtime.trouble import Trouble
+
 from .access import Access, Caller
 from .answers import TEXT, Answer, Endpoints
 from .certificates import Certificate
@@ -67,6 +69,7 @@ class Server(ThreadingHTTPServer):
         self.endpoints = endpoints
         self.access = access
         self._tls = tls
+        self._unsecured = Trouble(logger)
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__((address, port), Handler)
 
@@ -96,27 +99,33 @@ class Server(ThreadingHTTPServer):
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is None:
             super().finish_request(request, client_address)
-        elif (secured := _secured(request, self._tls)) is not None:
-            with secured:
+        elif _speaks_tls(request) and (context := self._context(self._tls)):
+            with context.wrap_socket(request, server_side=True) as secured:
                 super().finish_request(secured, client_address)
+
+    def _context(self, tls: Certificate) -> ssl.SSLContext | None:
+        """What to serve with; None, which is said, when there is nothing."""
+        try:
+            context = tls.context()
+        except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nobody else says it
+            self._unsecured.begins("the endpoints cannot be served", f"no certificate: {type(error).__name__}: {error}")
+            return None
+        self._unsecured.ends()
+        return context
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Somebody hung up, or asked in a way that is none."""
         logger.debug("connection ended", extra={"by": client_address[0]}, exc_info=sys.exception())
 
 
-def _secured(request: socket.socket, tls: Certificate) -> ssl.SSLSocket | None:
-    """The connection in TLS, or None when who asks does not speak it."""
-    try:
-        first = request.recv(1, socket.MSG_PEEK)
-        if first and first != TLS_HANDSHAKE:
-            head = f"HTTP/1.0 400 Bad Request\r\nContent-Type: {TEXT}\r\nContent-Length: {len(PLAIN)}\r\n\r\n"
-            request.sendall(head.encode() + PLAIN)
-            return None
-        return tls.context().wrap_socket(request, server_side=True)
-    except OSError as error:
-        logger.debug("no TLS connection", extra={"because": str(error)})
-        return None
+def _speaks_tls(request: socket.socket) -> bool:
+    """Whether who asks does; else it is told that it has to."""
+    first = request.recv(1, socket.MSG_PEEK)
+    if not first or first == TLS_HANDSHAKE:
+        return bool(first)
+    head = f"HTTP/1.0 400 Bad Request\r\nContent-Type: {TEXT}\r\nContent-Length: {len(PLAIN)}\r\n\r\n"
+    request.sendall(head.encode() + PLAIN)
+    return False
 
 
 class Handler(BaseHTTPRequestHandler):
