@@ -18,7 +18,7 @@ from scheduler_runtime.listening import Listening
 from scheduler_runtime.server_version import refusal, remark, server_version
 from scheduler_runtime.settings import NotReadyError, Settings
 from tests.support.kubeconfigs import kubeconfig
-from tests.support.scripted import Answer, Script, refuses, says, serving
+from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
 
 async def html(request: web.Request) -> web.StreamResponse:
@@ -45,6 +45,17 @@ async def test_an_odd_answer_is_said_in_one_line_and_asked_for_again(
         assert said.startswith(f"the API server's version cannot be read: {client.server}/version: ")
     assert "\n" not in said
     assert caplog.records[0].exc_info is None
+
+
+async def test_who_is_told_to_end_waits_for_no_answer() -> None:
+    stop = asyncio.Event()
+
+    async def told_to_end_meanwhile(request: web.Request) -> web.StreamResponse:
+        stop.set()
+        return await hangs(request)
+
+    async with serving(Script([told_to_end_meanwhile])) as client, asyncio.timeout(20):
+        assert await server_version(client, stop) is None
 
 
 def test_versions_outside_of_what_is_known() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from scheduler_runtime import extras
 from scheduler_runtime.api import Plugin
@@ -15,7 +16,7 @@ from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Problems
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.sources import NotNowError, Sources, patiently, undeclared
-from tests.support.scripted import Answer, Script, refuses, resets, says, serving
+from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, serving
 
 CODE = """
 from __future__ import annotations
@@ -157,6 +158,17 @@ async def test_who_is_told_to_end_waits_no_longer() -> None:
         await asyncio.sleep(0)
         stop.set()
         assert await waiting is None
+
+
+async def test_who_is_told_to_end_waits_for_no_answer() -> None:
+    stop = asyncio.Event()
+
+    async def told_to_end_meanwhile(request: web.Request) -> web.StreamResponse:
+        stop.set()
+        return await hangs(request)
+
+    async with serving(Script([told_to_end_meanwhile])) as client, asyncio.timeout(20):
+        assert await patiently(lambda: Sources(client, "n").load(told()), stop) is None
 
 
 async def test_without_a_namespace_it_says_what_to_set() -> None:

@@ -1,12 +1,16 @@
-"""Pauses between tries that grow, and differ from one process to the next."""
+"""Trying again: pauses that grow, and differ from one process to the next, and an end of it when it is time to go."""
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 FIRST_SECONDS = 0.8
 LONGEST_SECONDS = 30.0
 _chance = random.SystemRandom()
+T = TypeVar("T")
 
 
 class Backoff:
@@ -25,3 +29,15 @@ class Backoff:
 
     def reset(self) -> None:
         self._next = self._first
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """What ``work`` comes to; None when ``stop`` is set before, which cancels it whatever it waits for."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        stopping.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 
 import msgspec
 
-from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.backoff import Backoff, unless
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new, is_too_old
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.trouble import Trouble
@@ -24,16 +23,18 @@ class _Answer(msgspec.Struct, rename="camel"):
 
 async def server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
     """Ask the API server until it says its version, None when stopped meanwhile."""
-    backoff, trouble = backoff or Backoff(longest=5.0), Trouble(logger)
-    while not stop.is_set():
+    return await unless(stop, _asked(client, backoff or Backoff(longest=5.0)))
+
+
+async def _asked(client: Client, backoff: Backoff) -> Version:
+    trouble = Trouble(logger)
+    while True:
         try:
             return _parse(await client.request("GET", "/version"))
         except (NoAnswerError, ApiError, ValueError) as error:
             if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
                 trouble.begins(f"the API server's version cannot be read: {client.server}/version: {error}")
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), backoff.pause())
-    return None
+            await asyncio.sleep(backoff.pause())
 
 
 def refusal(version: Version) -> str:

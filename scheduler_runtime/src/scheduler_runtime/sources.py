@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import sys
@@ -14,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
-from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.backoff import Backoff, unless
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.declarations import differences
@@ -114,19 +113,21 @@ class Sources:
 
 async def patiently(ask: Callable[[], Awaitable[T]], stop: asyncio.Event, backoff: Backoff | None = None) -> T | None:
     """What ``ask`` comes to once it does not raise NotNowError any more; None when stopped before."""
-    backoff, trouble = backoff or Backoff(longest=LONGEST_PAUSE_SECONDS), Trouble(logger)
-    while not stop.is_set():
+    return await unless(stop, _again_and_again(ask, backoff or Backoff(longest=LONGEST_PAUSE_SECONDS)))
+
+
+async def _again_and_again(ask: Callable[[], Awaitable[T]], backoff: Backoff) -> T:
+    trouble = Trouble(logger)
+    while True:
         try:
             outcome = await ask()
         except NotNowError as error:
             if not error.is_said:
                 trouble.begins("waiting for the code of plugins", str(error))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), backoff.pause())
+            await asyncio.sleep(backoff.pause())
         else:
             trouble.ends()
             return outcome
-    return None
 
 
 def undeclared(plugins: Mapping[str, type[Plugin]], extras: Extras) -> Problems | None:
