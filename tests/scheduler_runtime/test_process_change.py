@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 import yaml
 
 from scheduler_runtime import config, process, running, testing
-from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait
+from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.following import Found
+from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.listening import Listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pending import Place
@@ -38,6 +40,16 @@ HELD = {"plugins": {"permit": {"enabled": [{"name": "Holds"}]}}}
 class Holds(Plugin):
     def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
         return Wait(60)
+
+
+class Unmade(Plugin):
+    watches = (Watch("v1", "Pod"), Watch("v1", "Node", name="n"))
+
+    def __init__(self, args: object, handle: object) -> None:
+        raise ValueError("not here")
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        return Answer.ALLOW
 
 
 def written(**fields: Any) -> Found:
@@ -109,6 +121,16 @@ async def scene(directory: Path, first: Found, script: Script, *plugins: type[Pl
 
 def bindings(script: Script) -> list[str]:
     return [each.path for each in script.asked if each.path.endswith("/binding")]
+
+
+async def test_what_a_refused_document_would_have_watched_is_not_looked_at(tmp_path: Path) -> None:
+    refused = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Unmade"}]}}}])
+    async with scene(tmp_path, written(profiles=[{}]), Script(), Unmade) as at:
+        before = at.process.objects.watches
+        with pytest.raises(RegistrationError, match="not here"):
+            await at.change(refused)
+        assert at.process.objects.watches == before
+        assert not at.process.objects.saw(("v1", "Pod"), Change(None, testing.pod("a")))
 
 
 async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_room_back(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ class Process:
 
         Raises RegistrationError or NotListedError. Between what it waits for and its end no decision is made.
         """
-        new = self.objects.reflectors_for(plan.watches)
+        before, new = self.objects.watches, self.objects.reflectors_for(plan.watches)
         originals = self.extenders.reflectors_for(plan.document.extenders)
         begun = (*new.values(), *originals)
         self.informers.begin(begun)
@@ -241,7 +241,7 @@ class Process:
             self.objects.adopt(new)
             made = self.profiles.made(plan)
         except BaseException:
-            self.objects.drop(new)
+            self.objects.drop({*new, *self.objects.watches} - before)
             self.informers.end(begun)
             raise
         self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
