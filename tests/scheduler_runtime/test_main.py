@@ -56,7 +56,7 @@ def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: 
     assert main(["--config", str(path), "--kubeconfig", str(there), *flags]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: profiles[0].plugins.filter.enabled[0]")
-    assert "NodeAffinity" in line
+    assert line.endswith("did you mean NodeAffinity? If it is your own, install its package")
 
 
 @pytest.mark.parametrize(("content", "said"), [(None, "cannot be read: No such file"), (b"a: [", "is not YAML")])

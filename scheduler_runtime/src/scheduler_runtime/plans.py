@@ -87,7 +87,9 @@ class Planner:
         declared = _declared(plugins)
         extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
         profiles = config.effective_profiles(document, self.target, declared, extenders)
-        return profiles if isinstance(profiles, Problems) else tuple(_sampled(each, document) for each in profiles)
+        if isinstance(profiles, Problems):
+            return Problems(tuple(_for_a_process(each) for each in profiles))
+        return tuple(_sampled(each, document) for each in profiles)
 
 
 def _declared(plugins: Mapping[str, type[Plugin]]) -> dict[str, Declaration]:
@@ -113,6 +115,11 @@ def _misplaced(document: Document, told: Extras) -> Problems | None:
         if place >= count
     ]
     return Problems(tuple(found)) if found else None
+
+
+def _for_a_process(problem: Problem) -> Problem:
+    """A process has no PluginConfigs: what is one's own is installed beside it."""
+    return Problem(problem.path, problem.message.replace(config.OF_ONES_OWN, "it is your own, install its package"))
 
 
 def _sampled(profile: EffectiveProfile, document: Document) -> EffectiveProfile:

@@ -116,7 +116,13 @@ def test_what_a_document_must_not_say(text: str, expected: str) -> None:
         ("apiVersion: v1\nkind: KubeSchedulerConfiguration", "apiVersion: 'v1' is not kubescheduler.config.k8s.io/v1"),
         (
             "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
-            "apiVersion: kubescheduler.config.k8s.io/v1beta3 is not read any more; berth import turns it into",
+            "apiVersion: kubescheduler.config.k8s.io/v1beta3 is not read any more; write kubescheduler.config.k8s.io/v1: "
+            "berth import makes a SchedulerProfile of it, and berth render a document of that",
+        ),
+        (
+            "apiVersion: berth.dev/v1alpha1\nkind: SchedulerProfile",
+            "apiVersion: 'berth.dev/v1alpha1' is not kubescheduler.config.k8s.io/v1; "
+            "berth render makes a document of a SchedulerProfile",
         ),
         ("[]", "is not a KubeSchedulerConfiguration but a list"),
         ("", "is empty; there is no document in it"),

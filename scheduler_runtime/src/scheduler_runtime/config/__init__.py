@@ -5,7 +5,7 @@ Pure: no clock, no network, no disk, no numpy. Everything wrong with a document 
 
 from .defaulting import defaulted
 from .engines import Engine, lacking
-from .expansion import EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
+from .expansion import OF_ONES_OWN, EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
 from .findings import Finding, Severity
 from .linter import CODES, Code, allowed, lint
 from .loaded import CONDITION, Loaded, fixed, fixed_hash, hash_of, loaded
@@ -33,6 +33,7 @@ __all__ = [
     "CODES",
     "CONDITION",
     "DEFAULT_SCHEDULER_NAME",
+    "OF_ONES_OWN",
     "Accepted",
     "ClientConnection",
     "Code",

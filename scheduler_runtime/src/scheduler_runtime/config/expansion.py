@@ -199,6 +199,10 @@ def points_of(name: str, defaults: DefaultSet, others: Mapping[str, Declaration]
     return tuple(declared.points) if declared else None
 
 
+OF_ONES_OWN = "it is in an image of yours, give a PluginConfig that declares it"
+"""What to do about a plugin that only its author knows, for those who have PluginConfigs."""
+
+
 def unknown(name: str, target: Target | None = None) -> str:
     """The sentence about a plugin that does not exist, with the names that were perhaps meant."""
     if name in catalog.REMOVED:
@@ -209,7 +213,7 @@ def unknown(name: str, target: Target | None = None) -> str:
         return "is required"
     meant = did_you_mean(catalog.nearest(name))
     otherwise = f"{meant} If" if meant else "; if"
-    return f"there is no plugin {name!r}{otherwise} it is in an image of yours, give a PluginConfig that declares it"
+    return f"there is no plugin {name!r}{otherwise} {OF_ONES_OWN}"
 
 
 def _since(name: str) -> str:

@@ -83,9 +83,11 @@ def _other_kind(value: Mapping[str, Any]) -> Problem | None:
         return Problem(missing, f"is required; it should be {wanted}")
     group, _, version = str(api_version).partition("/")
     if group == _GROUP and version != _VERSION:
-        return Problem("apiVersion", f"{api_version} is not read any more; berth import turns it into {API_VERSION}")
+        way = "berth import makes a SchedulerProfile of it, and berth render a document of that"
+        return Problem("apiVersion", f"{api_version} is not read any more; write {API_VERSION}: {way}")
     if api_version != API_VERSION:
-        return Problem("apiVersion", f"{api_version!r} is not {API_VERSION}")
+        way = "; berth render makes a document of a SchedulerProfile" if kind == "SchedulerProfile" else ""
+        return Problem("apiVersion", f"{api_version!r} is not {API_VERSION}{way}")
     if kind != "KubeSchedulerConfiguration":
         return Problem("kind", f"{kind!r} is not KubeSchedulerConfiguration")
     return None
