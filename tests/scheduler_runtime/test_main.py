@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_runtime import catalog, logs
+from scheduler_runtime import catalog, logs, running
 from scheduler_runtime.__main__ import main
+from scheduler_runtime.following import ObjectName
 from scheduler_runtime.logs import JsonFormatter, TextFormatter
 from tests.support.kubeconfigs import kubeconfig
 
@@ -80,6 +81,24 @@ def test_without_credentials_it_says_what_to_give(
     flags = ["--bind-address", "127.0.0.1", "--secure-port", "0"]
     assert main(["--config", str(config(tmp_path)), *flags]) == 1
     assert "give --kubeconfig, set KUBECONFIG, or run in a pod" in capsys.readouterr().err
+
+
+def test_a_kubeconfig_that_the_document_names_is_said_to_be_named_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, clientConnection={"kubeconfig": "/none/scheduler.conf"})
+    assert main(["--config", str(path), "--kubernetes-version", "1.36", "--secure-port", "0"]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}: clientConnection.kubeconfig: /none/scheduler.conf: ")
+
+
+def test_a_sighup_that_has_nothing_to_be_read_again_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    running.look(None, ObjectName("n", "berth-a"))()
+    running.look(None, None)()
+    assert caplog.messages == [
+        "SIGHUP changes nothing: a ConfigMap is followed as it changes",
+        "SIGHUP changes nothing: there is no file to read again",
+    ]
 
 
 @pytest.mark.parametrize(

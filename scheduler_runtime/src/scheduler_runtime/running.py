@@ -18,7 +18,7 @@ from scheduler_runtime.client import Client
 from scheduler_runtime.config import Loaded, Problems
 from scheduler_runtime.election import Election
 from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
-from scheduler_runtime.following import ConfigMapOfOurs, Never
+from scheduler_runtime.following import ConfigMapOfOurs, Files, Never, ObjectName
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.listening import listening
 from scheduler_runtime.metrics import Metrics
@@ -72,18 +72,18 @@ def _hear(settings: Settings, stop: asyncio.Event, pages: Pages) -> None:
     signals: Mapping[int, Callable[[], None]] = {
         signal.SIGTERM: stop.set,
         signal.SIGINT: stop.set,
-        signal.SIGHUP: _look(settings),
+        signal.SIGHUP: look(settings.files, settings.config_map),
         signal.SIGUSR2: pages.log,
     }
     for number, act in signals.items():
         asyncio.get_running_loop().add_signal_handler(number, act)
 
 
-def _look(settings: Settings) -> Callable[[], None]:
+def look(files: Files | None, config_map: ObjectName | None) -> Callable[[], None]:
     """What to do when somebody wants the document to be looked at now."""
-    if settings.files and not settings.config_map:
-        return settings.files.look
-    why = "a ConfigMap is followed as it changes" if settings.config_map else "there is no file to read again"
+    if files and not config_map:
+        return files.look
+    why = "a ConfigMap is followed as it changes" if config_map else "there is no file to read again"
     return lambda: logger.info("SIGHUP changes nothing: %s", why)
 
 
@@ -143,7 +143,8 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
     try:
         found = [credentials.load(settings.kubeconfig) for _ in range(2)]
     except credentials.CredentialsError as error:
-        raise NotReadyError(str(error)) from error
+        named = f"{settings.source}: clientConnection.kubeconfig: " if connection.kubeconfig else ""
+        raise NotReadyError(f"{named}{error}") from error
     if os.environ.get("DISABLE_HTTP2"):  # what kube-scheduler goes by, too
         found = [replace(each, offering=None) for each in found]
     counted, out_of_reach = metrics.requests, Trouble(logger)

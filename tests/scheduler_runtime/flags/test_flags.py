@@ -22,6 +22,8 @@ from scheduler_runtime.flags.parser import parser
         ("--secure-prt=1", "--secure-prt is not a flag; did you mean --secure-port?"),
         ("--nothing-like-it", "--nothing-like-it is not a flag"),
         ("extra", "'extra' is not a flag, and there are no arguments without one"),
+        ("--leader-elect false", "'false' is not a flag; did you mean --leader-elect=false?"),
+        ("m.yaml", "'m.yaml' is not a flag; did you mean --config m.yaml?"),
         ("--secure-port=70000", "'70000' is not a port; ports go from 1 to 65535, and 0 serves nothing"),
         ("--bind-address=localhost", "'localhost' is not an IP address"),
         ("--tls-min-version=TLS1", "'TLS1' is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13"),
@@ -36,7 +38,7 @@ from scheduler_runtime.flags.parser import parser
 )
 def test_what_cannot_be_followed_is_one_sentence(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        parsed([given])
+        parsed(given.split())
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("berth-scheduler: ")

@@ -32,7 +32,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     flags = parser()
     asked, unknown = flags.parse_known_args([_as_written_here(each) for each in arguments])
     if unknown:
-        flags.error(_sentence(unknown[0], flags))
+        flags.error(_sentence(unknown[0], flags, arguments))
     for name in REFUSED:
         if getattr(asked, _field(name)) is not None:
             flags.error(f"--{name} is not supported: {REFUSED[name]}")
@@ -216,10 +216,20 @@ def _field(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _sentence(argument: str, flags: Parser) -> str:
-    """What is wrong with an argument that is not known."""
+def _sentence(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
+    """What is wrong with an argument that is not known, one of ``arguments``."""
     if not argument.startswith("-"):
-        return f"{argument!r} is not a flag, and there are no arguments without one"
+        return f"{argument!r} is not a flag{_meant(argument, arguments)}"
     name = argument.partition("=")[0]
     known = [option for action in flags._actions for option in action.option_strings]
     return f"{name} is not a flag{spelling.did_you_mean(spelling.nearest(name, known))}"
+
+
+def _meant(argument: str, arguments: Sequence[str]) -> str:
+    """What to write instead of an ``argument`` without a flag."""
+    before = arguments[arguments.index(argument) - 1].removeprefix("--").replace("_", "-")
+    if before in SWITCHES or before == "leader-elect":
+        return f"; did you mean --{before}={argument}?"
+    if argument.endswith((".yaml", ".yml", ".json")):
+        return f"; did you mean --config {argument}?"
+    return ", and there are no arguments without one"
