@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, MutableMapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,6 +70,54 @@ def test_pods_for_one_node_each_displace_nothing_that_is_kept() -> None:
         assert isinstance(outcome, Placed)
         assert outcome.node == f"n{number}"
     assert (decides.classes._classes, decides.classes._node_parts) == kept
+
+
+class Closes(Plugin):
+    """Lets no pod in while there is a node of this name."""
+
+    looks_at_pods = False
+
+    def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: MutableMapping[str, Any]) -> Reject | None:
+        return Reject(True, "closed") if "closes" in nodes.names else None
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield from ()
+
+    def signature(self, pod: Pod) -> Hashable:
+        return ()
+
+
+class Scored(Plugin):
+    """Notes that it is asked about scores."""
+
+    row_local = True
+    asked: ClassVar[list[str]] = []
+
+    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: MutableMapping[str, Any]) -> None:
+        self.asked.append(pod.name)
+
+    def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Any:
+        return np.zeros(len(nodes), np.int64)
+
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> int:
+        return 0
+
+    def signature(self, pod: Pod) -> Hashable:
+        return ()
+
+
+def test_what_does_not_hold_any_more_for_a_class_takes_no_room_and_is_not_scored() -> None:
+    cluster = testing.Cluster(testing.node("a"), testing.node("b"))
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Closes"}, {"name": "Scored"}]}}}
+    decides = testing.framework(profile, Closes, Scored)
+    assert isinstance(decides.schedule(testing.pod("first"), cluster), Placed)
+    assert len(decides.classes._classes) == len(decides.classes._node_parts) == 1
+    cluster.table.set_node(testing.node("closes"))
+    for _ in range(2):
+        assert isinstance(decides.schedule(testing.pod("second"), cluster), Unschedulable)
+    assert not decides.classes._classes
+    assert not decides.classes._node_parts
+    assert Scored.asked == ["first"]
 
 
 class Starting(Plugin):

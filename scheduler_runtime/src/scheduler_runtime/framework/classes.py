@@ -66,7 +66,8 @@ class Local:
 class Said:
     """What some plugins say about a pod before nodes are looked at: who has anything to say, and with which state."""
 
-    def __init__(self, plugins: Sequence[Local], pod: Pod, nodes: NodeTable) -> None:
+    def __init__(self, plugins: Sequence[Local], pod: Pod, nodes: NodeTable, *, is_scored: bool = True) -> None:
+        """``is_scored`` tells that scores are asked for by class, if these plugins let them."""
         self.answers: dict[str, Any] = {}
         """What each ``pre_filter`` answered."""
         self.states: dict[str, Any] = {}
@@ -76,7 +77,7 @@ class Said:
         self.scores: list[tuple[Score, Any]] = []
         for plugin in plugins:
             self._pre_filter(plugin, pod, nodes)
-        if self.is_plain:  # Otherwise the scores are not asked for by class.
+        if self.is_plain and is_scored:
             for plugin in plugins:
                 self._pre_score(plugin, pod, nodes)
 
@@ -164,7 +165,7 @@ class PodClass:
     def __init__(self, node: NodePart, plugins: Sequence[Local], pod: Pod, table: Table, dtype: type) -> None:
         nodes = _every(table)
         self.node = node
-        self.said = Said(plugins, pod, nodes)
+        self.said = Said(plugins, pod, nodes, is_scored=node.said.is_plain)
         self.states = {**node.said.states, **self.said.states}
         """What the later hooks of kept plugins are given, the same for all pods of the class."""
         self.is_plain = node.said.is_plain and self.said.is_plain
@@ -318,6 +319,7 @@ class Classes:
         if part is None or not part.is_current(table):
             part = NodePart(self._of_nodes, pod, table)
             if not part.said.is_plain:
+                self._node_parts.pop(key, None)
                 return part
             self._node_parts[key] = part
             self._taken.add(part)
@@ -329,11 +331,11 @@ class Classes:
         if self._every_version_matters:
             table.tells_every_version = True
         known = PodClass(node, self._of_pods, pod, table, self._dtype)
-        if (
-            known.is_plain
-        ):  # Otherwise nothing is known but what was asked just now, and there may be one for each node.
+        if known.is_plain:
             self._classes[key] = known
             self._trim(len(table))
+        else:  # Nothing is known but what was asked just now, and there may be one such class for each node.
+            self._classes.pop(key, None)
         return known
 
     def size(self, rows: int) -> int:

@@ -16,7 +16,10 @@ from .tried_row import Traces, may_bind_ports
 
 
 class _Kind(NamedTuple):
-    """Pods that ask for the same, of one template as a rule: what is the same for all of them."""
+    """Pods that ask for the same, of one template as a rule: what is the same for all of them.
+
+    One object of requests stands for one shape of the whole pod, init containers included: they need no look.
+    """
 
     number: int
     requests: Requests
