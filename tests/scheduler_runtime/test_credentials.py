@@ -76,6 +76,27 @@ def test_a_pod_uses_its_service_account(tmp_path: Path, certificate: tuple[bytes
     assert len(credentials.tls.get_ca_certs()) == 1
 
 
+def hello(context: ssl.SSLContext | None) -> bytes:
+    """What a client says first."""
+    sent = ssl.MemoryBIO()
+    assert context is not None
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="api").do_handshake()
+    return sent.read()
+
+
+def test_http2_is_offered_where_it_may_be_spoken_and_nowhere_else(
+    tmp_path: Path, certificate: tuple[bytes, bytes]
+) -> None:
+    (tmp_path / "ca.crt").write_bytes(certificate[0])
+    (tmp_path / "token").write_text("pod")
+    pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    for found in (load("", pod, tmp_path), load(str(kubeconfig(tmp_path, {"token": "t"})), {})):
+        assert b"\x02h2\x08http/1.1" in hello(found.offering)
+        assert b"http/1.1" not in hello(found.tls)
+    assert load(str(kubeconfig(tmp_path, {}, {"server": "http://here"})), {}).offering is None
+
+
 def test_nothing_at_all_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match=r"give --kubeconfig, set KUBECONFIG, or run in a pod"):
         load("", {}, tmp_path)

@@ -28,6 +28,8 @@ IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_SECONDS = 30.0
 EXEC_TIMEOUT_SECONDS = 60.0
 EXEC_MARGIN_SECONDS = 30.0
+OFFERED = ("h2", "http/1.1")
+"""What short requests may be sent by."""
 
 
 class CredentialsError(Exception):
@@ -193,7 +195,7 @@ def from_pod(environ: Mapping[str, str], directory: Path = IN_CLUSTER) -> Creden
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         tls=_context(authority, directory, str(directory)),
-        offering=_offering(_context(authority, directory, str(directory))),
+        offering=_context(authority, directory, str(directory), *OFFERED),
         source=FileToken(directory / "token"),
         where=str(directory),
     )
@@ -204,36 +206,34 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
     documents = [(path, _document(path)) for path in paths if path.exists() or len(paths) == 1]
     if not documents:
         raise CredentialsError(f"{os.pathsep.join(map(str, paths))}: none of these kubeconfig files exists")
-    current = next(
-        (str(document["current-context"]) for _, document in documents if document.get("current-context")), ""
-    )
-    if not current:
-        raise CredentialsError(f"{documents[0][0]}: current-context is not set; run `kubectl config use-context NAME`")
-    context, _ = _named(documents, "context", current)
+    context = _current_context(documents)
     cluster, cluster_path = _named(documents, "cluster", str(context.get("cluster", "")))
-    user, user_path = (
-        _named(documents, "user", str(context.get("user", ""))) if context.get("user") else ({}, cluster_path)
-    )
+    name = str(context.get("user") or "")
+    user, user_path = _named(documents, "user", name) if name else ({}, cluster_path)
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("https://", "http://")):
         raise CredentialsError(f"{cluster_path}: server {server!r} of the cluster is not an http(s) URL")
-    where = f"{user_path}: user {context.get('user', '')!r}"
+    where = f"{user_path}: user {name!r}"
     _refuse_unsupported(user, where)
-    tls, offering = None, None
-    if server.startswith("https://"):
-        tls, offering = (_context(cluster, cluster_path.parent, str(cluster_path)) for _ in range(2))
-        for each in (tls, _offering(offering)):
-            _add_client_certificate(each, user, user_path.parent, where)
+    is_secure = server.startswith("https://")
+    tls, offering = _contexts(cluster, cluster_path, user, user_path, where) if is_secure else (None, None)
     return Credentials(
         server=server,
         namespace=str(context.get("namespace") or "default"),
         tls=tls,
         offering=offering,
         server_name=cluster.get("tls-server-name"),
-        source=_token_source(user, user_path, str(context.get("user", "")), where),
+        source=_token_source(user, user_path, name, where),
         slow=bool(user.get("exec")),
         where=str(user_path),
     )
+
+
+def _current_context(documents: list[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
+    for _, document in documents:
+        if current := document.get("current-context"):
+            return _named(documents, "context", str(current))[0]
+    raise CredentialsError(f"{documents[0][0]}: current-context is not set; run `kubectl config use-context NAME`")
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -293,7 +293,18 @@ def _inline_token(text: str, name: str) -> str:
     return ""
 
 
-def _context(cluster: Mapping[str, Any], directory: Path, where: str) -> ssl.SSLContext:
+def _contexts(
+    cluster: Mapping[str, Any], cluster_path: Path, user: Mapping[str, Any], user_path: Path, where: str
+) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """One that offers no protocol, and one that offers those of short requests."""
+    plain, offering = (_context(cluster, cluster_path.parent, str(cluster_path), *each) for each in ((), OFFERED))
+    for each in (plain, offering):
+        _add_client_certificate(each, user, user_path.parent, where)
+    return plain, offering
+
+
+def _context(cluster: Mapping[str, Any], directory: Path, where: str, *protocols: str) -> ssl.SSLContext:
+    """``protocols`` are offered to the server, the best first."""
     authority = cluster.get("certificate-authority")
     data = cluster.get("certificate-authority-data")
     try:
@@ -308,11 +319,8 @@ def _context(cluster: Mapping[str, Any], directory: Path, where: str) -> ssl.SSL
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _offering(context: ssl.SSLContext) -> ssl.SSLContext:
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    if protocols:
+        context.set_alpn_protocols(protocols)
     return context
 
 
