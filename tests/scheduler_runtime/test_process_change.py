@@ -143,6 +143,14 @@ async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_ro
         assert (at.places(), bindings(script)) == ({}, [])
 
 
+async def test_pods_whose_profile_goes_are_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(tmp_path, written(profiles=[{"schedulerName": "a", **HELD}]), Script()) as at:
+        at.add("p", "a")
+        await at.change(written(profiles=[{"schedulerName": "b"}]))
+        (said,) = [each for each in caplog.records if each.getMessage() == "pods wait for profiles that are gone"]
+        assert (vars(said)["pods"], vars(said)["profiles"]) == (1, ["a"])
+
+
 async def test_a_pod_that_waits_for_a_permit_survives_other_changes(tmp_path: Path) -> None:
     first = written(profiles=[{"schedulerName": "a", **HELD}])
     script = Script()

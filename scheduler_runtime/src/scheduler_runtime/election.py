@@ -95,15 +95,20 @@ class Election:
         elector = self._elector
         if elector is None or identity == elector.settings.identity:
             return
-        waits = elector.taken_for
-        until = f"; standing by, for {waits:.0f} s at most if it is not renewed" if waits > 0 else ""
-        logger.info("lease %s is held by %s%s", elector.settings.key, identity or "nobody", until)
+        logger.info("lease %s is held by %s", elector.settings.key, standing_by(identity, elector.taken_for))
 
     def _run(self, elector: Elector) -> None:
         try:
             elector.run()
         except Exception:  # an elector that fails has lost: on_stopped has said so
             logger.exception("leader election failed")
+
+
+def standing_by(identity: str, seconds: float) -> str:
+    """Who holds a lease, and for how many ``seconds`` that is waited for if it is not renewed."""
+    if seconds <= 0:
+        return identity or "nobody"
+    return f"{identity or 'nobody'}; standing by, for {seconds:.0f} s at most if it is not renewed"
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:

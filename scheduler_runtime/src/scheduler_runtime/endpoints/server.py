@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import ssl
@@ -45,6 +46,7 @@ def serving(
     except OSError as error:
         why = error.strerror or error
         text = f"{address}:{port} cannot be served on: {why}; --secure-port and --bind-address choose another"
+        text += ", or end what serves there" if error.errno == errno.EADDRINUSE else ""
         raise NotServedError(text) from error
     with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="endpoints", daemon=True)
