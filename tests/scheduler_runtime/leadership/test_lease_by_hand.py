@@ -69,10 +69,13 @@ def test_a_lease_that_its_holder_did_not_release_is_not_taken_before_it_would_ha
     assert "before it would have run out" in said[0]
 
 
-def test_who_starts_when_the_holder_was_taken_out_of_the_lease_waits_too(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("left", [15, 0], ids=["with-its-duration", "without-it"])
+def test_who_starts_when_the_holder_was_taken_out_of_the_lease_waits_too(
+    left: int, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = Clock()
     leases = led_by("bing", seconds=15)
-    empty(leases)
+    leases.write(LeaseRecord("", left, WALL, WALL, 0))
     new = candidate(leases, clock, identity="new")
     for _ in range(3):
         assert not attempt(new, clock)

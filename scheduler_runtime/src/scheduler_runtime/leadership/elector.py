@@ -317,7 +317,8 @@ class Elector:
         elif record.holder and not self._holds():
             self._taken_until = at + record.duration_seconds
         elif record.was_emptied and not was_ours and self._taken_until <= at:
-            self._taken_until = at + record.duration_seconds  # whoever was taken out of it may have just renewed it
+            seconds = record.duration_seconds or self.settings.written_seconds
+            self._taken_until = at + seconds  # whoever was taken out of it may have just renewed it
 
     def _create(self, deadline: float) -> None:
         now = wall_time()
