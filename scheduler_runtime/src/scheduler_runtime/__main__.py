@@ -23,7 +23,6 @@ from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
 from scheduler_runtime.following import Files, Found, ObjectName
 from scheduler_runtime.listening import Listening
-from scheduler_runtime.pending import FLUSH_SECONDS
 from scheduler_runtime.settings import NotReadyError, Settings
 
 logger = logging.getLogger("berth-scheduler")
@@ -87,7 +86,6 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
     if isinstance(offered, Problems):
         return Refused(asked.config or NO_FILE, offered)
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
-    longest = asked.pod_max_in_unschedulable_pods_duration
     return Settings(
         source=asked.config or NO_FILE,
         found=Found(text, told),
@@ -97,7 +95,7 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
         feature_gates=asked.feature_gates,
         listening=listening(asked, kubeconfig),
         user_agent=user_agent(),
-        longest_parked=longest.seconds if longest else FLUSH_SECONDS,
+        longest_parked=asked.pod_max_in_unschedulable_pods_duration.seconds,
         without_metrics=asked.disabled_metrics,
         overrides=overrides,
         files=Files(asked.config, asked.extras) if asked.config else None,

@@ -125,6 +125,7 @@ def test_every_flag_is_shown_with_its_value_or_default() -> None:
         "leader-elect-lease-duration": "15s",
         "authorization-always-allow-paths": "[/healthz,/readyz,/livez]",
         "kubernetes-version": "",
+        "pod-max-in-unschedulable-pods-duration": "5m0s",
         "profiling": "true",
         "v": "0",
     }

@@ -109,6 +109,7 @@ def _running(flags: Any) -> None:
     add(
         "--pod-max-in-unschedulable-pods-duration",
         type=values.duration,
+        default=values.duration("5m0s"),
         metavar="DURATION",
         help="try a parked pod again after that time whatever happens (default: 5m)",
     )
