@@ -117,7 +117,8 @@ def test_what_a_document_must_not_say(text: str, expected: str) -> None:
         (
             "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
             "apiVersion: kubescheduler.config.k8s.io/v1beta3 is not read any more; "
-            "write kubescheduler.config.k8s.io/v1: berth import makes a SchedulerProfile of it, and berth render a document of that",
+            "write kubescheduler.config.k8s.io/v1: berth import makes a SchedulerProfile of it, "
+            "and berth render a document of that",
         ),
         (
             "apiVersion: berth.dev/v1alpha1\nkind: SchedulerProfile",
