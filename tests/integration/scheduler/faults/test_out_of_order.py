@@ -46,7 +46,7 @@ async def test_a_version_may_expire_anywhere_again_and_again(cluster: Cluster, t
     )
     async with scene(cluster, tmp_path, *rules) as disturbed:
         await disturbed.place()
-        assert disturbed.proxy.disturbed["pods"] > 3
+        assert disturbed.proxy.disturbed["pods"] > 1  # how often depends on how much each list has caught up with
         assert not disturbed.process.lines("WARNING")
 
 
