@@ -1,11 +1,13 @@
 """What holds for every test."""
 
 import signal
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 
+import devcluster
 from tests.support.sharing import Sharing, rank
 
 pytest.register_assert_rewrite("tests.support.stories", "tests.support.world")
@@ -25,3 +27,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.fixture(autouse=True)
+def _only_marked_tests_build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine where nothing is built yet, a test that needs a binary would build for minutes, and be ended."""
+    if not any(request.node.get_closest_marker(name) for name in ("cluster", "nodes")):
+        monkeypatch.setattr(devcluster, "binaries", _refuse)
+
+
+def _refuse(*names: str, **_: object) -> NoReturn:
+    pytest.fail(f"needs {', '.join(names)}, and is not marked with 'cluster'")

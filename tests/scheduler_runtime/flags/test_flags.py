@@ -100,6 +100,7 @@ def test_what_flags_make_of_a_document_is_judged_as_a_whole(capsys: pytest.Captu
     assert capsys.readouterr().err.startswith("the command line: leaderElection")
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(
     "flags", [[], ["--leader-elect=false", "--leader-elect-resource-name=x"], ["--kube-api-qps=7"]]
 )
