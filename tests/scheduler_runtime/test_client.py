@@ -35,6 +35,17 @@ async def test_a_refusal_brings_status_reason_and_the_servers_words() -> None:
     assert (caught.value.status, caught.value.reason, caught.value.retry_after) == (409, "Conflict", 7)
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("3600", 30), ("0", 0), ("-1", 0), ("inf", 0), ("nan", 0), ("Thu, 19 Nov 2026 01:00:00 GMT", 0)],
+)
+async def test_whoever_is_to_come_later_comes_within_half_a_minute(said: str, seconds: float) -> None:
+    async with serving(Script([refuses(429, "TooManyRequests", "later", **{"Retry-After": said})])) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.request("GET", "/x")
+    assert caught.value.retry_after == seconds
+
+
 async def test_an_answer_cut_off_may_have_been_carried_out() -> None:
     async with serving(Script([resets])) as client:
         with pytest.raises(NoAnswerError) as caught:
@@ -218,6 +229,23 @@ async def test_an_answer_over_an_open_connection_does_not_say_that_others_can_be
         client._place = place
         await client.get("/x", {}, "application/json")
     assert caplog.records[-1].getMessage().startswith("over after")
+
+
+async def test_that_a_server_takes_no_requests_is_over_with_its_next_answer(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    acts = [Asked.refuse] * 6
+    async with (
+        http2_serving("h2", act=lambda asked: (acts.pop() if acts else Asked.answer)(asked)) as server,
+        client_of(server) as client,
+    ):
+        with pytest.raises(NoAnswerError, match="takes no requests") as caught:
+            await client.request("GET", "/x")
+        await client.request("GET", "/x")
+        assert len(server.visits) == 1
+    assert not caught.value.sent
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0].endswith("takes no requests: the server refused the request")
+    assert said[1].startswith("over after")
 
 
 class SlowToken:

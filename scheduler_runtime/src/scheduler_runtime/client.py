@@ -34,7 +34,9 @@ from scheduler_runtime.trouble import Trouble
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 64
-"""As many requests are under way at a time; further ones wait for one of them to be answered."""
+"""As many requests are under way at a time, in either way; further ones wait for one of them to be answered."""
+LONGEST_PAUSE = 30.0
+"""Whoever asks us to come later is obeyed so far: a proxy that says an hour would keep a whole cluster waiting."""
 REQUEST_TIMEOUT = 30.0
 ALONE_SECONDS = 300.0
 """So long a server that does not speak HTTP/2 is not asked again whether it does. Another may stand there by then."""
@@ -89,6 +91,7 @@ class Client:
         self._out_of_reach = out_of_reach or Trouble(logger)
         """Over with the next connection that is opened: those that are open may go on meanwhile."""
         self._not_let_in = Trouble(logger)
+        self._refusing = Trouble(logger)
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
@@ -156,12 +159,15 @@ class Client:
             answer = await self._exchange(request, send, leaving)
         except (LostError, TimeoutError, OSError, http2.RefusedError) as error:
             self._requests.ended(0, method)
-            if leaving.at is None or isinstance(error, http2.RefusedError):
+            if isinstance(error, http2.RefusedError):
+                raise self._refused(error) from error
+            if leaving.at is None:
                 raise self._unreachable(error) from error
             cause = _cause(error)
             raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         numbers = (waited, leaving.took(), len(request.body), len(answer.body))
         self._requests.ended(answer.status, method, numbers)
+        self._refusing.ends()
         if answer.status >= 400:
             raise self._refusal(answer)
         self._not_let_in.ends()
@@ -179,7 +185,7 @@ class Client:
         if self._shared is not None and perf_counter() >= self._alone_until:
             fields = self._writer.fields(request, identity)
             try:
-                return await self._shared.exchange(fields, request.body, leaving.left(), leaving)
+                return await self._shared.exchange(fields, request.body, leaving)
             except http2.NotSpokenError:
                 self._alone_until = perf_counter() + ALONE_SECONDS
                 logger.debug("API server %s does not speak HTTP/2", self.server)
@@ -200,11 +206,14 @@ class Client:
         return f"{target}?{urlencode(params)}" if params else target
 
     def _unreachable(self, error: BaseException) -> NoAnswerError:
-        is_refused = isinstance(error, http2.RefusedError)
-        text = f"API server {self.server} {'takes no requests' if is_refused else 'cannot be reached'}"
-        cause = _cause(error)
+        text, cause = f"API server {self.server} cannot be reached", _cause(error)
         self._out_of_reach.begins(text, cause)
         return NoAnswerError(f"{text}: {cause}", sent=False)
+
+    def _refused(self, error: http2.RefusedError) -> NoAnswerError:
+        text = f"API server {self.server} takes no requests"
+        self._refusing.begins(text, str(error))
+        return NoAnswerError(f"{text}: {error}", sent=False)
 
     def fell_behind(self, how: str) -> None:
         """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
@@ -274,15 +283,11 @@ class Client:
             said = _decode_status(answer.body)
         except msgspec.MsgspecError:
             said = _Status(message=answer.body[:200].decode(errors="replace").strip())
-        try:
-            retry_after = float(answer.retry_after or 0)
-        except ValueError:
-            retry_after = 0.0
         if answer.status == 401:
             self._not_let_in.begins(f"API server {self.server} refuses our credentials (401); waiting for new ones")
         else:
             self._not_let_in.ends()
-        return ApiError(answer.status, said.reason, said.message, retry_after)
+        return ApiError(answer.status, said.reason, said.message, _seconds(answer.retry_after))
 
 
 class _Leaving:
@@ -317,6 +322,11 @@ class _Send(Protocol):
     """A way to send a request. Raises what connections raise; ``leaving`` was not asked if none was reached."""
 
     async def __call__(self, request: Request, identity: Mapping[str, str], leaving: _Leaving, /) -> Answer: ...
+
+
+def _seconds(retry_after: str) -> float:
+    """After how long to ask again; 0 if that is not said in seconds."""
+    return min(float(retry_after), LONGEST_PAUSE) if retry_after.isascii() and retry_after.isdigit() else 0.0
 
 
 def _cause(error: BaseException) -> str:

@@ -1,7 +1,7 @@
-"""Short requests over connections that are kept open: HTTP/1.1, one request at a time on each.
+"""Requests over connections that are kept open: HTTP/1.1, one request at a time on each.
 
-Bindings, events and conditions are small, and there are as many of them as pods. What a general client does around
-each of them costs several times what sending costs, so these go another way than lists and watches.
+Pages of lists and calls of extenders go this way, and short requests to a server that does not speak HTTP/2 (see
+``http2``). What a general client does around each of them costs several times what sending costs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,20 @@ GET = http2.method("GET") + http2.HTTPS + http2.field(http2.AUTHORITY, b"server"
 POST = http2.method("POST") + GET[1:]
 TURNS = 10
 """So many turns of the loop are enough for whatever one frame brings about."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """A request that ``allow`` is asked about, and that may take so many seconds each time."""
+
+    seconds: float
+    allow: Callable[[], None] = lambda: None
+
+    def __call__(self) -> None:
+        self.allow()
+
+    def left(self) -> float:
+        return self.seconds
 
 
 @dataclass
@@ -145,7 +159,7 @@ def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0)
 
     async def asked() -> Answer:
         await peer.connection.rooms.take()
-        return await peer.connection.exchange(head, body, asyncio.get_running_loop().time() + seconds)
+        return await peer.connection.exchange(head, body, Within(seconds))
 
     task = asyncio.create_task(asked())
     task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not every test looks
@@ -162,5 +176,5 @@ async def outcome(asked: asyncio.Task[Answer]) -> object:
     try:
         async with asyncio.timeout(60):
             return await asked
-    except (http2.RefusedError, LostError, TimeoutError, asyncio.CancelledError) as error:
+    except (http2.RefusedError, http2.NotSpokenError, LostError, TimeoutError, asyncio.CancelledError) as error:
         return error

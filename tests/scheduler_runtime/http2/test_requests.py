@@ -11,7 +11,7 @@ from hpack import NeverIndexedHeaderTuple
 from scheduler_runtime.http2 import connection as http2_connection
 from scheduler_runtime.http2.connection import RefusedError
 from scheduler_runtime.requesting import Request, Writer
-from tests.scheduler_runtime.http2.peer import GET, POST, ask, greeted, outcome
+from tests.scheduler_runtime.http2.peer import GET, POST, Within, ask, greeted, outcome
 
 WRITER = Writer("server:6443", "berth/1")
 BINDING = Request("POST", "/api/v1/namespaces/a/pods/b/binding?x=%20", "application/json", "application/json", b"{}")
@@ -119,3 +119,47 @@ async def test_a_connection_that_has_used_up_its_numbers_answers_the_last_and_en
         assert [task.result().body for task in asked] == [b"1", b"3"]
         assert peer.is_closed
         assert isinstance(await outcome(ask(peer, GET)), RefusedError)
+
+
+async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_takes() -> None:
+    class NotNowError(Exception):
+        pass
+
+    may_leave = True
+
+    def allow() -> None:
+        if not may_leave:
+            raise NotNowError
+
+    async with greeted() as peer:
+        await peer.connection.rooms.take()
+        leaving = Within(60.0, allow)
+        asked = asyncio.ensure_future(peer.connection.exchange(GET, b"", leaving))
+        asyncio.get_running_loop().call_soon(lambda: None)
+        await asyncio.sleep(0)  # it was asked for, and something else has its turn before it is written
+        may_leave = False
+        with pytest.raises(NotNowError):
+            await asked
+        await peer.settle()
+        assert peer.asked == {}
+        assert peer.connection.rooms._free == peer.connection.rooms._count
+
+
+async def test_what_was_given_up_before_it_left_never_leaves() -> None:
+    async with greeted() as peer:
+        asked = ask(peer)
+        await asyncio.sleep(0)
+        asked.cancel()
+        await peer.settle()
+        assert peer.asked == {}
+        assert peer.connection.rooms._free == peer.connection.rooms._count
+
+
+async def test_what_was_asked_for_in_the_turn_in_which_the_server_says_goodbye_was_surely_not_sent() -> None:
+    async with greeted() as peer:
+        asked = ask(peer)
+        await asyncio.sleep(0)
+        peer.judge.close_connection()
+        peer.tell(peer.judge.data_to_send())
+        assert isinstance(await outcome(asked), RefusedError)
+        assert peer.asked == {}

@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_runtime.connections import Answer, LostError, Place
 from scheduler_runtime.http2 import NotSpokenError, RefusedError, Shared, connection, shared
-from tests.scheduler_runtime.http2.peer import GET, POST
+from tests.scheduler_runtime.http2.peer import GET, POST, Within
 from tests.scheduler_runtime.http2.server import Act, Asked, Server, serving
 
 OK = Answer(200, b"{}")
@@ -31,7 +31,7 @@ async def ask(
     made: Shared, body: bytes = b"", seconds: float = 30.0, before_send: Callable[[], None] = lambda: None
 ) -> Answer:
     async with asyncio.timeout(30):
-        return await made.exchange(POST if body else GET, body, seconds, before_send)
+        return await made.exchange(POST if body else GET, body, Within(seconds, before_send))
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -244,7 +244,7 @@ async def test_who_gives_up_early_leaves_a_connection_that_has_fallen_silent(mon
             assert len(server.visits) == 1
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await made.exchange(GET, b"", 30.0, lambda: None)
+                    await made.exchange(GET, b"", Within(30.0))
         assert await ask(made) == OK
         assert len(server.visits) == 2
 
@@ -261,3 +261,71 @@ async def test_a_silent_connection_without_room_is_left_by_who_waits(monkeypatch
         silent.cancel()
         await asyncio.wait([silent])
         made.close()
+
+
+async def test_who_has_waited_for_long_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.01)
+    async with sharing(act=in_turn(say_nothing), most=1) as (server, made):
+        first = asyncio.create_task(ask(made, b"first"))
+        await until(lambda: server.asked)
+        early = asyncio.create_task(ask(made, b"early"))
+        await asyncio.wait([early], timeout=0.1)
+        late = asyncio.create_task(ask(made, b"late"))
+        await asyncio.wait([late], timeout=0.015)
+        server.asked[0].answer()
+        await asyncio.gather(first, early, late)
+        assert [asked.body for asked in server.asked] == [b"first", b"early", b"late"]
+
+
+async def test_who_gives_up_waiting_for_room_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with sharing(act=in_turn(say_nothing), most=1) as (server, made):
+        first = asyncio.create_task(ask(made, b"first"))
+        await until(lambda: server.asked)
+        waiting = [asyncio.create_task(ask(made, b"%d" % number)) for number in range(3)]
+        await asyncio.wait(waiting, timeout=0.02)
+        server.asked[0].answer()
+        for task in waiting[:2]:
+            task.cancel()
+        await asyncio.wait([first, *waiting])
+        assert waiting[2].result() == OK
+        assert made._connection is not None
+        assert made._connection.rooms._free == 1
+
+
+async def test_a_connection_that_ends_as_soon_as_it_begins_is_not_opened_over_and_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    really = shared._opened
+
+    async def opened(place: Place, most: int) -> connection.Connection:
+        made = await really(place, most)
+        made.retire()  # as a GOAWAY does that comes a turn later
+        return made
+
+    monkeypatch.setattr(shared, "_opened", opened)
+    async with sharing() as (server, made):
+        with pytest.raises(ConnectionError, match="ends what it has just begun"):
+            await ask(made)
+        assert server.knocks == 1
+
+
+async def test_whoever_asks_after_the_end_is_told_so() -> None:
+    async with sharing() as (server, made):
+        made.close()
+        with pytest.raises(ConnectionError, match="nobody is to be asked"):
+            await ask(made)
+        assert server.knocks == 0
+
+
+@pytest.mark.parametrize("how", ["request", "connection"])
+async def test_a_server_that_wants_http_1_1_for_a_request_does_not_speak_it(how: str) -> None:
+    def want_another(asked: Asked) -> None:
+        if how == "request":
+            asked.visit.judge.reset_stream(asked.stream, 13)
+        else:
+            asked.visit.judge.close_connection(13, last_stream_id=0)
+        asked.visit.flush()
+
+    async with sharing(act=want_another) as (_, made):
+        with pytest.raises(NotSpokenError):
+            await ask(made)

@@ -4,7 +4,7 @@ Bindings, events and conditions are small, and there are as many of them as pods
 turn of the event loop are sent, encrypted and received together.
 """
 
-from .connection import RefusedError
+from .connection import Leaving, NotSpokenError, RefusedError
 from .headers import (
     ACCEPT,
     ACCEPT_ENCODING,
@@ -18,7 +18,7 @@ from .headers import (
     method,
     never_kept,
 )
-from .shared import NotSpokenError, Shared
+from .shared import Shared
 
 __all__ = [
     "ACCEPT",
@@ -29,6 +29,7 @@ __all__ = [
     "HTTPS",
     "PATH",
     "USER_AGENT",
+    "Leaving",
     "NotSpokenError",
     "RefusedError",
     "Shared",

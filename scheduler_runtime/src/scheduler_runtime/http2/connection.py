@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from scheduler_runtime.connections import Answer, Link, LostError
 
@@ -27,15 +28,34 @@ LONGEST_FIELDS = 1 << 18
 
 
 class RefusedError(Exception):
-    """The server did not look at the request: it can be sent again."""
+    """The request did not leave, or the server did not look at it: it can be sent again."""
+
+
+class NotSpokenError(Exception):
+    """The server does not speak HTTP/2, or not about this."""
+
+
+class Leaving(Protocol):
+    """Asked right before a request leaves, each time that it does."""
+
+    def __call__(self) -> None:
+        """Raise when it may not leave any more."""
+
+    def left(self) -> float:
+        """How many seconds may pass until its answer. Raises TimeoutError when there are none."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
     """A request under way."""
 
+    head: bytes
+    content: bytes
+    leaving: Leaving
     answer: asyncio.Future[Answer]
-    deadline: float
+    stream: int = 0
+    """None of its own until it leaves."""
+    deadline: float = 0.0
     status: int = 0
     retry_after: str = ""
     body: list[bytes] = field(default_factory=list)
@@ -58,10 +78,13 @@ class Connection(Link):
         self.rooms = Rooms(most)
         """Whoever has taken one sends a request, or gives it back."""
         self._transport: asyncio.Transport | None = None
+        self._asked: list[Exchange] = []
+        """What leaves at the end of this turn."""
         self._exchanges: dict[int, Exchange] = {}
         self._next = 1
         self._outflow = Outflow()
         self._going: list[bytes] = []
+        self._goes = False
         self._rest = b""
         self._received = 0
         self._heard = self._loop.time()
@@ -74,31 +97,26 @@ class Connection(Link):
 
     def is_good(self, idle_seconds: float) -> bool:
         """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
-        return self.is_open and (bool(self._exchanges) or self._loop.time() - self._heard < idle_seconds)
+        is_used = bool(self._exchanges or self._asked)
+        return self.is_open and (is_used or self._loop.time() - self._heard < idle_seconds)
 
-    async def exchange(self, head: bytes, body: bytes, deadline: float) -> Answer:
+    async def exchange(self, head: bytes, body: bytes, leaving: Leaving) -> Answer:
         """Send a request for which a room was taken, and return its answer.
 
-        Raises LostError, RefusedError, or TimeoutError at ``deadline``.
+        Raises LostError, RefusedError, NotSpokenError, TimeoutError, or what ``leaving`` raises.
         """
         begun = self._loop.time()
-        if not self.is_open:
-            raise RefusedError("the connection takes no more requests")
-        stream, self._next = self._next, self._next + 2
-        exchange = self._exchanges[stream] = Exchange(self._loop.create_future(), deadline)
-        if stream >= LAST_STREAM:
-            self.retire()
-        self._send(self._head(stream, head, ends=not body))
-        if body:
-            self._send(self._outflow.body(stream, body))
-        if self._timer is None or self._timer.when() > deadline:
-            self._watch_over(deadline)
+        exchange = Exchange(head, body, leaving, self._loop.create_future())
+        self._asked.append(exchange)
+        self._go_soon()
         try:
             return await exchange.answer
         finally:
-            if stream in self._exchanges:  # nobody waits for it any more
-                self._send(frames.reset(stream, frames.CANCEL))
-                self._over(stream)
+            if not exchange.stream:
+                self.rooms.give()
+            elif exchange.stream in self._exchanges:  # nobody waits for it any more
+                self._send(frames.reset(exchange.stream, frames.CANCEL))
+                self._over(exchange.stream)
                 self.leave_if_silent_since(begun)
 
     def leave_if_silent_since(self, begun: float) -> None:
@@ -122,7 +140,7 @@ class Connection(Link):
             self.greeted.set_result(None)
         if self._timer is not None:
             self._timer.cancel()
-        self._flush()
+        self._go()
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -142,14 +160,47 @@ class Connection(Link):
 
     def _send(self, data: bytes) -> None:
         if data:
-            if not self._going:
-                self._loop.call_soon(self._flush)
             self._going.append(data)
+            self._go_soon()
 
-    def _flush(self) -> None:
+    def _go_soon(self) -> None:
+        if not self._goes:
+            self._goes = True
+            self._loop.call_soon(self._go)
+
+    def _go(self) -> None:
+        """Write what was asked and said. Each request is asked last whether it may leave: a turn may take long."""
+        self._goes = False
+        asked, self._asked = self._asked, []
+        for exchange in asked:
+            self._leave(exchange)
         if self._going and self._transport is not None:
             self._transport.write(b"".join(self._going))
         self._going.clear()
+
+    def _leave(self, exchange: Exchange) -> None:
+        if exchange.answer.done():  # nobody waits for it any more
+            return
+        try:
+            if not self.is_open:
+                raise RefusedError("the connection takes no more requests")
+            exchange.leaving()
+            exchange.deadline = self._loop.time() + exchange.leaving.left()
+        except Exception as error:  # noqa: BLE001  it is raised to whoever asks
+            exchange.answer.set_exception(error)
+        else:
+            self._write(exchange)
+
+    def _write(self, exchange: Exchange) -> None:
+        stream, self._next = self._next, self._next + 2
+        exchange.stream, self._exchanges[stream] = stream, exchange
+        if stream >= LAST_STREAM:
+            self.retire()
+        self._going.append(self._head(stream, exchange.head, ends=not exchange.content))
+        if exchange.content:
+            self._going.append(self._outflow.body(stream, exchange.content))
+        if self._timer is None or self._timer.when() > exchange.deadline:
+            self._watch_over(exchange.deadline)
 
     def _watch_over(self, deadline: float) -> None:
         if self._timer is not None:
@@ -189,7 +240,9 @@ class Connection(Link):
         self.close(str(error) if error else self._end)
 
     def data_received(self, data: bytes) -> None:
-        self._heard = self._loop.time()
+        self._heard = now = self._loop.time()
+        if self._timer is not None and self._timer.when() < now:
+            self._expire()  # before anything that was heard lets more of it go
         data, at = self._rest + data if self._rest else data, 0
         try:
             while len(data) - at >= frames.HEAD.size:
@@ -314,6 +367,8 @@ class Connection(Link):
             self._see_that_it_was_asked(stream)
         elif code == frames.REFUSED_STREAM:
             self._fail(stream, exchange, RefusedError("the server refused the request"))
+        elif code == frames.HTTP_1_1_REQUIRED:
+            self._fail(stream, exchange, NotSpokenError())
         else:
             self._fail(stream, exchange, LostError(f"the server ended the request (HTTP/2 error {code})"))
 
@@ -326,9 +381,10 @@ class Connection(Link):
             said = payload[8:108].decode(errors="replace")
             self._end = f"the server gave the connection up (HTTP/2 error {code}{said and ': ' + said})"
         self.retire()
+        error = NotSpokenError if code == frames.HTTP_1_1_REQUIRED else RefusedError
         for stream, exchange in list(self._exchanges.items()):
             if stream > last:
-                self._fail(stream, exchange, RefusedError("the server is closing the connection"))
+                self._fail(stream, exchange, error("the server is closing the connection"))
 
     # How a request ends.
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
 from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, Answer, Place, connect
 
-from .connection import Connection, RefusedError
+from .connection import Connection, Leaving, NotSpokenError, RefusedError
 
 TRIES = 6
-"""So often a request is sent that the server does not look at, because it is closing the connection."""
+"""So often a request is sent at most that the server does not look at, because it is closing the connection."""
 FIRST_PAUSE_SECONDS = 0.01
 """Before it is sent again, doubled each time: a server may refuse because it is too busy."""
 LOOK_SECONDS = 10.0
 """After so long in which there was no room for a request, it is seen whether the server is still there."""
-
-
-class NotSpokenError(Exception):
-    """The server does not speak HTTP/2."""
 
 
 class Shared:
@@ -32,23 +27,19 @@ class Shared:
         self._opening: asyncio.Task[Connection] | None = None
         self._is_closed = False
 
-    async def exchange(self, head: bytes, body: bytes, seconds: float, before_send: Callable[[], None]) -> Answer:
+    async def exchange(self, head: bytes, body: bytes, leaving: Leaving) -> Answer:
         """Send a request and return its answer.
 
-        ``before_send`` is called right before it is sent, and may raise; from its first call on it takes ``seconds``
-        at most. Raises OSError when there is no connection, LostError and TimeoutError when there is no answer,
-        RefusedError when the server did not look at it, NotSpokenError.
+        Raises OSError when there is no connection, LostError and TimeoutError when there is no answer, RefusedError
+        when the server did not look at it, NotSpokenError, and what ``leaving`` raises.
         """
         connection = await self._with_room()
-        _ask(before_send, connection)
-        deadline = asyncio.get_running_loop().time() + seconds
         for tries in range(TRIES - 1):
             try:
-                return await connection.exchange(head, body, deadline)
+                return await connection.exchange(head, body, leaving)
             except RefusedError as refused:
-                connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, deadline)
-                _ask(before_send, connection)
-        return await connection.exchange(head, body, deadline)
+                connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, leaving)
+        return await connection.exchange(head, body, leaving)
 
     def close(self) -> None:
         """End the connection."""
@@ -58,37 +49,27 @@ class Shared:
         if self._connection is not None:
             self._connection.close()
 
-    async def _another(self, refused: RefusedError, pause: float, deadline: float) -> Connection:
+    async def _another(self, refused: RefusedError, pause: float, leaving: Leaving) -> Connection:
         """A connection with room for a request that was refused, which it stays if there is none."""
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout(leaving.left()):
                 await asyncio.sleep(pause)
                 return await self._with_room()
         except OSError as error:
             raise RefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
 
     async def _with_room(self) -> Connection:
-        while True:
+        while not self._is_closed:
             connection = self._connection
             if connection is None or not connection.is_good(IDLE_SECONDS):
                 connection = await self._open()
             if connection.rooms.is_free:
                 await connection.rooms.take()
             else:
-                await self._wait_for_room(connection)
+                await _room_of(connection)
             if connection.is_open:
                 return connection
-
-    async def _wait_for_room(self, connection: Connection) -> None:
-        """Return with a room, or when ``connection`` takes no more requests, perhaps because it is dead."""
-        while connection.is_open:
-            begun = asyncio.get_running_loop().time()
-            try:
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await connection.rooms.take()
-                    break
-            except TimeoutError:
-                connection.leave_if_silent_since(begun)
+        raise ConnectionError("nobody is to be asked any more")
 
     async def _open(self) -> Connection:
         """Return a new connection: the same to everyone who comes meanwhile, as is what goes wrong with it."""
@@ -97,7 +78,10 @@ class Shared:
                 self._connection.retire()
             self._opening = asyncio.create_task(_opened(self._place, self._most))
             self._opening.add_done_callback(self._keep)
-        return await asyncio.shield(self._opening)
+        connection = await asyncio.shield(self._opening)
+        if not connection.is_open:
+            raise ConnectionError(f"it ends what it has just begun: {connection.ended or 'it takes no requests'}")
+        return connection
 
     def _keep(self, opening: asyncio.Task[Connection]) -> None:
         self._opening = None
@@ -107,11 +91,18 @@ class Shared:
                 self._connection.close()
 
 
-def _ask(before_send: Callable[[], None], connection: Connection) -> None:
+async def _room_of(connection: Connection) -> None:
+    """Return with a room, or when ``connection`` takes no more requests, perhaps because it is dead."""
+    turn = asyncio.create_task(connection.rooms.take())
     try:
-        before_send()
-    except BaseException:
-        connection.rooms.give()
+        while not turn.done():
+            begun = asyncio.get_running_loop().time()
+            await asyncio.wait((turn,), timeout=LOOK_SECONDS)
+            if not turn.done():
+                connection.leave_if_silent_since(begun)
+    except asyncio.CancelledError:
+        if not turn.cancel():
+            connection.rooms.give()
         raise
 
 
