@@ -61,6 +61,17 @@ async def test_several_pods_of_a_node_are_read_with_one_request() -> None:
     assert [asked.path for asked in script.asked] == ["/api/v1/pods"] * 2
 
 
+async def test_pods_on_their_way_are_told_of_though_their_bindings_have_landed_unseen() -> None:
+    on_their_way = [testing.pod(name) for name in ("a", "b")]
+    bound = says({"metadata": {"resourceVersion": "5"}, "items": []})
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await (bound if request.path == "/api/v1/pods" else shows)(request)
+
+    async with serving(Script(otherwise=answer)) as client:
+        assert (await Originals(client).pods(on_their_way)).keys() == {"uid-of-a", "uid-of-b"}
+
+
 async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
     under_way, most = 0, 0
 

@@ -114,21 +114,22 @@ class Originals:
     async def pods(self, pods: Iterable[Pod]) -> dict[str, Raw]:
         """Those of ``pods`` that are still there, by their uids. Raises OriginalError.
 
-        One request is made for each node with pods of which this version was not read before.
+        Of those that were not read before in this version, all on one node are read with one request. One whose
+        binding was not seen yet is read by its name: whether a list of its node has it already nobody knows.
         """
         found, unknown = dict[str, Raw](), defaultdict[str, list[Pod]](list)
         for pod in pods:
             text = self._pods.get(_version(pod))
             if text is None:
-                unknown[pod.spec.node_name].append(pod)
+                unknown[pod.spec.node_name or pod.uid].append(pod)
             else:
                 found[pod.uid] = text
-        for read in await _all(self._read(on_node) for on_node in unknown.values()):
+        for read in await _all(self._read(together) for together in unknown.values()):
             found |= read
         return found
 
     async def _read(self, pods: Sequence[Pod]) -> dict[str, Raw]:
-        """Those of ``pods``, which are all on one node, that are still there, by their uids. Raises OriginalError."""
+        """Those of ``pods``, one or all on one node, that are still there, by their uids. Raises OriginalError."""
         try:
             async with self._reads, asyncio.timeout(READ_SECONDS):
                 there = await (self._one(pods[0]) if len(pods) == 1 else self._on_node(pods[0].spec.node_name))
