@@ -11,21 +11,16 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from scheduler_runtime import config, process, running, testing
+from scheduler_runtime import config, process, testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
-from scheduler_runtime.catalog import Version
-from scheduler_runtime.config import Document
 from scheduler_runtime.following import Found
 from scheduler_runtime.framework import RegistrationError
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pending import Place
 from scheduler_runtime.plans import Plan
-from scheduler_runtime.settings import Settings
 from scheduler_runtime.watches import Change
 from tests.support.extenders import keeps
 from tests.support.extenders import serving as serving_extender
-from tests.support.kubeconfigs import kubeconfig
+from tests.support.processes import assembled
 from tests.support.scripted import Script, hangs, says, serving
 
 HEADER = {
@@ -33,7 +28,6 @@ HEADER = {
     "kind": "KubeSchedulerConfiguration",
     "leaderElection": {"leaderElect": False},
 }
-VERSION = Version.parse("v1.36.4")
 HELD = {"plugins": {"permit": {"enabled": [{"name": "Holds"}]}}}
 
 
@@ -92,24 +86,8 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def scene(directory: Path, first: Found, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
-    document = config.load(first.text)
-    assert isinstance(document, Document), str(document)
-    every: tuple[type[Plugin], ...] = (Holds, *plugins)
     async with serving(script) as client:
-        settings = Settings(
-            source="x",
-            found=first,
-            document=document,
-            kubeconfig=str(kubeconfig(directory, client.server)),
-            version=VERSION,
-            feature_gates={},
-            listening=Listening(address="127.0.0.1", port=0),
-            user_agent="tests",
-            plugins={each.__name__: each for each in every},
-        )
-        planner = running.planner_of(settings, VERSION, client)
-        plan = await running.first_plan(settings, planner)
-        made = Scene(running.assemble(settings, plan, VERSION, (client, client), Metrics()), planner)
+        made = Scene(*await assembled(directory, first, client, (Holds, *plugins)))
         deciding = asyncio.create_task(made.process.loop.run())
         try:
             yield made

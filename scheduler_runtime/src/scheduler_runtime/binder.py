@@ -111,17 +111,21 @@ class Binder:
         work.cancel()
         return True
 
-    async def finish(self, seconds: float) -> None:
-        """Wait until the bindings under way have ended and room is made, at most ``seconds``; give up what is left."""
+    async def finish(self, seconds: float) -> bool:
+        """Wait until the bindings under way have ended and room is made, at most ``seconds``; give up what is left.
+
+        Return whether nothing was left: what is given up may have been sent, and is carried out then.
+        """
         for uid in self._waiting & self._tasks.keys():
             self._tasks[uid].cancel()
         under_way = {*self._tasks.values(), *self._works}
         if not under_way:
-            return
+            return True
         _, late = await asyncio.wait(under_way, timeout=seconds)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        return not late
 
     def report(self, outcome: Unschedulable) -> None:
         """Tell the pod's author why it has no node, and do what a plugin has begun to make room."""

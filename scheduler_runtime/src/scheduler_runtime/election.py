@@ -84,10 +84,19 @@ class Election:
         self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
         self._thread.start()
 
-    async def stop(self) -> None:
-        """Give the lease up. To be called when nothing acts as the leader any more."""
+    async def stop(self, *, release: bool) -> None:
+        """Renew the lease no more. To be called when we do not act as the leader any more.
+
+        With ``release`` it is given up at once, which is for when nothing that was sent may still arrive either.
+        """
         if self._elector and self._thread:
-            self._elector.stop(release=True)
+            if not release:
+                logger.warning(
+                    "lease %s is not released, others wait until it runs out: bindings or preemptions did not end "
+                    "in time, and may still be carried out",
+                    self._elector.settings.key,
+                )
+            self._elector.stop(release=release)
             await asyncio.to_thread(self._thread.join, STOP_SECONDS)
 
     def _say_holder(self, identity: str) -> None:

@@ -4,6 +4,8 @@ read the version ──► list everything ──► stand for election ──�
                          (ready)                                                 │
              SIGTERM: finish binds, release the lease, 0  ◄──────────────────────┤
              lease lost: nothing more is sent, 1          ◄──────────────────────┘
+
+A lease is not released while binds that were cut off may still arrive: it runs out.
 """
 
 from __future__ import annotations
@@ -195,10 +197,10 @@ class Process:
             )
             await self.binder.finish(0)
             return 1
-        await self.binder.finish(FINISH_SECONDS)
+        is_finished = await self.binder.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
-        await self.election.stop()
+        await self.election.stop(release=is_finished)
         return 0
 
     async def _synced(self) -> None:

@@ -134,7 +134,7 @@ async def test_finishing_waits_until_room_is_made(is_in_time: bool) -> None:
         await scene.until(lambda: NEVER)
         if is_in_time:
             asyncio.get_running_loop().call_later(0.05, NEVER[-1].set)
-        await scene.binder.finish(5 if is_in_time else 0.01)
+        assert await scene.binder.finish(5 if is_in_time else 0.01) is is_in_time
         assert ("room for big" in DONE) is is_in_time
         assert not scene.binder._works
 

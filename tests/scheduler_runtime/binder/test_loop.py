@@ -349,7 +349,7 @@ async def test_finishing_waits_for_bindings_and_gives_up_the_late_ones() -> None
         scene.add("b")
         await scene.until(lambda: len(scene.binder) == 2)
         asyncio.get_running_loop().call_later(0.05, scene.binds.hold["a"].set)
-        await scene.binder.finish(0.3)
+        assert not await scene.binder.finish(0.3)
         assert scene.binds.bound == [("a", "n")]
         assert (len(scene.binder), scene.cpu) == (0, 1000)
 
