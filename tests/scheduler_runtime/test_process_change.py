@@ -46,6 +46,13 @@ class Unmade(Plugin):
         return Answer.ALLOW
 
 
+class Watches(Plugin):
+    watches = (Watch("v1", "ConfigMap", name="prices"),)
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+        return Answer.ALLOW
+
+
 def written(**fields: Any) -> Found:
     profiles = fields.pop("profiles")
     return Found(yaml.safe_dump({**HEADER, **fields, "profiles": profiles}))
@@ -109,6 +116,16 @@ async def test_what_a_refused_document_would_have_watched_is_not_looked_at(tmp_p
             await at.change(refused)
         assert at.process.objects.watches == before
         assert not at.process.objects.saw(("v1", "Pod"), Change(None, testing.pod("a")))
+
+
+async def test_who_is_told_to_end_while_a_new_document_waits_for_its_watches_ends_in_good_order(tmp_path: Path) -> None:
+    new = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Watches"}]}}}])
+    script, stop = Script(otherwise=hangs), asyncio.Event()
+    async with scene(tmp_path, written(profiles=[{}]), script, Watches) as at:
+        living = asyncio.create_task(at.process.live(stop, at.change(new)))
+        await at.until(lambda: "/api/v1/configmaps" in [each.path for each in script.asked])
+        stop.set()
+        assert await living == 0
 
 
 async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_room_back(tmp_path: Path) -> None:

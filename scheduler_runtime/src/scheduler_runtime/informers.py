@@ -41,9 +41,10 @@ class Informers:
             task.add_done_callback(self._ended)
 
     def end(self, reflectors: Collection[Reflector[Any]]) -> None:
-        """Do not run these any longer."""
+        """Do not run these any longer. At the end of the process they may have ended already, with all the others."""
         for reflector in reflectors:
-            self._tasks.pop(reflector).cancel()
+            if task := self._tasks.pop(reflector, None):
+                task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
