@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from scheduler_runtime import outbox
 from scheduler_runtime.client import ApiError
 from scheduler_runtime.outbox import Outbox
 
@@ -79,6 +80,19 @@ async def test_when_a_key_is_silenced_nothing_of_it_arrives_any_more(letters: Le
         await silenced
         await box.drain()
     assert letters.arrived == ["under way"]
+
+
+async def test_what_takes_long_to_arrive_is_silenced_before(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.05)
+    async with open_box() as box:
+        box.put("a", letters.letter("late", held=True))
+        await turns()
+        async with asyncio.timeout(5):
+            await asyncio.gather(box.silence("a"), box.silence("a"))
+        letters.gates["late"].set()
+        box.put("a", letters.letter("new"))
+        await box.drain()
+    assert letters.arrived == ["new"]
 
 
 async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:

@@ -73,7 +73,12 @@ class Conditions:
         self._outbox.drop(_key(uid))
 
     async def silence(self, uid: str) -> None:
-        """As ``withdraw``, and wait for what is being written: after the binding it would say that the pod waits."""
+        """As ``withdraw``, and wait for what is being written: after the binding it would say that the pod waits.
+
+        Not for long: a connection that fell silent must not keep pods from their nodes. A patch that is given up
+        can land after the binding only where the API server has it already and is slow to write it. The pod is said
+        to wait then until its kubelet, whose condition it is from then on, writes the next status of the pod.
+        """
         await self._outbox.silence(_key(uid))
 
 

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 Send = Callable[[], Awaitable[None]]
 TRIES = 3
 LONGEST = 20_000
+SILENCE_SECONDS = 4.0
+"""So long silence is waited for at most: longer than it takes until a connection that is silent counts as dead."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +34,7 @@ class Delivery:
     send: Send
     dropped: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    time: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
     @property
     def is_wanted(self) -> bool:
@@ -42,6 +45,11 @@ class Delivery:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.dropped.wait()
+
+    def end_soon(self) -> None:
+        """Give it up if it takes long; what has not left by then never will."""
+        if self.time.when() is None:
+            self.time.reschedule(asyncio.get_running_loop().time() + SILENCE_SECONDS)
 
 
 class Outbox:
@@ -83,9 +91,13 @@ class Outbox:
             delivery.dropped.set()
 
     async def silence(self, key: Hashable) -> None:
-        """Drop what waits under ``key``, and return when nothing of it can arrive any more."""
+        """Drop what waits under ``key``, and return when nothing of it is under way any more.
+
+        What takes long is given up. Unless the API server is at it just then, nothing arrives any more.
+        """
         self.drop(key)
         if delivery := self._sending.get(key):
+            delivery.end_soon()
             await delivery.over.wait()
 
     async def run(self) -> None:
@@ -114,7 +126,9 @@ class Outbox:
     async def _send(self, delivery: Delivery) -> None:
         self._sending[delivery.key] = delivery
         try:
-            await self._deliver(delivery)
+            with contextlib.suppress(TimeoutError):  # it is wanted no more
+                async with delivery.time:
+                    await self._deliver(delivery)
         finally:
             del self._sending[delivery.key]
             delivery.over.set()

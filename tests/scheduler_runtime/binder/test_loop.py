@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime import binder, testing
+from scheduler_runtime import binder, outbox, testing
 from scheduler_runtime.api import (
     Action,
     Answer,
@@ -28,7 +28,7 @@ from scheduler_runtime.api import (
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
 from scheduler_runtime.pending import Place
 from tests.support.scheduling import Scene, running
-from tests.support.scripted import Script, says, serving
+from tests.support.scripted import Script, hangs, says, serving
 
 GIVEN_BACK: list[str] = []
 HANDLES: list[Handle] = []
@@ -265,6 +265,18 @@ async def test_a_condition_that_is_being_written_arrives_before_the_binding() ->
         await asyncio.sleep(0.05)
         assert scene.binds.bound == []
         answer.set()
+        await scene.until(lambda: scene.binds.bound)
+
+
+async def test_a_condition_that_nobody_answers_does_not_keep_a_pod_from_its_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.05)
+    async with running() as scene:
+        scene.script.otherwise = hangs
+        scene.binder.report_error(testing.pod("a", schedulerName="test"), "it had no node")
+        await scene.until(lambda: scene.script.requests("PATCH"))
+        scene.add("a")
         await scene.until(lambda: scene.binds.bound)
 
 
