@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.changing import Changing
+from scheduler_runtime.changing import WAITS, Changing
 from scheduler_runtime.config import Loaded
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.sources import Sources
-from tests.support.scripted import Answer, Script, refuses, says, serving
+from tests.support.scripted import Answer, Script, refuses, resets, says, serving
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 
@@ -146,11 +147,49 @@ async def test_profiles_that_sort_one_queue_differently_are_refused() -> None:
         assert "all profiles of a process share one queue" in said.error
 
 
-async def test_a_document_with_a_plugin_that_cannot_be_read_now_is_refused_for_now() -> None:
-    source = {"name": "x", "key": "x.py", "sha256": "0" * 64}
-    async with scene(otherwise=refuses(503)) as told:
-        found = Found(SECOND.text, yaml.safe_dump({"plugins": {"X": {"configMap": source}}}))
-        assert "ConfigMap n/x: cannot be read: 503" in (await told.finds(found)).error
+def one_after_the_other(*answers: Answer) -> tuple[Answer, list[str]]:
+    """Answers in turn, the last of them from then on; and what was asked."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return await answers[min(len(asked), len(answers)) - 1](request)
+
+    return answer, asked
+
+
+async def times(asked: list[str], count: int) -> None:
+    async with asyncio.timeout(5):
+        while len(asked) < count:  # noqa: ASYNC110  what is waited for is a list
+            await asyncio.sleep(0.005)
+
+
+WITH_SOURCE = Found(
+    SECOND.text, yaml.safe_dump({"plugins": {"X": {"configMap": {"name": "x", "key": "x.py", "sha256": "0" * 64}}}})
+)
+
+
+async def test_a_document_whose_plugins_cannot_be_read_now_waits_and_that_is_said_once_whatever_the_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer, asked = one_after_the_other(refuses(503), resets, refuses(500), resets, refuses(429))
+    async with scene(otherwise=answer) as told:
+        assert (await told.finds(WITH_SOURCE)).error == WAITS
+        await times(asked, 6)
+        assert [each.error for each in told.said] == ["", WAITS]
+        (line,) = [record for record in caplog.records if "stays in force" in record.getMessage()]
+        assert line.levelname == "WARNING"
+        assert line.getMessage().endswith(f"{WAITS}: ConfigMap n/x: cannot be read: 503: no")
+        again = await told.asks(WITH_SOURCE, caplog)
+        assert again == line.getMessage().replace("the new document is waiting", "the document is still waiting")
+
+
+async def test_a_refused_document_stays_refused_while_the_api_server_does_not_answer() -> None:
+    answer, asked = one_after_the_other(says({"metadata": {"name": "x"}, "data": {}}), refuses(503))
+    async with scene(otherwise=answer) as told:
+        assert (await told.finds(WITH_SOURCE)).error == "plugin X: ConfigMap n/x: has no x.py"
+        await times(asked, 4)
+        assert len(told.said) == 2
 
 
 @pytest.mark.parametrize("trouble", [RegistrationError("plugin X: no"), NotListedError("configmaps: 403")])

@@ -3,7 +3,7 @@
 following ──► Found ──► plan ──► new watches listed ──► frameworks made ──► swapped between two decisions
                 │         │              │                     │                       │
                 │         └──────────────┴── refused: the last one stays in force      │
-                └── missing: the last one stays in force                               ▼
+                └── missing, or not understood for now: the last one stays in force    ▼
                                                     told: log, /configz, condition of the pod
 """
 
@@ -27,6 +27,7 @@ from scheduler_runtime.sources import NotNowError
 
 logger = logging.getLogger(__name__)
 
+WAITS = "the API server does not tell the code of its plugins now; it is asked again until it does"
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 60.0
 
@@ -77,7 +78,7 @@ class Changing:
         self._newest: Newest = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self._said = ""
+        self._said = "", ""
         self.loaded = Loaded(running.found.hash, now())
         say(self.loaded)
 
@@ -138,7 +139,9 @@ class Changing:
                 refuse(str(made))
                 return
             await self._process.change(made)
-        except (RegistrationError, NotListedError, NotNowError) as error:
+        except NotNowError as error:
+            self._wait(found, error)
+        except (RegistrationError, NotListedError) as error:
             refuse(str(error))
         else:
             self._accept(made, now())
@@ -153,7 +156,7 @@ class Changing:
     def _say_unchanged(self) -> None:
         """Answer whoever asked for a look that changed nothing."""
         if self.loaded.error:
-            logger.warning("the document is still refused, the last one stays in force: %s", self._said)
+            logger.warning("the document is still %s, the last one stays in force: %s", *self._said)
         else:
             logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
@@ -165,11 +168,21 @@ class Changing:
 
     def _refuse(self, newest: Newest, why: str, said: str) -> None:
         """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
-        self._said = said
-        refused = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
-        if refused != self.loaded:
-            logger.error("the new document is refused, the last one stays in force: %s", said)
-            self._report(refused)
+        self._keep(newest, why, "refused", said)
+
+    def _wait(self, found: Found, error: NotNowError) -> None:
+        """Keep what is in force for now. What keeps the API server from answering may differ each time."""
+        logger.debug("the new document waits", extra={"because": str(error)})
+        if found.hash != self.loaded.refused:  # of one that was refused this says nothing new
+            self._keep(found, WAITS, "waiting", WAITS if error.is_said else f"{WAITS}: {error}")
+
+    def _keep(self, newest: Newest, why: str, verdict: str, said: str) -> None:
+        self._said = verdict, said
+        kept = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
+        if kept != self.loaded:
+            level = logging.ERROR if verdict == "refused" else logging.WARNING
+            logger.log(level, "the new document is %s, the last one stays in force: %s", verdict, said)
+            self._report(kept)
 
     def _report(self, loaded: Loaded) -> None:
         self.loaded = loaded
