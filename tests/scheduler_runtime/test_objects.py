@@ -126,6 +126,18 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
         assert objects.watches == {here}
 
 
+async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_others_do_any_more() -> None:
+    watch = Watch("v1", "Pod")
+    async with serving(Script()) as client:
+        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        pod = pods.objects["default/a"] = testing.pod("a")
+        objects = Objects([watch], client, lambda _: None, {POD: pods})
+        objects.saw(POD, Change(None, pod))
+        objects.drop([watch])
+        assert objects.revision(watch) == 0
+        assert list(objects.list(watch)) == [objects.find(watch, "a", "default")] == [pod]
+
+
 async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_changes() -> None:
     async with serving(Script()) as client:
         pods = Reflector(watches.pods(Resizing()), client, lambda _: None)

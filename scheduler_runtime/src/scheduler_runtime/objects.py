@@ -102,8 +102,11 @@ class Objects:
         return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
-        """How often something that is read of the objects of ``watch`` changed."""
-        return self._revisions[watch]
+        """How often something that is read of the objects of ``watch`` changed.
+
+        0 once it was dropped: a pod on its way keeps its plugins, and pods and nodes can be read nevertheless.
+        """
+        return self._revisions.get(watch, 0)
 
     def saw(self, kind: Kinded, change: Change[Any]) -> bool:
         """Count a change of what is followed; whether a plugin that watches this ``kind`` sees something else now."""
