@@ -6,6 +6,7 @@ import argparse
 import importlib.metadata
 import logging
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from scheduler_runtime.catalog import spelling
@@ -208,9 +209,14 @@ def _as_written_here(argument: str) -> str:
         return argument
     name, equals, value = argument[2:].partition("=")
     name = name.replace("_", "-")
-    if not equals and (name in SWITCHES or name == "leader-elect"):
+    if not equals and _is_switch(name):
         return f"--{name}=true"
     return f"--{name}{equals}{value}"
+
+
+def _is_switch(name: str) -> bool:
+    """Whether the flag of that name may stand without a value."""
+    return name in SWITCHES or name == "leader-elect"
 
 
 def _field(name: str) -> str:
@@ -228,9 +234,10 @@ def _sentence(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
 
 def _meant(argument: str, arguments: Sequence[str]) -> str:
     """What to write instead of an ``argument`` without a flag."""
-    before = arguments[arguments.index(argument) - 1].removeprefix("--").replace("_", "-")
-    if before in SWITCHES or before == "leader-elect":
-        return f"; did you mean --{before}={argument}?"
+    for before, each in pairwise(arguments):
+        name = before.removeprefix("--").replace("_", "-")
+        if each == argument and each.lower() in (*values.TRUE, *values.FALSE) and _is_switch(name):
+            return f"; did you mean --{name}={argument}?"
     if argument.endswith((".yaml", ".yml", ".json")):
         return f"; did you mean --config {argument}?"
     return ", and there are no arguments without one"

@@ -16,14 +16,14 @@ from scheduler_runtime.server_version import refusal
 
 LARGEST_PORT = 65535
 _DURATION: TypeAdapter[str] = TypeAdapter(DurationField)
-_TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
+TRUE, FALSE = ("true", "t", "1"), ("false", "f", "0")
 
 
 def boolean(text: str) -> bool:
     """True or false, as Go reads them."""
-    if text.lower() in _TRUE:
+    if text.lower() in TRUE:
         return True
-    if text.lower() in _FALSE:
+    if text.lower() in FALSE:
         return False
     raise ArgumentTypeError(f"{text!r} is neither true nor false")
 
