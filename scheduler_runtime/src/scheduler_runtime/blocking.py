@@ -1,10 +1,9 @@
-"""Requests to the API server from a thread of one's own, one after the other, each on a connection of its own."""
+"""Requests to the API server from a thread of one's own, one after the other, over connections that block."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import socket
 import ssl
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
@@ -28,10 +27,9 @@ def ask(
     params: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> bytes:
-    """Send one request and return the body of its answer. Raises RefusedError."""
-    url = urlsplit(credentials.server)
-    target = url.path + path + (f"?{urlencode(params)}" if params else "")
-    connection = _connection(credentials, url.hostname or "", url.port, seconds)
+    """Send one request, on a connection of its own, and return the body of its answer. Raises RefusedError."""
+    target = urlsplit(credentials.server).path + path + (f"?{urlencode(params)}" if params else "")
+    connection = connection_to(credentials, seconds)
     try:
         headers = {"Accept": "application/json", "User-Agent": user_agent, **credentials.headers()}
         if body is not None:
@@ -61,10 +59,13 @@ def _message(payload: bytes) -> str:
     return str(answer.get("message", "")) if isinstance(answer, dict) else ""
 
 
-def _connection(credentials: Credentials, host: str, port: int | None, seconds: float) -> http.client.HTTPConnection:
+def connection_to(credentials: Credentials, seconds: float) -> http.client.HTTPConnection:
+    """A connection to the API server, which its first request opens; ``seconds`` are for whatever it waits for."""
+    url = urlsplit(credentials.server)
+    host = url.hostname or ""
     if credentials.tls is None:
-        return http.client.HTTPConnection(host, port or 80, timeout=seconds)
-    return _NamedConnection(host, port or 443, seconds, credentials.tls, credentials.server_name or host)
+        return http.client.HTTPConnection(host, url.port or 80, timeout=seconds)
+    return _NamedConnection(host, url.port or 443, seconds, credentials.tls, credentials.server_name or host)
 
 
 class _NamedConnection(http.client.HTTPSConnection):
@@ -76,5 +77,5 @@ class _NamedConnection(http.client.HTTPSConnection):
         self._expected = expected
 
     def connect(self) -> None:
-        plain = socket.create_connection((self.host, self.port), self.timeout)
-        self.sock = self._tls.wrap_socket(plain, server_hostname=self._expected)
+        http.client.HTTPConnection.connect(self)  # and not that of HTTPS, which expects the host's name
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._expected)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
-import ssl
 import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from scheduler_runtime import credentials as credentials_of
+from scheduler_runtime.blocking import connection_to
 from scheduler_runtime.credentials import Credentials, CredentialsError
 from scheduler_runtime.leadership.elector import Elector, Lease
 from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, UnansweredError
@@ -22,8 +21,8 @@ class HttpLeases:
 
     def __init__(self, credentials: Credentials, namespace: str, name: str, user_agent: str = "berth") -> None:
         self._credentials = credentials
-        self._url = urlsplit(credentials.server)
-        self._collection = f"{self._url.path}/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases"
+        root = urlsplit(credentials.server).path
+        self._collection = f"{root}/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases"
         self._object = f"{self._collection}/{quote(name)}"
         self._user_agent = user_agent
         self._idle: http.client.HTTPConnection | None = None
@@ -45,7 +44,7 @@ class HttpLeases:
 
     def _exchange(self, method: str, path: str, body: Lease | None, timeout: float) -> Lease:
         idle, self._idle = self._idle, None  # a request left behind keeps its connection to itself
-        connection = idle or self._connect(timeout)
+        connection = idle or connection_to(self._credentials, timeout)
         give_up_at = time.monotonic() + timeout
         try:
             status, payload = self._send(connection, method, path, body, timeout)
@@ -75,28 +74,6 @@ class HttpLeases:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
         return response.status, response.read()
-
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
-        host, port = self._url.hostname or "", self._url.port
-        if self._credentials.tls is None:
-            return http.client.HTTPConnection(host, port or 80, timeout=timeout)
-        return _NamedHTTPSConnection(
-            host, port or 443, timeout=timeout, context=self._credentials.tls, expect=self._credentials.server_name
-        )
-
-
-class _NamedHTTPSConnection(http.client.HTTPSConnection):
-    """HTTPS that expects another name in the certificate than the host's."""
-
-    def __init__(self, host: str, port: int, *, timeout: float, context: ssl.SSLContext, expect: str | None) -> None:
-        super().__init__(host, port, timeout=timeout, context=context)
-        self._tls = context
-        self._expect = expect or host
-
-    def connect(self) -> None:
-        plain = socket.create_connection((self.host, self.port), self.timeout)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock = self._tls.wrap_socket(plain, server_hostname=self._expect)
 
 
 def from_credentials(

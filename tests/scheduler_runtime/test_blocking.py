@@ -1,0 +1,75 @@
+"""Connections that block a thread, to a server that encrypts: for the Lease, and for what the endpoints ask."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from scheduler_runtime.blocking import RefusedError, ask, connection_to
+from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.endpoints.self_signed import self_signed
+from scheduler_runtime.leadership import HttpLeases
+
+
+class Reply(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@dataclass
+class Served:
+    """A server at an address, whose certificate is also good for the name that the credentials give it."""
+
+    credentials: Credentials
+    called: list[str | None] = field(default_factory=list)
+    """By which names it was asked for."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    files = tmp_path / "crt", tmp_path / "key"
+    for file, text in zip(files, self_signed("127.0.0.1", 1), strict=True):
+        file.write_bytes(text)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*files)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Reply)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    tls = ssl.create_default_context(cafile=files[0])
+    there = Served(Credentials(f"https://127.0.0.1:{server.server_port}", tls=tls, server_name="localhost"))
+    context.sni_callback = lambda _, name, __: there.called.append(name)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield there
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_server_is_asked_for_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:
+    assert ask(served.credentials, "GET", "/x", user_agent="tests") == b"{}"
+    with contextlib.closing(HttpLeases(served.credentials, "ns", "one")) as leases:
+        assert leases.get(5) == {}
+    assert served.called == ["localhost", "localhost"]
+
+
+def test_a_server_with_a_certificate_for_another_name_is_not_spoken_to(served: Served) -> None:
+    with pytest.raises(RefusedError, match="not valid for 'elsewhere'"):
+        ask(replace(served.credentials, server_name="elsewhere"), "GET", "/x", user_agent="tests")
+
+
+def test_small_requests_are_not_held_back(served: Served) -> None:
+    with contextlib.closing(connection_to(served.credentials, 5)) as connection:
+        connection.connect()
+        assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
