@@ -1,30 +1,34 @@
 """The fastest that pods can be bound here: ``python -m bench.limit KUBECONFIG PORT``.
 
 A loader that looks at nothing: it follows the pods without a node and binds each to the next node in turn, with the
-event that a scheduler writes. What it reaches is the limit that API server, etcd and a Python client set together.
-The only pods it leaves alone are those that ask for more CPU than any node has: nobody binds them.
+event that a scheduler writes, over the connections that ours uses and in the same order: bindings first. What it
+reaches is the limit that API server, etcd and a Python client set together. The only pods it leaves alone are those
+that ask for more CPU than any node has: nobody binds them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import json
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import uvloop
 
-from bench.client import Connection, RefusedError, Server
+from bench.client import Connection, Server
 from bench.objects import Container, Offer
 from bench.placements import amount
+from scheduler_runtime import credentials
+from scheduler_runtime.client import ApiError, Client
+from scheduler_runtime.events import micro_time
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.turns import CROWD, Turns
 
-BINDERS = 32
-TELLERS = 8
+BINDERS = 64
 WITHOUT_NODE = "/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3D"
 NODES = "/api/v1/nodes?watch=true"
 
@@ -52,30 +56,31 @@ class Happened(msgspec.Struct):
     object: Seen
 
 
-Told = tuple[Metadata, str]
-"""A pod, and the node it was bound to."""
-
-
 class Loader:
     """Binds whatever has no node."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, kubeconfig: Path) -> None:
+        self._server = Server.of(kubeconfig)
+        self._clients = [Client(credentials.load(str(kubeconfig)), "limit") for _ in range(2)]
         self._nodes: list[str] = []
         self._known: set[str] = set()
         self._largest = 0.0
         self._waiting: asyncio.Queue[Metadata] = asyncio.Queue()
-        self._told: asyncio.Queue[Told] = asyncio.Queue()
+        self._under_way = 0
+        self._crowded = asyncio.Event()
+        self._told = Outbox(is_busy=lambda: self._under_way == BINDERS)
 
     async def run(self, port: int) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow_nodes())
-            group.create_task(self._follow_pods())
             turn = itertools.count()
-            for _ in range(BINDERS):
-                group.create_task(self._bind(turn))
-            for _ in range(TELLERS):
-                group.create_task(self._tell())
+            works = (
+                self._follow_nodes(),
+                self._follow_pods(),
+                self._told.run(),
+                Turns(self._crowded, self._told).run(),
+            )
+            for work in (*works, *(self._bind(turn) for _ in range(BINDERS))):
+                group.create_task(work)
             served = await asyncio.start_server(say_ready, "127.0.0.1", port)
             await served.serve_forever()
 
@@ -101,34 +106,30 @@ class Loader:
             await connection.close()
 
     async def _bind(self, turn: Iterator[int]) -> None:
-        connection = await Connection.open(self._server)
         while True:
             pod = await self._waiting.get()
             node = self._nodes[next(turn) % len(self._nodes)]
-            path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
-            with contextlib.suppress(Gone):
-                await post(connection, path, binding(pod, node))
-                self._told.put_nowait((pod, node))
+            self._count(1)
+            try:
+                path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
+                await self._clients[0].request("POST", path, body=binding(pod, node))
+                self._told.put(pod.uid, partial(self._tell, pod, node))
+            except ApiError as error:
+                if error.status != 404:  # there is nothing left to bind
+                    raise
+            finally:
+                self._count(-1)
 
-    async def _tell(self) -> None:
-        connection = await Connection.open(self._server)
-        while True:
-            pod, node = await self._told.get()
-            await connection.post(f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events", event(pod, node))
+    def _count(self, by: int) -> None:
+        self._under_way += by
+        if self._under_way >= CROWD:
+            self._crowded.set()
+        else:
+            self._crowded.clear()
 
-
-class Gone(Exception):  # noqa: N818 - not a failure
-    """The pod is there no more."""
-
-
-async def post(connection: Connection, path: str, body: bytes) -> None:
-    """Bind. Raises Gone when there is nothing left to bind."""
-    try:
-        await connection.post(path, body)
-    except RefusedError as error:
-        if error.status == 404:
-            raise Gone(path) from error
-        raise
+    async def _tell(self, pod: Metadata, node: str) -> None:
+        path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
+        await self._clients[1].request("POST", path, body=event(pod, node))
 
 
 async def added(connection: Connection, path: str) -> AsyncIterator[Seen]:
@@ -142,43 +143,38 @@ async def added(connection: Connection, path: str) -> AsyncIterator[Seen]:
                 yield happened.object
 
 
-def binding(pod: Metadata, node: str) -> bytes:
+def binding(pod: Metadata, node: str) -> dict[str, object]:
     """The body of a bind, as schedulers send it."""
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
-            "target": {"kind": "Node", "name": node},
-        }
-    ).encode()
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+        "target": {"kind": "Node", "name": node},
+    }
 
 
-def event(pod: Metadata, node: str) -> bytes:
+def event(pod: Metadata, node: str) -> dict[str, object]:
     """The body of the event of a bind, as schedulers send it."""
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06d}Z"
-    return json.dumps(
-        {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": f"{pod.name}.{time.time_ns():x}", "namespace": pod.namespace},
-            "eventTime": stamp,
-            "reportingController": "limit",
-            "reportingInstance": "limit-0",
-            "action": "Binding",
-            "reason": "Scheduled",
-            "regarding": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
-            },
-            "note": f"Successfully assigned {pod.namespace}/{pod.name} to {node}",
-            "type": "Normal",
-        }
-    ).encode()
+    now = time.time_ns()
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{pod.name}.{now:x}", "namespace": pod.namespace},
+        "eventTime": micro_time(now),
+        "reportingController": "limit",
+        "reportingInstance": "limit-0",
+        "action": "Binding",
+        "reason": "Scheduled",
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "uid": pod.uid,
+        },
+        "note": f"Successfully assigned {pod.namespace}/{pod.name} to {node}",
+        "type": "Normal",
+    }
 
 
 async def say_ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -189,10 +185,14 @@ async def say_ready(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.close()
 
 
+async def limit(kubeconfig: Path, port: int) -> None:
+    await Loader(kubeconfig).run(port)
+
+
 def main() -> int:
     """Bind until ended."""
     kubeconfig, port = sys.argv[1:]
-    uvloop.run(Loader(Server.of(Path(kubeconfig))).run(int(port)))
+    uvloop.run(limit(Path(kubeconfig), int(port)))
     return 0
 
 

@@ -26,6 +26,7 @@ from scheduler_runtime.framework import BindError, Flights, Framework, Placed, U
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Pending
+from scheduler_runtime.turns import CROWD
 from scheduler_runtime.wire import Pod
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,8 @@ class Binder:
         self._called_back: dict[str, str] = {}
         self._room = asyncio.Event()
         self._room.set()
+        self.crowded = asyncio.Event()
+        """Set while many are under way."""
 
     def __len__(self) -> int:
         """How many pods are on their way, those that wait for a permit included."""
@@ -268,7 +271,13 @@ class Binder:
 
     def _measure(self) -> None:
         """Open or close the door for further bindings. Those that wait for a permit do not fill the way."""
-        if len(self._tasks) - len(self._waiting) < BACKLOG:
-            self._room.set()
-        else:
-            self._room.clear()
+        under_way = len(self._tasks) - len(self._waiting)
+        _show(self._room, holds=under_way < BACKLOG)
+        _show(self.crowded, holds=under_way >= CROWD)
+
+
+def _show(state: asyncio.Event, *, holds: bool) -> None:
+    if holds:
+        state.set()
+    else:
+        state.clear()

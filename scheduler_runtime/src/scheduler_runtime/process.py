@@ -45,6 +45,7 @@ from scheduler_runtime.plans import Plan
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.profiles import Profiles
 from scheduler_runtime.settings import Settings
+from scheduler_runtime.turns import Turns
 from scheduler_runtime.watches import NODES, Change, Reflector, pods
 from scheduler_runtime.wire import Node, Pod, Resizing
 
@@ -67,7 +68,7 @@ class Given:
     client: Client
     """For pods and nodes, and whatever else decisions need."""
     teller: Client
-    """For what is only told: it never holds up what is done."""
+    """For what is only told: it does not hold up what is done."""
     election: Election
     metrics: Metrics
 
@@ -172,9 +173,10 @@ class Process:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
             self.informers.begin(self.reflectors)
+            turns = Turns(self.binder.crowded, self.outbox)
             around = [
                 group.create_task(run)
-                for run in (self.outbox.run(), self.informers.run(), self.election.pulse.run(), *others)
+                for run in (self.outbox.run(), self.informers.run(), self.election.pulse.run(), turns.run(), *others)
             ]
             try:
                 return await self._until_end(stop)

@@ -137,7 +137,7 @@ def _ignore(*_: object) -> None:
 
 @contextlib.asynccontextmanager
 async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
-    """Two connection pools, so that what is only told never holds up what is done."""
+    """Two connection pools, so that what is only told does not hold up what is done."""
     connection = settings.document.client_connection
     throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
     try:
