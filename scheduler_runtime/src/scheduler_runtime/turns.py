@@ -17,6 +17,10 @@ SHORTEST_TURN_SECONDS = 0.005
 """What is answered meanwhile waits so long at most: less than the API server takes when it is busy."""
 
 
+STEPS = 4
+"""So many turns it takes from an answer to what follows from it: heard, understood, asked for, written."""
+
+
 class Turns:
     """Lets turns take a moment in a crowd."""
 
@@ -35,7 +39,8 @@ class Turns:
     async def _pass_slowly(self) -> None:
         began = time.monotonic()
         while self._crowded.is_set() or len(self._messages) >= CROWD:
-            await asyncio.sleep(0)  # everything that is ready has its turn
+            for _ in range(STEPS):
+                await asyncio.sleep(0)
             rest = began + SHORTEST_TURN_SECONDS - time.monotonic()
             if rest > 0:
                 self._sleep(rest)  # on purpose for all of the loop; other threads go on
