@@ -13,7 +13,7 @@ from collections.abc import Callable, Sized
 
 CROWD = 16
 """So many bindings, events or conditions under way are many."""
-SHORTEST_TURN_SECONDS = 0.005
+SHORTEST_TURN_SECONDS = 0.01
 """What is answered meanwhile waits so long at most: less than the API server takes when it is busy."""
 
 
