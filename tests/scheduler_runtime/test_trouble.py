@@ -38,3 +38,16 @@ def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(capl
     assert trouble.sentence == "bindings fail"
     trouble.ends(3.5)
     assert trouble.sentence == ""
+
+
+def test_what_began_before_it_went_well_again_begins_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1.0]
+    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble.begins("bindings fail", begun=0.5)
+    now[0] = 3.0
+    trouble.ends(2.0)
+    trouble.begins("bindings fail", begun=2.5)
+    assert trouble.sentence == ""
+    trouble.begins("bindings fail", begun=3.5)
+    assert trouble.sentence == "bindings fail"
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2

@@ -78,7 +78,7 @@ class FencedBinds:
                 if not tries_left:
                     raise
                 what = error.cause if isinstance(error, NoAnswerError) else f"{error.status} {error.reason}"
-                self._trouble.begins("bindings fail and are sent again", what)
+                self._trouble.begins("bindings fail and are sent again", what, begun)
             else:
                 self._trouble.ends(begun)
                 return

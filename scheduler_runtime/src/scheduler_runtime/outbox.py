@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
@@ -139,19 +140,20 @@ class Outbox:
         for tries_left in reversed(range(TRIES)):
             if not delivery.is_wanted:
                 return
+            begun = time.monotonic()
             try:
                 await delivery.send()
             except (ApiError, NoAnswerError) as error:
                 if _is_over(delivery, error):
                     return
                 if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
-                    self._trouble.begins("events or conditions cannot be written", str(error))
+                    self._trouble.begins("events or conditions cannot be written", str(error), begun)
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return
                 await delivery.pause(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
             else:
-                self._trouble.ends()
+                self._trouble.ends(begun)
                 return
 
 

@@ -23,15 +23,21 @@ class Trouble:
         self._lock = threading.Lock()
         self._sentence = ""
         self._since = self._seen_at = 0.0
+        self._over_at = float("-inf")
 
     @property
     def sentence(self) -> str:
         """What is wrong now; empty when nothing is."""
         return self._sentence
 
-    def begins(self, sentence: str, because: str = "") -> None:
-        """Log ``sentence`` with its cause, unless it is what was said last, whatever the cause is now."""
+    def begins(self, sentence: str, because: str = "", begun: float = float("inf")) -> None:
+        """Log ``sentence`` with its cause, unless it is what was said last, whatever the cause is now.
+
+        What failed has ``begun`` then: if that was before others went well again, it is no news.
+        """
         with self._lock:
+            if not self._sentence and begun < self._over_at:
+                return
             self._seen_at = self._clock()
             if sentence == self._sentence:
                 return
@@ -53,7 +59,8 @@ class Trouble:
             if not self._sentence or begun < self._seen_at:
                 return
             sentence, self._sentence = self._sentence, ""
-            seconds = self._clock() - self._since
+            self._over_at = self._clock()
+            seconds = self._over_at - self._since
         self._logger.info("over after %.1f s: %s", seconds, sentence)
 
 
