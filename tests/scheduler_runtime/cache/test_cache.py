@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
+from scheduler_runtime import wire
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.testing import node, pod
 from scheduler_runtime.wire import Pod
@@ -58,6 +59,31 @@ def test_add_pod_will_confirm(cache: Cache) -> None:
     cache.add(bound(one, "one"))
     assert (cpu(cache, "one"), cache.is_assumed(one.uid)) == (1000, False)
     cache.forget(one)
+    assert cpu(cache, "one") == 1000
+
+
+STATUS = wire.PodStatus(conditions=(wire.PodCondition("PodScheduled", "True"),))
+RUNS = replace(STATUS, container_statuses=(wire.ContainerStatus("main", allocated_resources={"cpu": "1"}),))
+INFEASIBLE = wire.PodCondition("PodResizePending", "True", "Infeasible")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        pytest.param(wire.PodStatus(), STATUS, False, id="its-binding-is-seen"),
+        pytest.param(RUNS, replace(RUNS, conditions=(wire.PodCondition("Ready", "True"),)), False, id="it-is-ready"),
+        pytest.param(STATUS, RUNS, True, id="it-was-given-something"),
+        pytest.param(RUNS, replace(RUNS, conditions=(INFEASIBLE,)), True, id="it-cannot-be-resized"),
+    ],
+)
+def test_only_a_version_that_takes_something_else_is_counted_again(
+    cache: Cache, before: wire.PodStatus, after: wire.PodStatus, counts: bool
+) -> None:
+    one = bound(pod("a", {"cpu": "1"}), "one")
+    cache.add(replace(one, status=before))
+    position = cache.table.changes.position
+    cache.add(replace(one, status=after))
+    assert (cache.table.changes.position > position) == counts
     assert cpu(cache, "one") == 1000
 
 

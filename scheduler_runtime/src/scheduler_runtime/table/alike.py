@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import force_setattr
 
-from ..wire import Pod, PodStatus
+from ..wire import Pod
+from ..wire.resizing import follows_from_spec, is_infeasible
 
 
 def counts_alike(old: Pod, new: Pod) -> bool:
@@ -20,7 +21,7 @@ def counts_alike(old: Pod, new: Pod) -> bool:
     if (
         old.metadata.labels != new.metadata.labels
         or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
-        or (old.status != new.status and _resized(old.status, new.status))
+        or (old.status != new.status and _takes_other_than(old, new))
     ):
         return False
     if new.derived is None and old.derived is not None:
@@ -30,11 +31,15 @@ def counts_alike(old: Pod, new: Pod) -> bool:
     return True
 
 
-def _resized(old: PodStatus, new: PodStatus) -> bool:
+def _takes_other_than(old: Pod, new: Pod) -> bool:
+    """Whether what ``new`` takes may differ from what ``old`` took though their specs agree: one was resized."""
+    before, after = old.status, new.status
+    if follows_from_spec(before) and follows_from_spec(after):
+        return False
     return (
-        old.container_statuses != new.container_statuses
-        or old.init_container_statuses != new.init_container_statuses
-        or old.resources != new.resources
-        or old.allocated_resources != new.allocated_resources
-        or old.conditions != new.conditions
+        before.container_statuses != after.container_statuses
+        or before.init_container_statuses != after.init_container_statuses
+        or before.resources != after.resources
+        or before.allocated_resources != after.allocated_resources
+        or is_infeasible(old) != is_infeasible(new)
     )
