@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
@@ -41,6 +42,8 @@ REQUEST_TIMEOUT = 30.0
 ALONE_SECONDS = 300.0
 """So long a server that does not speak HTTP/2 is not asked again whether it does. Another may stand there by then."""
 UNLIMITED = Throttle(-1, 0)
+_is_plain = re.compile(r"[\w./-]*", re.ASCII).fullmatch
+"""Whether a path can be sent as it is, which nearly all can."""
 SAID_AGAIN_SECONDS = 60.0
 
 
@@ -202,7 +205,9 @@ class Client:
             self._pool.give(connection)
 
     def _target(self, path: str, params: Mapping[str, str] | None) -> str:
-        target = quote(self._path + path)
+        target = self._path + path
+        if not _is_plain(target):
+            target = quote(target)
         return f"{target}?{urlencode(params)}" if params else target
 
     def _unreachable(self, error: BaseException) -> NoAnswerError:

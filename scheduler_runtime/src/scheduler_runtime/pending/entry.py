@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
@@ -35,6 +35,7 @@ class Entry:
     """A pod, and what has become of it so far."""
 
     pod: Any
+    """Its newest version."""
     profile: str
     added_at: float
     """When it last came to wait; pods of equal priority are taken in this order."""
@@ -60,10 +61,10 @@ class Entry:
     """Whether nothing but the time woke it last."""
     is_wanted: bool = False
     """Whether a plugin asked to make it active while it was in flight."""
+    uid: str = field(init=False)
 
-    @property
-    def uid(self) -> str:
-        return str(self.pod.uid)
+    def __post_init__(self) -> None:
+        self.uid = self.pod.uid
 
 
 class Heap:
