@@ -13,16 +13,14 @@ from collections.abc import Callable, Sized
 
 CROWD = 16
 """So many bindings, events or conditions under way are many."""
-SHORTEST_TURN_SECONDS = 0.01
-"""What is answered meanwhile waits so long at most: less than the API server takes when it is busy."""
-
-
+GATHERING_SECONDS = 0.01
+"""What comes waits so long at most: less than an API server that is as busy as that takes to answer."""
 STEPS = 4
 """So many turns it takes from an answer to what follows from it: heard, understood, asked for, written."""
 
 
 class Turns:
-    """Lets turns take a moment in a crowd."""
+    """Lets what comes gather while many are under way."""
 
     def __init__(self, crowded: asyncio.Event, messages: Sized, sleep: Callable[[float], None] = time.sleep) -> None:
         """``crowded`` is set while many bindings are under way; ``messages`` are what they leave to be told."""
@@ -34,14 +32,15 @@ class Turns:
         """Slow the event loop down, now and then, until cancelled."""
         while True:
             await self._crowded.wait()
-            await self._pass_slowly()
-
-    async def _pass_slowly(self) -> None:
-        began = time.monotonic()
-        while self._crowded.is_set() or len(self._messages) >= CROWD:
-            for _ in range(STEPS):
-                await asyncio.sleep(0)
-            rest = began + SHORTEST_TURN_SECONDS - time.monotonic()
-            if rest > 0:
-                self._sleep(rest)  # on purpose for all of the loop; other threads go on
             began = time.monotonic()
+            while self._crowded.is_set() or len(self._messages) >= CROWD:
+                for _ in range(STEPS):
+                    await asyncio.sleep(0)
+                self._gather(began)
+                began = time.monotonic()
+
+    def _gather(self, began: float) -> None:
+        """Let the whole loop sleep, on purpose, for what is left of the time that ``began`` then."""
+        rest = began + GATHERING_SECONDS - time.monotonic()
+        if rest > 0:
+            self._sleep(rest)
