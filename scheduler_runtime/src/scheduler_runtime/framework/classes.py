@@ -353,7 +353,10 @@ class Classes:
 def _key(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
     signatures = []
     for plugin in plugins:
-        signature = plugin.signature(pod)
+        try:
+            signature = plugin.signature.run(pod)
+        except Exception as error:
+            raise plugin.signature.error(error) from error
         if signature is None:
             return None
         signatures.append(signature)
