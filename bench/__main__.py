@@ -57,7 +57,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     flags.add_argument("cases", nargs="*", help="SchedulingBasic, or SchedulingBasic/5000Nodes; all if none is named")
     flags.add_argument("--nodes", type=int, nargs="+", default=[], help="only workloads of so many nodes")
     flags.add_argument("--label", default="default", help="only workloads with this label: default, full, smoke, ''")
-    flags.add_argument("--full", action="store_true", help="everything at 1,000 and 5,000 nodes, and one at 15,000, five times")
+    flags.add_argument(
+        "--full", action="store_true", help="everything at 1,000 and 5,000 nodes, and one at 15,000, five times"
+    )
     flags.add_argument("--repetitions", type=int, help="how often each (3; 5 with --full)")
     flags.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS))
     flags.add_argument("--kubernetes", default="1.36", help="of the API server and kube-scheduler")

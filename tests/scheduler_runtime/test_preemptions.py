@@ -15,6 +15,7 @@ from scheduler_runtime.binds import FencedError
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.client import ApiError, NoAnswerError
 from scheduler_runtime.events import Recorder
+from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.outbox import Outbox
@@ -107,6 +108,14 @@ async def test_an_event_says_for_whom() -> None:
     said = (event["type"], event["reason"], event["action"], event["note"], event["reportingController"])
     assert said == ("Normal", "Preempted", "Preempting", "Preempted by pod p on node a", "test")
     assert (event["regarding"]["name"], event["related"]["name"]) == ("v", "p")
+
+
+async def test_the_log_says_who_was_preempted_where_and_for_whom(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(DECISION)
+    async with sent() as world:
+        await world.preempt()
+    (line,) = [vars(record) for record in caplog.records if record.msg == "preempted"]
+    assert (line["pod"], line["node"], line["for"]) == ("default/v", "a", "default/p")
 
 
 async def test_a_condition_that_is_there_already_is_not_written_again() -> None:

@@ -22,6 +22,7 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.conditions import STRATEGIC_MERGE_PATCH
 from scheduler_runtime.events import Recorder
+from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.trouble import Trouble
@@ -80,6 +81,7 @@ class Preemptions:
                 await self._delete(victim)
             except GoneError:
                 return
+        logger.log(DECISION, "preempted", extra={"pod": victim.key, "node": node, "for": preemptor.key})
         self._recorder.preempted(victim, preemptor, note)
 
     async def clear_nomination(self, pod: Pod) -> None:
