@@ -55,7 +55,8 @@ class Recorder:
         self._outbox = outbox
         self._host = host
         self._clock = clock
-        self._series: OrderedDict[tuple[str, ...], Series] = OrderedDict()
+        self._series: OrderedDict[tuple[str, str, str, int], Series] = OrderedDict()
+        """By what was said of which pod; of long notes only the hash is kept."""
 
     def scheduled(self, pod: Pod, node: str) -> None:
         """Say that ``pod`` was bound."""
@@ -77,7 +78,7 @@ class Recorder:
         if self.events == "None" or (self.events == "Failures" and not warning):
             return
         note = cut(message)
-        key = (pod.uid, reason, action, note)
+        key = (pod.uid, reason, action, hash(note))
         now = self._clock()
         series = self._series.get(key)
         if series is None or now - series.last_at > SERIES_SECONDS:

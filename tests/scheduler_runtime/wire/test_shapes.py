@@ -72,3 +72,9 @@ def test_what_cannot_be_read_is_told_for_each_pod() -> None:
 def test_the_pods_of_a_list_share_as_well() -> None:
     page = decode_pod_list(msgspec.json.encode({"items": [raw("a", of("1")), raw("b", of("1"))]}))
     assert page.items[0].spec is page.items[1].spec
+
+
+def test_what_is_like_nothing_else_because_nobody_owns_it_is_not_remembered() -> None:
+    one, other = (decoded(name, of("1"), metadata={"name": name, "labels": {"app": "x"}}) for name in "ab")
+    assert one.labels == other.labels
+    assert one.labels is not other.labels

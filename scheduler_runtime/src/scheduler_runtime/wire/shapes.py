@@ -21,6 +21,7 @@ from .requests import Requests, requests_of
 from .resizing import Resizing, follows_from_spec
 
 MAX_SHAPES = 8192
+_COMMON = ("namespace", "labels", "annotations", "owner_references")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -39,7 +40,8 @@ class Shapes:
 
     def __init__(self, size: int = MAX_SHAPES) -> None:
         self._shapes: Recent[bytes, _Shape] = Recent(size)
-        self._kin: Recent[bytes, AnnotatedMeta] = Recent(size)
+        self._kin: Recent[bytes, tuple[Any, ...]] = Recent(size)
+        """What pods of one owner have in common, in the order of ``_COMMON``."""
 
     def share(self, pod: Pod, resizing: Resizing) -> Pod:
         """Let ``pod``, which is changed, share what it has in common with others; return it.
@@ -62,14 +64,20 @@ class Shapes:
         return pod
 
     def _share_labels(self, metadata: AnnotatedMeta) -> None:
-        """Give ``metadata`` the very labels, annotations and owners of the first that had the same."""
-        key = _encode((metadata.namespace, metadata.labels, metadata.annotations, metadata.owner_references))
+        """Give ``metadata`` the very labels, annotations and owners of the first that had the same.
+
+        What nobody owns is often like nothing else, and would only fill the memory.
+        """
+        if not metadata.owner_references:
+            return
+        common = (metadata.namespace, metadata.labels, metadata.annotations, metadata.owner_references)
+        key = _encode(common)
         first = self._kin.get(key)
         if first is None:
-            self._kin.put(key, metadata)
+            self._kin.put(key, common)
             return
-        for name in ("namespace", "labels", "annotations", "owner_references"):
-            force_setattr(metadata, name, getattr(first, name))
+        for name, value in zip(_COMMON, first, strict=True):
+            force_setattr(metadata, name, value)
 
     def _of(self, spec: PodSpec) -> _Shape:
         key = _encode(spec)
