@@ -22,7 +22,7 @@ from scheduler_runtime.cache import Cache, Held
 from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
-from scheduler_runtime.framework import BindError, Flights, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import FAILURES, BindError, Flights, Framework, Placed, Unschedulable
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Pending
@@ -147,7 +147,7 @@ class Binder:
         try:
             await work
             result = "success"
-        except Exception:  # a plugin's; it is told of at the pod, which is tried again in time
+        except FAILURES:  # a plugin's; it is told of at the pod, which is tried again in time
             logger.exception("making room failed", extra={"pod": pod.key})
         finally:
             self._metrics.preemption_carried_out(result, self._clock() - began)

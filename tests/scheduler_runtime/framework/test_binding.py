@@ -189,6 +189,23 @@ class Fails(Plugin):
         raise TimeoutError("no answer")
 
 
+class Exits(Plugin):
+    async def pre_bind(self, pod: Pod, node: str, state: Any) -> None:
+        raise SystemExit(3)
+
+    async def bind(self, pod: Pod, node: str, state: Any) -> None:
+        raise SystemExit(3)
+
+
+async def test_a_plugin_in_the_background_cannot_end_the_program() -> None:
+    decides = made_of(Exits)
+    placed = placed_by(decides)
+    with pytest.raises(BindError, match='running PreBind plugin "Exits": 3'):
+        await decides.pre_bind(placed, decides.flights(placed))
+    with pytest.raises(BindError, match='running Bind plugin "Exits": 3'):
+        await decides.bind(placed)
+
+
 async def test_a_binder_may_pass_a_pod_on() -> None:
     api_server = ApiServer()
     decides = made_of(Declines, api_server=api_server)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+import asyncio
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,33 @@ def test_an_odd_answer_after_the_filters_is_said_of_the_plugin(answer: Any, said
         decide(
             type("Answers", (Afterwards,), {"answer": staticmethod(answer) if callable(answer) else answer}), cpu="9"
         )
+
+
+class Exits(Plugin):
+    """Ends the program in the hook that the test says."""
+
+    name = "Odd"
+    looks_at_pods = False
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(nodes.unschedulable, "cordoned")
+
+
+def leaves(error: type[BaseException], *arguments: object) -> Callable[..., Any]:
+    def hook(*_: object) -> Any:
+        raise error(*arguments)
+
+    return hook
+
+
+@pytest.mark.parametrize("hook", ["pre_filter", "filter", "pre_score", "score", "post_filter", "signature"])
+@pytest.mark.parametrize(
+    ("error", "said"), [(SystemExit, "SystemExit: 3"), (asyncio.CancelledError, "CancelledError: 3")]
+)
+def test_a_plugin_cannot_end_the_program(hook: str, error: type[BaseException], said: str) -> None:
+    kind = type("Exits", (Exits,), {hook: leaves(error, 3)})
+    with pytest.raises(PluginError, match=f"plugin Odd failed in {hook}: {said}"):
+        decide(kind, cpu="9" if hook == "post_filter" else "1")
 
 
 def test_extenders_are_consulted_once_and_not_for_ever() -> None:

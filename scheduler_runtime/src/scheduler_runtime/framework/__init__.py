@@ -3,12 +3,23 @@
 from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
 from .decision import NO_NODES
 from .framework import Framework
-from .outcomes import Assumes, BindError, Flights, Gate, Placed, PluginError, RegistrationError, Unschedulable
+from .outcomes import (
+    FAILURES,
+    Assumes,
+    BindError,
+    Flights,
+    Gate,
+    Placed,
+    PluginError,
+    RegistrationError,
+    Unschedulable,
+)
 from .queueing import PodWithoutNode
 from .services import Objects, Services
 
 __all__ = [
     "EXTENDER",
+    "FAILURES",
     "NO_NODES",
     "Advice",
     "Asks",

@@ -12,7 +12,7 @@ from .advice import EXTENDER, Extenders
 from .calls import Hook, checked_rejection, unknown
 from .enabled import Enabled
 from .measuring import Times, rejection_status
-from .outcomes import BindError, Flights, Placed, PluginError, RegistrationError, Unschedulable, rejected_by
+from .outcomes import FAILURES, BindError, Flights, Placed, PluginError, RegistrationError, Unschedulable, rejected_by
 from .services import Surroundings
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class Binding:
             if reject is None:
                 return None
             return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
-        except Exception as error:
+        except FAILURES as error:
             raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {error}') from error
 
     async def bind(self, placed: Placed) -> None:
@@ -124,7 +124,7 @@ class Binding:
         for hook in self._bind:
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except Exception as error:
+            except FAILURES as error:
                 self._times.since("Bind", began, "Error")
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {error}') from error
             if answer is None:

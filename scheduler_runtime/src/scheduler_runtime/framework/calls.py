@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -9,7 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..api import MAX_SCORE, Ints, Mask, NodeTable, Pod, Reject, Scores
-from .outcomes import PluginError
+from .outcomes import FAILURES, PluginError
+
+RAISED: tuple[type[BaseException], ...] = (*FAILURES, CancelledError)
+"""What a hook that is not awaited may raise: that it was cancelled is not our doing then."""
 
 
 class Count(Protocol):
@@ -44,12 +48,12 @@ class Hook:
             return self.run(*args)
         except PluginError:
             raise  # Of a hook that this one stands for.
-        except Exception as error:
+        except RAISED as error:
             raise self.error(error) from error
 
     def error(self, problem: object) -> PluginError:
         """That it failed, and how. An exception is told with its type: the text of a KeyError is a key alone."""
-        if isinstance(problem, Exception):
+        if isinstance(problem, BaseException):
             text = str(problem)
             problem = f"{type(problem).__name__}: {text}" if text else type(problem).__name__
         return PluginError(self.plugin, self.name, problem)
@@ -62,7 +66,7 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
         found = list(hook.run(*args))
     except PluginError:
         raise
-    except Exception as error:
+    except RAISED as error:
         raise hook.error(error) from error
     for reject in found:
         if not isinstance(reject, Reject):

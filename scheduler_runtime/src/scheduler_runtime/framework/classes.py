@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from ..table import Table
-from .calls import Hook, checked_rows, checked_scores, rejections
+from .calls import RAISED, Hook, checked_rows, checked_scores, rejections
 from .outcomes import PluginError
 from .scoring import Scorer
 
@@ -355,7 +355,7 @@ def _key(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
     for plugin in plugins:
         try:
             signature = plugin.signature.run(pod)
-        except Exception as error:
+        except RAISED as error:
             raise plugin.signature.error(error) from error
         if signature is None:
             return None
@@ -371,7 +371,7 @@ def _every(table: Table) -> NodeTable:
 def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bool:
     try:
         return any(True for _ in hook.run(pod, nodes, state, row))
-    except Exception as error:
+    except RAISED as error:
         raise hook.error(error) from error
 
 

@@ -78,6 +78,11 @@ class Gate:
     reason: str
 
 
+FAILURES: tuple[type[BaseException], ...] = (Exception, SystemExit)
+"""What ends one attempt when a plugin raises it. A ``sys.exit()`` in a library that it calls is no wish to end the
+scheduler."""
+
+
 class PluginError(Exception):
     """A plugin raised, or answered what the contract does not know."""
 

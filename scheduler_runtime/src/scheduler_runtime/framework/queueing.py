@@ -10,7 +10,7 @@ from typing import Any
 
 from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry, Watch
 from .advice import EXTENDER
-from .calls import checked_rejection
+from .calls import RAISED, checked_rejection
 from .enabled import Enabled
 from .keys import Keys
 from .measuring import Times, rejection_status
@@ -75,7 +75,7 @@ class Queueing:
             return True
         try:
             return registered.plugin.hint(event, pod) is not SKIP
-        except Exception:  # A pod must not be left behind because a hint failed.
+        except RAISED:  # A pod must not be left behind because a hint failed.
             logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
             return True
 

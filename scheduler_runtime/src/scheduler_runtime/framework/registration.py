@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
-from .outcomes import RegistrationError
+from .outcomes import FAILURES, RegistrationError
 from .services import PluginHandle, Surroundings
 
 
@@ -48,7 +48,7 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     handle = PluginHandle(name, watches, around)
     try:
         plugin = kind(profile.args.get(name), handle)
-    except Exception as error:
+    except FAILURES as error:
         raise RegistrationError(f"plugin {name}: it cannot be made: {error}") from error
     return Registered(name, plugin, declaration, hooks_of(kind), watches)
 
