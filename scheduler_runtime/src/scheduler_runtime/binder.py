@@ -22,10 +22,20 @@ from scheduler_runtime.cache import Cache, Held
 from scheduler_runtime.client import NoAnswerError
 from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder
-from scheduler_runtime.framework import FAILURES, BindError, Flights, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import (
+    EXTENDER,
+    FAILURES,
+    BindError,
+    Failures,
+    Flights,
+    Framework,
+    Placed,
+    Unschedulable,
+)
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Pending
+from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.turns import CROWD
 from scheduler_runtime.wire import Pod
 
@@ -55,6 +65,7 @@ class Binder:
         self._conditions = conditions
         self._metrics = metrics
         self._clock = clock
+        self._failures = Failures(logger)
         self._slots = asyncio.Semaphore(SLOTS)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
@@ -147,8 +158,8 @@ class Binder:
         try:
             await work
             result = "success"
-        except FAILURES:  # a plugin's; it is told of at the pod, which is tried again in time
-            logger.exception("making room failed", extra={"pod": pod.key})
+        except FAILURES as error:  # a plugin's; it is told of at the pod, which is tried again in time
+            self._failures.say("making room failed", error, pod=pod.key)
         finally:
             self._metrics.preemption_carried_out(result, self._clock() - began)
 
@@ -260,7 +271,10 @@ class Binder:
         if isinstance(cause, FencedError | GoneError | TakenError | NoAnswerError):
             logger.debug("not bound", extra={"pod": pod.key, "because": str(error)})
             return  # it is said once for all, or nobody reads it, or another says how the pod fares
-        logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
+        if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
+            logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
+        else:
+            self._failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
         self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
         self.report_error(pod, error.message)
 

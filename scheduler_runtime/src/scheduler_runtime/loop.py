@@ -16,7 +16,7 @@ from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.consulting import Consulting
 from scheduler_runtime.extenders import ExtenderError, OriginalError
-from scheduler_runtime.framework import Framework, Placed, Unschedulable
+from scheduler_runtime.framework import Failures, Framework, Placed, Unschedulable
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Entry, Pending
 
@@ -45,6 +45,7 @@ class Loop:
         self._consulting = Consulting(pending, frameworks, cache)
         self._metrics = metrics
         self._clock = clock
+        self._failures = Failures(logger)
         self._ready = asyncio.Event()
         self._paused_at = 0.0
 
@@ -81,8 +82,8 @@ class Loop:
             logger.warning("extenders were asked in vain", extra={"pod": entry.pod.key, "because": str(error)})
             self._fail(entry, str(error), began)
             return
-        except Exception as error:  # a plugin's, or ours: this pod is tried again, the others go on
-            logger.exception("deciding failed", extra={"pod": entry.pod.key})
+        except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
+            self._failures.say("deciding failed", error, pod=entry.pod.key)
             self._fail(entry, str(error), began)
             return
         match outcome:

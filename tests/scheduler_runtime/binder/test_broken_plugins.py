@@ -257,9 +257,17 @@ async def refuses(*_: Any) -> Any:
 @pytest.mark.parametrize(
     ("hooks", "without", "message"),
     [
-        pytest.param({"pre_bind": fails_later}, [], 'running PreBind plugin "Breaks": a plugin\'s bug', id="pre_bind"),
         pytest.param(
-            {"bind": fails_later}, ["DefaultBinder"], 'running Bind plugin "Breaks": a plugin\'s bug', id="bind"
+            {"pre_bind": fails_later},
+            [],
+            'running PreBind plugin "Breaks": ZeroDivisionError: a plugin\'s bug',
+            id="pre_bind",
+        ),
+        pytest.param(
+            {"bind": fails_later},
+            ["DefaultBinder"],
+            'running Bind plugin "Breaks": ZeroDivisionError: a plugin\'s bug',
+            id="bind",
         ),
         pytest.param(
             {"bind": refuses},
@@ -295,12 +303,25 @@ async def test_a_binding_that_fails_gives_the_room_back(
         await scene.until(lambda: scene.cpu == 0)
 
 
+async def test_a_binding_that_fails_in_a_plugin_is_in_the_log_with_the_place(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(type("Breaks", (Plugin,), {"pre_bind": fails_later})) as scene:
+        scene.add("broken")
+        await scene.until(lambda: reasons(caplog))
+    assert reasons(caplog) == ['running PreBind plugin "Breaks": ZeroDivisionError: a plugin\'s bug']
+    assert "in fails_later" in caplog.text
+
+
+def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log says has failed."""
+    return [vars(record)["because"] for record in caplog.records if record.levelname == "ERROR"]
+
+
 async def test_what_fails_after_the_binding_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async with running(type("Breaks", (Plugin,), {"post_bind": fails})) as scene:
         scene.add("a")
         await scene.until(lambda: scene.binds.bound)
         assert await scene.events() == [("Scheduled", "Successfully assigned default/a to n")]
-    assert "plugin Breaks failed in post_bind: ZeroDivisionError: a plugin's bug" in caplog.text
+    assert reasons(caplog) == ["plugin Breaks failed in post_bind: ZeroDivisionError: a plugin's bug"]
 
 
 async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -309,7 +330,7 @@ async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplo
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is Place.PARKED)
         assert scene.cpu == 0
-    assert "plugin Breaks failed in unreserve: ZeroDivisionError: a plugin's bug" in caplog.text
+    assert reasons(caplog) == ["plugin Breaks failed in unreserve: ZeroDivisionError: a plugin's bug"]
 
 
 class Lonely(Plugin):

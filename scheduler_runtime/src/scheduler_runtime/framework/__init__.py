@@ -2,6 +2,7 @@
 
 from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
 from .decision import NO_NODES
+from .failures import Failures
 from .framework import Framework
 from .outcomes import (
     FAILURES,
@@ -29,6 +30,7 @@ __all__ = [
     "Assumes",
     "BindError",
     "Extenders",
+    "Failures",
     "Filtered",
     "Flights",
     "Framework",

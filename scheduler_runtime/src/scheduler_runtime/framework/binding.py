@@ -8,9 +8,11 @@ from collections.abc import Collection, Iterable
 from time import perf_counter
 
 from ..api import PARALLEL, SERIAL, SKIP, Answer, Pod
+from ..plugins import IN_TREE
 from .advice import EXTENDER, Extenders
-from .calls import Hook, checked_rejection, unknown
+from .calls import Hook, checked_rejection, told, unknown
 from .enabled import Enabled
+from .failures import Failures
 from .measuring import Times, rejection_status
 from .outcomes import FAILURES, BindError, Flights, Placed, PluginError, RegistrationError, Unschedulable, rejected_by
 from .services import Surroundings
@@ -25,6 +27,7 @@ class Binding:
         """Raises RegistrationError when nobody binds."""
         self._around = around
         self._times = times
+        self._failures = Failures(logger)
         self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
         self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
         self._pre_bind = enabled.hooks("preBind", "pre_bind")
@@ -114,7 +117,7 @@ class Binding:
                 return None
             return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
         except FAILURES as error:
-            raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {error}') from error
+            raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}') from error
 
     async def bind(self, placed: Placed) -> None:
         """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
@@ -126,7 +129,7 @@ class Binding:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             except FAILURES as error:
                 self._times.since("Bind", began, "Error")
-                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {error}') from error
+                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {_told(hook, error)}') from error
             if answer is None:
                 self._times.since("Bind", began)
                 return
@@ -155,7 +158,12 @@ class Binding:
         for hook in hooks:
             try:
                 hook(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except PluginError:
-                logger.exception("plugin failed", extra={"plugin": hook.plugin, "pod": placed.pod.key})
+            except PluginError as error:
+                self._failures.say("plugin failed", error, plugin=hook.plugin, pod=placed.pod.key)
         if hooks:
             self._times.since(point, began)
+
+
+def _told(hook: Hook, error: BaseException) -> str:
+    """How it failed: with the words of the API server alone where a plugin of ours passes them on, as upstream."""
+    return str(error) if hook.plugin in IN_TREE else told(error)

@@ -52,11 +52,16 @@ class Hook:
             raise self.error(error) from error
 
     def error(self, problem: object) -> PluginError:
-        """That it failed, and how. An exception is told with its type: the text of a KeyError is a key alone."""
-        if isinstance(problem, BaseException):
-            text = str(problem)
-            problem = f"{type(problem).__name__}: {text}" if text else type(problem).__name__
-        return PluginError(self.plugin, self.name, problem)
+        """That it failed, and how."""
+        return PluginError(self.plugin, self.name, told(problem) if isinstance(problem, BaseException) else problem)
+
+
+def told(error: BaseException) -> str:
+    """An exception with its type: the text of a KeyError is a key alone. A PluginError says all there is to say."""
+    text = str(error)
+    if isinstance(error, PluginError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def rejections(hook: Hook, *args: Any) -> list[Reject]:

@@ -12,6 +12,7 @@ from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry, Watch
 from .advice import EXTENDER
 from .calls import RAISED, checked_rejection
 from .enabled import Enabled
+from .failures import Failures
 from .keys import Keys
 from .measuring import Times, rejection_status
 from .outcomes import Gate
@@ -43,6 +44,7 @@ class Queueing:
         declared = {name: each.declaration.events for name, each in plugins.items()}
         self._events = MappingProxyType({**declared, EXTENDER: _ANYTHING} if has_extenders else declared)
         self._plugins = plugins
+        self._failures = Failures(logger)
         self._times = times
         self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
         self._sort_key = Keys(enabled.queue_sort())
@@ -75,8 +77,8 @@ class Queueing:
             return True
         try:
             return registered.plugin.hint(event, pod) is not SKIP
-        except RAISED:  # A pod must not be left behind because a hint failed.
-            logger.exception("hint failed", extra={"plugin": plugin, "pod": pod.key})
+        except RAISED as error:  # A pod must not be left behind because a hint failed.
+            self._failures.say("hint failed", error, plugin=plugin, pod=pod.key)
             return True
 
 

@@ -33,7 +33,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from scheduler_runtime.api import QueueEntry
-from scheduler_runtime.framework import PluginError
+from scheduler_runtime.framework import Failures, PluginError
 from scheduler_runtime.pending import causes
 from scheduler_runtime.pending.backing_off import BackingOff
 from scheduler_runtime.pending.entry import Entry, Heap, Place
@@ -67,6 +67,7 @@ class Pending:
         """
         self._profiles = profiles
         self._longest_parked = longest_parked
+        self._failures = Failures(logger)
         self._on_ready = on_ready
         self._on_queued = on_queued
         self._on_error = on_error
@@ -298,7 +299,7 @@ class Pending:
         return gate is None
 
     def _gate_failed(self, entry: Entry, now: float, error: PluginError) -> None:
-        logger.error("plugin failed", exc_info=error, extra={"pod": entry.uid, "profile": entry.profile})
+        self._failures.say("plugin failed", error, pod=entry.uid, profile=entry.profile)
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
         self._push_backoff(entry, causes.ATTEMPT_FAILED)
