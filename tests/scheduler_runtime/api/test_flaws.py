@@ -25,6 +25,15 @@ def with_nodes(self: Any, nodes: Any) -> Any:
     return nodes
 
 
+async def waits(self: Any, *_: Any) -> Any:
+    return None
+
+
+async def yields_later(self: Any, *_: Any) -> Any:
+    yield None
+
+
+NOBODY_AWAITS = "is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
 OWN = "A method of your own takes a name that begins with _"
 FLAWS = [
     pytest.param(
@@ -50,6 +59,10 @@ FLAWS = [
         f"filter_nodes is not a hook; did you mean filter_node? {OWN}",
         id="of-a-node-plugin",
     ),
+    pytest.param(broken(Plugin, bind=with_nodes), "bind is no coroutine; write async def bind", id="bind-at-once"),
+    pytest.param(broken(Plugin, permit=waits), f"permit {NOBODY_AWAITS}", id="permit-that-waits"),
+    pytest.param(broken(filter=yields_later), f"filter {NOBODY_AWAITS}", id="filter-that-waits"),
+    pytest.param(broken(NodePlugin, filter_node=waits), f"filter_node {NOBODY_AWAITS}", id="filter-node-that-waits"),
 ]
 
 

@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ConfigDict, Field, field_serializer
 
-from scheduler_runtime.api import ALLOW, Declaration, Plugin, PluginArgs, highest_is_best
+from scheduler_runtime.api import Declaration, Plugin, PluginArgs, highest_is_best
 from tests.support.sound_plugin import Sound, breach_of, broken
-
-
-async def waits(self: Any, *_: Any) -> Any:
-    return ALLOW
 
 
 def does_not_wait(self: Any, *_: Any) -> Any:
@@ -36,8 +32,6 @@ def does_not_wait(self: Any, *_: Any) -> Any:
             broken(Plugin, normalize_score=highest_is_best), "normalize_score without score never runs", id="half"
         ),
         pytest.param(broken(Plugin, hint=does_not_wait), "it has no hook that a profile can enable", id="no-hook"),
-        pytest.param(broken(Plugin, permit=waits), "permit is a coroutine, and nobody awaits it", id="async-permit"),
-        pytest.param(broken(Plugin, bind=does_not_wait), "bind is no coroutine; write async def bind", id="sync-bind"),
     ],
 )
 def test_hooks_and_declaration_agree(plugin: type[Plugin], words: str) -> None:

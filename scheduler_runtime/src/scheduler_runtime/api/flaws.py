@@ -13,13 +13,16 @@ from .contract import Plugin
 from .node_plugin import NodePlugin
 
 _OURS = (Plugin, NodePlugin, object)
+_AWAITED = frozenset({"pre_bind", "bind"})
+"""The hooks that run in the background."""
 
 
 def flaws_of(kind: type[Plugin]) -> Iterator[str]:
-    """A sentence for each declaration that is of a wrong type, and each method that is a misspelt hook."""
+    """A sentence for each declaration of a wrong type, each hook that is awaited wrongly, and each misspelt one."""
     yield from _of_args(kind)
     for name, wanted in (("rules", Rule), ("watches", Watch), ("events", ClusterEvent)):
         yield from _of_several(name, _declared(kind, name), wanted)
+    yield from _awaited_wrongly(kind)
     yield from _misspelt(kind)
 
 
@@ -43,6 +46,15 @@ def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
     for index, value in enumerate(values):
         if not isinstance(value, wanted):
             yield f"{name}[{index}] is {value!r}, not a {wanted.__name__}; write {wanted.__name__}(…)"
+
+
+def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
+    for name in _hooks(kind):
+        method = getattr(kind, name)
+        if name in _AWAITED and not inspect.iscoroutinefunction(method):
+            yield f"{name} is no coroutine; write async def {name}"
+        if name not in _AWAITED and (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)):
+            yield f"{name} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
 
 
 def _misspelt(kind: type[Plugin]) -> Iterator[str]:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterator
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from ...api import Plugin, PluginArgs, declaration_of, flaws_of, hooks_of
+from ...api import Plugin, PluginArgs, declaration_of, flaws_of
 from ...catalog import Target
 from ...catalog.spelling import did_you_mean, nearest
 from ...framework import RegistrationError
 from ...framework.registration import check
 from ..telling import brief
 
-_ASYNC = frozenset({"pre_bind", "bind"})
-
 
 def flaws(kind: type[Plugin]) -> Iterator[str]:
-    """What it declares is of the right type, and no method of it is a misspelt hook."""
+    """What it declares is of the right type, the hooks that run in the background are coroutines, they alone, and no
+    method is a misspelt hook."""
     yield from flaws_of(kind)
 
 
 def hooks(kind: type[Plugin]) -> Iterator[str]:
-    """The hooks are the declared ones, and those that run in the background are coroutines, they alone."""
+    """The hooks are the declared ones."""
     declaration = declaration_of(kind)
     if not declaration.points:
         yield "it has no hook that a profile can enable, so it never runs; write one"
@@ -33,12 +31,6 @@ def hooks(kind: type[Plugin]) -> Iterator[str]:
         check(kind, declaration)
     except RegistrationError as error:
         yield f"{str(error).removeprefix(f'plugin {declaration.name}: ')}; let class and declaration agree"
-    for hook in sorted(hooks_of(kind)):
-        is_async = inspect.iscoroutinefunction(getattr(kind, hook))
-        if is_async and hook not in _ASYNC:
-            yield f"{hook} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
-        if hook in _ASYNC and not is_async:
-            yield f"{hook} is no coroutine; write async def {hook}"
 
 
 def heard(kind: type[Plugin]) -> Iterator[str]:
