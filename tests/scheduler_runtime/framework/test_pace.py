@@ -50,6 +50,15 @@ def test_a_slow_plugin_is_named_once_a_minute(clock: Clock, caplog: pytest.LogCa
     assert len(said(caplog)) == 2  # within 100 seconds
 
 
+@pytest.mark.parametrize("quick", [0, 100])
+def test_it_is_told_how_long_its_decisions_took(clock: Clock, caplog: pytest.LogCaptureFixture, quick: int) -> None:
+    pace = Pace(["Own"], clock)
+    for _ in range(quick):
+        deciding(pace, clock, 0.0)
+    deciding(pace, clock, 1.0)
+    assert said(caplog) == [f"plugin Own takes {100 if quick else 1000} ms"]
+
+
 @pytest.mark.parametrize(("seconds", "named"), [(0.009, False), (0.012, True)])
 def test_it_is_the_average_that_counts(
     clock: Clock, caplog: pytest.LogCaptureFixture, seconds: float, *, named: bool
@@ -110,4 +119,4 @@ def test_a_framework_names_the_plugin(plugin: type[Plugin], caplog: pytest.LogCa
         with contextlib.suppress(PluginError):
             decides.schedule(testing.pod(f"p-{number}"), cluster)
     (line,) = said(caplog)
-    assert line.startswith(f"plugin {plugin.__name__} takes 1")
+    assert line.startswith(f"plugin {plugin.__name__} takes 2")

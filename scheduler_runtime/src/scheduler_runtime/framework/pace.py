@@ -44,7 +44,16 @@ class Share:
     spent: float = 0.0
     """In the decision that is being made."""
     average: float = 0.0
+    """Of the decisions so far and, at first, of others before them that took nothing: one slow decision is no news."""
+    weight: float = 0.0
+    """How much the decisions so far count in it."""
     said_at: float = float("-inf")
+
+    def decided(self) -> None:
+        """A decision has ended."""
+        self.average += _WEIGHT_OF_ONE * (self.spent - self.average)
+        self.weight += _WEIGHT_OF_ONE * (1 - self.weight)
+        self.spent = 0.0
 
 
 class Pace:
@@ -74,15 +83,14 @@ class Pace:
     def decided(self) -> None:
         """A decision has ended: name who takes too long, once a minute at most."""
         for plugin, share in self._shares.items():
-            share.average += _WEIGHT_OF_ONE * (share.spent - share.average)
-            share.spent = 0.0
+            share.decided()
             if share.average > SLOW_SECONDS and self._clock() - share.said_at >= SAID_EVERY_SECONDS:
                 share.said_at = self._clock()
                 logger.warning(
-                    "plugin %s takes %.0f ms of every decision, and all pods wait for it: give it a signature so that "
-                    "its answers are kept, or let it look at whole columns",
+                    "plugin %s takes %.0f ms of every decision on average, and all pods wait for it: give it a "
+                    "signature so that its answers are kept, or let it look at whole columns",
                     plugin,
-                    share.average * 1000,
+                    share.average / share.weight * 1000,
                 )
 
 
