@@ -170,6 +170,14 @@ def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:
     assert again.read_text() == written.read_text()
 
 
+def test_a_place_that_cannot_be_written_to_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "none" / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written)]) == 1
+    assert capsys.readouterr().err == (
+        f"{written}: cannot be written: No such file or directory; --write-config-to chooses another file\n"
+    )
+
+
 @pytest.mark.parametrize("flags", [(), ("--kubernetes-version", "1.36", "--extras")], ids=["version", "plugin"])
 def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(
     tmp_path: Path, flags: tuple[str, ...]

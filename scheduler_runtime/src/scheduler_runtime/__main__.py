@@ -55,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text, document = read
     if asked.write_config_to:
         written = with_defaults(document, asked.kubernetes_version or asked.emulated_version, asked.feature_gates)
-        Path(asked.write_config_to).write_text(written)
-        return 0
+        return write(written, asked.write_config_to)
     settings = settings_of(asked, text, document, overrides)
     if isinstance(settings, Refused):
         return refuse(settings)
@@ -162,6 +161,15 @@ def run(settings: Settings) -> int:
 def unreadable(error: Exception) -> Problems:
     """Why a file cannot be read."""
     return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
+
+
+def write(text: str, file: str) -> int:
+    """Write what was asked for, or print why that cannot be; return the exit code."""
+    try:
+        Path(file).write_text(text)
+    except OSError as error:
+        return complain(f"{file}: cannot be written: {error.strerror}; --write-config-to chooses another file")
+    return 0
 
 
 def refuse(refused: Refused) -> int:
