@@ -169,7 +169,8 @@ def assemble(
     try:
         election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
     except ValueError as error:
-        raise NotReadyError(f"{settings.source}: leaderElection.{error}") from error
+        involved = settings.overrides.involved("leaderElection")
+        raise NotReadyError(f"{settings.source}: leaderElection.{error}{involved}") from error
     client, teller = clients
     target = Target(version, settings.feature_gates)
     given = Given(

@@ -21,6 +21,7 @@ from scheduler_runtime.flags.parser import parser
     [
         ("--secure-prt=1", "--secure-prt is not a flag; did you mean --secure-port?"),
         ("--nothing-like-it", "--nothing-like-it is not a flag"),
+        ("--policy-config-file=x", "--policy-config-file is not a flag"),
         ("extra", "'extra' is not a flag, and there are no arguments without one"),
         ("--leader-elect false", "'false' is not a flag; did you mean --leader-elect=false?"),
         ("foo --leader-elect", "'foo' is not a flag, and there are no arguments without one"),
@@ -101,6 +102,17 @@ def test_leader_election_flags_win_over_the_document() -> None:
 def test_what_flags_make_of_a_document_is_judged_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--leader-elect-renew-deadline=20s", "--secure-port=0"]) == 1
     assert capsys.readouterr().err.startswith("the command line: leaderElection")
+
+
+def test_a_mistake_that_comes_of_a_flag_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(NO_DOCUMENT + "podMaxBackoffSeconds: 0\n")
+    assert main(["--config", str(path), "--leader-elect-lease-duration=5s"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}: leaderElection.leaseDuration: 5s is not longer than renewDeadline, 10s "
+        "(with --leader-elect-lease-duration)",
+        f"{path}: podMaxBackoffSeconds: 0 is too small; it must be at least 1",
+    ]
 
 
 @pytest.mark.cluster

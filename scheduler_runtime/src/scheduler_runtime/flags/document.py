@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler_runtime import config
-from scheduler_runtime.config import API_VERSION, Document, Problems
+from scheduler_runtime.config import API_VERSION, Document, Problem, Problems
 
 from . import values
 
@@ -28,6 +28,14 @@ LEADERSHIP: Mapping[str, tuple[Callable[[str], Any], str]] = MappingProxyType(
 ONLY_WITHOUT_DOCUMENT: Mapping[str, str] = MappingProxyType(
     {"kube-api-qps": "clientConnection.qps", "kube-api-burst": "clientConnection.burst"}
 )
+
+_FLAGS: Mapping[str, str] = MappingProxyType(
+    {
+        **{f"leaderElection.{name}": flag for flag, (_, name) in LEADERSHIP.items()},
+        **{path: flag for flag, path in ONLY_WITHOUT_DOCUMENT.items()},
+    }
+)
+"""The flag that overrides each field."""
 
 NO_DOCUMENT = f"apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration\n"
 """What holds where no document is given: upstream's defaults."""
@@ -52,6 +60,11 @@ class Overrides:
         sections = {"leaderElection": election, "clientConnection": connection}
         return cls({name: section for name, section in sections.items() if section})
 
+    def involved(self, section: str) -> str:
+        """The flags by which ``section`` is not as the document has it, as the end of a sentence about it."""
+        flags = [f"--{_FLAGS[f'{section}.{name}']}" for name in self.sections.get(section, {})]
+        return f" (with {' and '.join(flags)})" if flags else ""
+
 
 def load(text: str, overrides: Overrides) -> Document | Problems:
     """Read a document with ``overrides`` in it; what is judged is the whole."""
@@ -61,9 +74,16 @@ def load(text: str, overrides: Overrides) -> Document | Problems:
     value = sources[0].value
     if not isinstance(value, Mapping):
         return config.load(text)
-    return config.document(
+    whole = config.document(
         {**value, **{name: _with(value.get(name), over) for name, over in overrides.sections.items()}}
     )
+    return _blamed(whole, overrides) if isinstance(whole, Problems) else whole
+
+
+def _blamed(problems: Problems, overrides: Overrides) -> Problems:
+    """The same, with the flags that may be at fault: the document may not even have what is wrong."""
+    sections = [(problem, problem.path.partition(".")[0]) for problem in problems]
+    return Problems(tuple(Problem(each.path, each.message + overrides.involved(at)) for each, at in sections))
 
 
 def _with(section: Any, over: Mapping[str, Any]) -> Any:

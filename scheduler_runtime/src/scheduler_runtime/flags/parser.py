@@ -228,8 +228,9 @@ def _sentence(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
     if not argument.startswith("-"):
         return f"{argument!r} is not a flag{_meant(argument, arguments)}"
     name = argument.partition("=")[0]
-    known = [option for action in flags._actions for option in action.option_strings]
-    return f"{name} is not a flag{spelling.did_you_mean(spelling.nearest(name, known))}"
+    known = {option.lstrip("-"): option for action in flags._actions for option in action.option_strings}
+    near = spelling.nearest(name.lstrip("-"), known)  # The dashes, which all have, are no likeness.
+    return f"{name} is not a flag{spelling.did_you_mean([known[each] for each in near])}"
 
 
 def _meant(argument: str, arguments: Sequence[str]) -> str:
