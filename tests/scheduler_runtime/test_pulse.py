@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
 
+from scheduler_runtime import testing
+from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.pulse import LONGEST_SECONDS, Pulse
+from tests.support.eventually import eventually
 from tests.support.leases import Clock
 
 
@@ -22,3 +28,40 @@ async def test_only_a_loop_that_is_stuck_is_complained_of() -> None:
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     assert pulse.check() is None
+
+
+class Stuck(Plugin):
+    """Does not return before the test is over."""
+
+    over = threading.Event()
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        self.over.wait()
+        yield Reject(nodes.unschedulable, "cordoned")
+
+
+async def decide_for_ever(pulse: Pulse) -> None:
+    """A loop that is stuck as soon as it has begun."""
+    beating = asyncio.create_task(pulse.run())
+    await asyncio.sleep(0)
+    decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Stuck"}]}}}, Stuck)
+    decides.schedule(testing.pod("p"), testing.Cluster(testing.node("a"), testing.node("b")))
+    beating.cancel()
+
+
+def test_who_does_not_end_is_named_with_the_pod() -> None:
+    clock = Clock()
+    pulse = Pulse(clock)
+    loop = threading.Thread(target=asyncio.run, args=(decide_for_ever(pulse),))
+    loop.start()
+
+    def said() -> str:
+        clock.now += LONGEST_SECONDS
+        return pulse.check_by_name() or ""
+
+    try:
+        eventually(lambda: "filter of plugin Stuck for default/p does not end" in said(), 10, every=0.01)
+        assert "default/p" not in str(pulse.check())
+    finally:
+        Stuck.over.set()
+        loop.join()

@@ -52,7 +52,7 @@ class Election:
             on_stopped=_from_thread(loop, self.lost.set),
             on_new_leader=self._say_holder,
         )
-        self._elector.hindrance = self.pulse.check
+        self._elector.hindrance = self.pulse.check_by_name
 
     @property
     def name(self) -> str:

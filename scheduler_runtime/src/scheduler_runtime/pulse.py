@@ -9,8 +9,11 @@ time ends with the lease.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
+
+from scheduler_runtime.framework import suspect
 
 BEAT_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
@@ -23,9 +26,11 @@ class Pulse:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._beaten_at: float | None = None
+        self._thread: int | None = None
 
     async def run(self) -> None:
         """Beat until cancelled."""
+        self._thread = threading.get_ident()
         try:
             while True:
                 self._beaten_at = self._clock()
@@ -35,8 +40,15 @@ class Pulse:
 
     def check(self) -> str | None:
         """Say what is wrong when the loop has been stuck for long. Before it began nothing is."""
+        return self._complaint(lambda: "a decision or a plugin")
+
+    def check_by_name(self) -> str | None:
+        """The same with who does not end, for the log: not everybody who asks for health may read a pod's name."""
+        return self._complaint(lambda: suspect(self._thread))
+
+    def _complaint(self, who: Callable[[], str]) -> str | None:
         beaten_at = self._beaten_at
         seconds = 0.0 if beaten_at is None else self._clock() - beaten_at
         if seconds > LONGEST_SECONDS:
-            return f"nothing has gone on for {seconds:.0f} s: a decision or a plugin does not end"
+            return f"nothing has gone on for {seconds:.0f} s: {who()} does not end"
         return None

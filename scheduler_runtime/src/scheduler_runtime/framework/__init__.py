@@ -17,6 +17,7 @@ from .outcomes import (
 )
 from .queueing import PodWithoutNode
 from .services import Objects, Services
+from .suspects import suspect
 
 __all__ = [
     "EXTENDER",
@@ -42,4 +43,5 @@ __all__ = [
     "RegistrationError",
     "Services",
     "Unschedulable",
+    "suspect",
 ]
