@@ -200,7 +200,7 @@ def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(
     time.sleep(2)
     process.send_signal(signal.SIGTERM)
     assert process.wait(5) == 0
-    assert process.stderr.read() == b""
+    assert json.loads(process.stderr.read())["msg"] == "SIGTERM: ending"
     process.stderr.close()
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from scheduler_runtime.config import LeaderElection
+from scheduler_runtime.ending import demand
 from scheduler_runtime.leadership import Elector, LeaseSettings, from_credentials, unique_identity
 from scheduler_runtime.pulse import Pulse
 
@@ -49,7 +50,7 @@ class Election:
             kubeconfig=kubeconfig,
             user_agent=user_agent,
             on_started=_from_thread(loop, self.won.set),
-            on_stopped=_from_thread(loop, self.lost.set),
+            on_stopped=lambda: demand(loop, self.lost.set, f"lease {settings.key} is not held any more"),
             on_new_leader=self._say_holder,
         )
         self._elector.hindrance = self.pulse.check_by_name

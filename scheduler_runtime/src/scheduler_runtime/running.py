@@ -17,6 +17,7 @@ from scheduler_runtime.changing import Changing, Follows, configz
 from scheduler_runtime.client import Client
 from scheduler_runtime.config import Loaded, Problems
 from scheduler_runtime.election import Election
+from scheduler_runtime.ending import ending_on
 from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
 from scheduler_runtime.following import ConfigMapOfOurs, Files, Never, ObjectName
 from scheduler_runtime.framework import RegistrationError
@@ -47,8 +48,9 @@ async def run(settings: Settings) -> int:
         return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), {})
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
-    _hear(settings, stop, pages)
+    _hear(settings, pages)
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(ending_on((signal.SIGTERM, signal.SIGINT), stop.set))
         _serve(stack, settings, pages)
         client, teller = clients = await stack.enter_async_context(connected(settings, metrics))
         version = settings.version or await server_version(client, stop)
@@ -67,11 +69,9 @@ async def run(settings: Settings) -> int:
         return await process.live(stop, *others)
 
 
-def _hear(settings: Settings, stop: asyncio.Event, pages: Pages) -> None:
-    """Act on signals."""
+def _hear(settings: Settings, pages: Pages) -> None:
+    """Act on signals, those that end the process excepted."""
     signals: Mapping[int, Callable[[], None]] = {
-        signal.SIGTERM: stop.set,
-        signal.SIGINT: stop.set,
         signal.SIGHUP: look(settings.files, settings.config_map),
         signal.SIGUSR2: pages.log,
     }

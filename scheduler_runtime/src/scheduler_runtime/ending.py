@@ -1,0 +1,80 @@
+"""Ending a process whose event loop may be stuck, for example in a plugin that never returns.
+
+A stuck loop hears neither signals nor that the lease is lost. What has to be heard is said to the loop, and a thread
+beside it ends the process if the loop does not listen. Nothing is given back then: the lease runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+
+from scheduler_runtime.framework import suspect
+
+logger = logging.getLogger(__name__)
+
+HEARD_SECONDS = 15.0
+"""How long a loop may take to hear that it has to end."""
+
+
+def demand(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: str) -> None:
+    """Have ``loop`` act, from any thread. If it does not begin to, the process ends with exit code 1."""
+    heard = threading.Event()
+
+    def hear() -> None:
+        heard.set()
+        act()
+
+    def watch() -> None:
+        if not heard.wait(HEARD_SECONDS) and not loop.is_closed():
+            _end(f"{because}, and for {HEARD_SECONDS:.0f} s nothing has gone on: {_suspect()} does not end")
+
+    with contextlib.suppress(RuntimeError):  # It has been closed: the process ends already.
+        loop.call_soon_threadsafe(hear)
+        threading.Thread(target=watch, name="ending", daemon=True).start()
+
+
+@contextlib.contextmanager
+def ending_on(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
+    """Have the running loop act on the first of ``signals``; the second ends the process at once.
+
+    Handlers of the loop would run only when it turns. These run as soon as the main thread runs Python.
+    """
+    loop, names = asyncio.get_running_loop(), list[str]()
+
+    def hear(number: int, _frame: FrameType | None) -> None:
+        names.append(signal.Signals(number).name)
+        if len(names) == 1:
+            demand(loop, _said(f"{names[0]}: ending", act), names[0])
+        else:  # In a thread, as what was interrupted may be writing to the log itself.
+            threading.Thread(target=_end, args=(f"{names[-1]} after {names[0]}",), daemon=True).start()
+
+    before = {number: signal.signal(number, hear) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
+    def say_and_act() -> None:
+        logger.info("%s", line)
+        act()
+
+    return say_and_act
+
+
+def _suspect() -> str:
+    return suspect(threading.main_thread().ident)
+
+
+def _end(because: str) -> None:
+    logger.critical("ending with exit code 1: %s", because)
+    os._exit(1)

@@ -1,0 +1,54 @@
+"""A process whose event loop is stuck in a plugin ends all the same, and says who does not return."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+NOBODY_HEARS = "and for 0 s nothing has gone on: filter of plugin Stuck for default/p does not end\n"
+
+
+@contextlib.contextmanager
+def stuck(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is stuck in a plugin by now."""
+    command = [sys.executable, "-m", "tests.support.stuck", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "stuck\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_signal_that_is_not_heard_ends_the_process(loop: str) -> None:
+    with stuck("0.1", loop) as process:
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (1, f"ending with exit code 1: SIGTERM, {NOBODY_HEARS}")
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_second_signal_ends_the_process_at_once(loop: str) -> None:
+    with stuck("600", loop) as process:
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert said.startswith("ending with exit code 1: SIG")
+    assert " after SIG" in said
+
+
+def test_a_lost_lease_that_is_not_heard_of_ends_the_process() -> None:
+    with stuck("0.1", "asyncio", "lost") as process:
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (
+        1,
+        f"ending with exit code 1: lease a/b is not held any more, {NOBODY_HEARS}",
+    )
