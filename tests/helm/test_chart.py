@@ -155,6 +155,12 @@ def test_every_page_installs_the_crds_in_the_same_way(page: str) -> None:
     assert set(told) == {"kubectl apply --server-side -f crds/"}
 
 
+def test_the_notes_begin_with_the_profile_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+    notes = (CHART / "templates/NOTES.txt").read_text().partition("<<PROFILE\n")[2].partition("    PROFILE")[0]
+    assert yaml.safe_load(notes) == yaml.safe_load(readme)
+
+
 def test_the_policies_speak_of_the_releases_own_accounts() -> None:
     answer = helm("template", "berth", str(CHART), "--namespace", "schedulers")
     policies = [
