@@ -209,6 +209,8 @@ class Connection(Link):
 
     def _expire(self) -> None:
         """Give up what is late. A connection on which something was late may be dead: it takes nothing new."""
+        if self._timer is not None:
+            self._timer.cancel()  # it is not always the timer that asks
         self._timer, now = None, self._loop.time()
         late = [(stream, each) for stream, each in self._exchanges.items() if each.deadline <= now]
         if late:
