@@ -8,8 +8,8 @@ import pytest
 from h2 import events
 from hpack import NeverIndexedHeaderTuple
 
+from scheduler_runtime.http2 import RefusedError
 from scheduler_runtime.http2 import connection as http2_connection
-from scheduler_runtime.http2.connection import RefusedError
 from scheduler_runtime.requesting import Request, Writer
 from tests.scheduler_runtime.http2.peer import GET, POST, Within, ask, greeted, outcome
 

@@ -4,7 +4,7 @@ Bindings, events and conditions are small, and there are as many of them as pods
 turn of the event loop are sent, encrypted and received together.
 """
 
-from .connection import Leaving, NotSpokenError, RefusedError
+from .exchange import Leaving, NotSpokenError, RefusedError
 from .headers import (
     ACCEPT,
     ACCEPT_ENCODING,

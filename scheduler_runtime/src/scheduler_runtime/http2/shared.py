@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, Answer, Place, connect
 
-from .connection import Connection, Leaving, NotSpokenError, RefusedError
+from .connection import Connection
+from .exchange import Leaving, NotSpokenError, RefusedError
 
 TRIES = 6
 """So often a request is sent at most that the server does not look at, because it is closing the connection."""
