@@ -181,13 +181,17 @@ def test_code_that_is_not_what_was_pinned_is_not_run(world: World, tmp_path: Pat
 
 
 def test_a_document_that_somebody_deletes_or_spoils_is_put_back_and_nobody_stops(world: World) -> None:
-    before = running(world, "spoiled")
+    def written() -> object:
+        return (world.get("configmap", "berth-spoiled", NAMESPACE) or {}).get("data")
+
+    before, document = running(world, "spoiled"), written()
     nonsense = json.dumps({"data": {"config.yaml": "profiles: [nonsense"}})
     for damage in (
         ("delete", "configmap", "berth-spoiled"),
         ("patch", "configmap", "berth-spoiled", "--type=merge", f"--patch={nonsense}"),
     ):
         world.kubectl(*damage, f"--namespace={NAMESPACE}")
+        world.eventually(lambda: written() == document, 20)
         world.eventually(lambda: not any("error" in each for each in members(world, "spoiled")), 20)
         world.eventually(lambda: follow(world, "spoiled"), 20)
     assert processes(world, "spoiled") == before
