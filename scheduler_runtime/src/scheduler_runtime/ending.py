@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType
+from queue import SimpleQueue
 
 from scheduler_runtime.framework import suspect
 
@@ -44,23 +44,25 @@ def demand(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: st
 def ending_on(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
     """Have the running loop act on the first of ``signals``; the second ends the process at once.
 
-    Handlers of the loop would run only when it turns. These run as soon as the main thread runs Python.
+    Handlers of the loop would run only when it turns. These run as soon as the main thread runs Python, in the middle
+    of whatever it does and of each other, so they only pass on what came: what takes a lock could wait for itself.
     """
-    loop, names = asyncio.get_running_loop(), list[str]()
-
-    def hear(number: int, _frame: FrameType | None) -> None:
-        names.append(signal.Signals(number).name)
-        if len(names) == 1:
-            demand(loop, _said(f"{names[0]}: ending", act), names[0])
-        else:  # In a thread, as what was interrupted may be writing to the log itself.
-            threading.Thread(target=_end, args=(f"{names[-1]} after {names[0]}",), daemon=True).start()
-
-    before = {number: signal.signal(number, hear) for number in signals}
+    came: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_watch, args=(asyncio.get_running_loop(), came, act), name="signals", daemon=True).start()
+    before = {each: signal.signal(each, lambda number, _: came.put(signal.Signals(number).name)) for each in signals}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        came.put("")
+
+
+def _watch(loop: asyncio.AbstractEventLoop, came: SimpleQueue[str], act: Callable[[], None]) -> None:
+    if first := came.get():
+        demand(loop, _said(f"{first}: ending", act), first)
+        if second := came.get():
+            _end(f"{second} after {first}")
 
 
 def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
