@@ -166,3 +166,15 @@ def test_everything_is_sent_once_and_as_soon_as_it_is_allowed(changes: list[tupl
         for each, size in bodies.items():
             assert gone[each] == size or free == 0 or gone[each] >= initial + allowed[each]
     assert gone == bodies
+
+
+async def test_what_has_room_leaves_before_fewer_rooms_are_acknowledged() -> None:
+    async with greeted() as peer:
+        peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 0})
+        asked = ask(peer)
+        await asyncio.sleep(0)
+        peer.tell(peer.judge.data_to_send())
+        await peer.settle()  # the judge raises when it comes after the acknowledgement
+        peer.answer(1)
+        await peer.settle()
+        assert asked.result().status == 200

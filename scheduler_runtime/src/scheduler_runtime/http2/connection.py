@@ -307,6 +307,7 @@ class Connection(Link):
 
     def _settings(self, payload: bytes) -> None:
         asked = frames.settings_of(payload)
+        self._go()  # what has room by the settings before leaves before these are acknowledged
         self._send(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))  # before anything that they allow
         self._due = None
         self._outflow.largest = asked.get(frames.MAX_FRAME_SIZE, self._outflow.largest)
