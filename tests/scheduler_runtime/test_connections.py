@@ -153,6 +153,29 @@ async def test_room_that_is_offered_to_who_gives_up_goes_to_the_next() -> None:
             await gives_up
 
 
+async def test_a_connection_that_ends_on_its_way_to_who_waits_is_replaced() -> None:
+    async with pool(answering(OK), limit=1) as made:
+        held = await made.take()
+        waiting = asyncio.create_task(made.take())
+        await asyncio.sleep(0)
+        made.give(held)
+        held.close()
+        given = await asyncio.wait_for(waiting, 5)
+        assert given is not held
+        assert (await given.exchange(REQUEST)).status == 200
+
+
+async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> None:
+    def refuse() -> None:
+        raise PermissionError
+
+    async with pool(answering(OK), limit=1) as made:
+        connection = await made.take()
+        with pytest.raises(PermissionError):
+            await connection.exchange(REQUEST, refuse)
+        assert (await connection.exchange(REQUEST)).status == 200
+
+
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
     made = Pool(Place("127.0.0.1", 9), limit=1)
     for _ in range(3):

@@ -198,9 +198,8 @@ class Client:
         """Send it over a connection that nobody else has meanwhile."""
         connection = await self._pool.take()
         try:
-            leaving()
             async with asyncio.timeout(leaving.left()):
-                return await connection.exchange(self._writer.text(request, identity))
+                return await connection.exchange(self._writer.text(request, identity), leaving)
         finally:
             self._pool.give(connection)
 

@@ -54,11 +54,15 @@ class Connection(Link):
         self._body: list[bytes] = []
         self._retry_after = ""
 
-    async def exchange(self, request: bytes) -> Answer:
-        """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed."""
+    async def exchange(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Answer:
+        """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed.
+
+        ``before_send`` is called right before it leaves; what it raises is raised, and nothing is sent.
+        """
         if not self.is_open or self._transport is None:
             raise LostError("the connection was closed")
         waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        before_send()
         self._waiter = waiter
         self._transport.write(request)
         try:
@@ -177,8 +181,10 @@ class Pool:
                 if turn.done() and not turn.cancelled():
                     self._pass_on(turn.result())
                 raise
-            if given is not None:
+            if given is not None and given.is_open:
                 return given
+            if given is not None:  # it ended on its way here
+                self._count -= 1
 
     def give(self, connection: Connection) -> None:
         """Put ``connection`` back for others; when it was closed, make room for another."""

@@ -107,9 +107,8 @@ class Calls:
     ) -> Answer:
         async with self._connection(target) as connection:
             was_idle = connection.idle_since > 0
-            before_send()
             try:
-                return await connection.exchange(request)
+                return await connection.exchange(request, before_send)
             except LostError:
                 if not (repeats and was_idle):
                     raise

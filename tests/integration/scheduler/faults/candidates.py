@@ -89,4 +89,5 @@ async def check(there: Api, all_of_them: list[Candidate], count: int) -> None:
     assert len(await there.bound()) == count
     assert set(bound.values()) == {1}
     assert await there.overcommitted() == []
-    assert out_of_turn(all_of_them) == []
+    strays = out_of_turn(all_of_them)
+    assert not strays, strays

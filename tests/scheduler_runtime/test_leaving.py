@@ -1,0 +1,76 @@
+"""What is written leaves at once: nothing else that a turn of the event loop does comes between."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scheduler_runtime.connections import Connection, Place, connect
+from scheduler_runtime.endpoints.self_signed import self_signed
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+STANDSTILL_SECONDS = 0.3
+
+
+@contextlib.contextmanager
+def server(tls: ssl.SSLContext | None, came: list[float]) -> Iterator[int]:
+    """A server in a thread of its own, which notes when a request comes, and answers it; yields its port."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        plain, _ = listening.accept()
+        with tls.wrap_socket(plain, server_side=True) if tls else plain as visitor:
+            visitor.recv(len(REQUEST))
+            came.append(time.monotonic())
+            visitor.sendall(OK)
+            visitor.recv(1)
+
+    thread = threading.Thread(target=serve)
+    with listening:
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join(10)
+
+
+async def asked_before_a_standstill(place: Place) -> float:
+    """Ask in a turn in which something else then takes its time; return when that was over."""
+    connection = await connect(place, Connection())
+    asking = asyncio.create_task(connection.exchange(REQUEST))
+    over = asyncio.get_running_loop().create_future()
+
+    def stand_still() -> None:
+        time.sleep(STANDSTILL_SECONDS)
+        over.set_result(time.monotonic())
+
+    asyncio.get_running_loop().call_soon(stand_still)
+    assert (await asking).status == 200
+    connection.close()
+    return float(await over)
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_request_leaves_before_what_else_is_done_in_its_turn(loop: str, secure: bool, tmp_path: Path) -> None:
+    offered = asked = None
+    if secure:
+        certificate, key = self_signed("127.0.0.1", 1)
+        (tmp_path / "cert").write_bytes(certificate)
+        (tmp_path / "key").write_bytes(key)
+        offered = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        offered.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+        asked = ssl.create_default_context(cafile=str(tmp_path / "cert"))
+    came = list[float]()
+    factory = importlib.import_module("uvloop").new_event_loop if loop == "uvloop" else asyncio.new_event_loop
+    with server(offered, came) as port, asyncio.Runner(loop_factory=factory) as runner:
+        over = runner.run(asked_before_a_standstill(Place("127.0.0.1", port, asked)))
+    assert came[0] < over - STANDSTILL_SECONDS / 2
