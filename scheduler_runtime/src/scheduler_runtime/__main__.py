@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler_runtime import config, discovery, extras, flags, logs, running
+from scheduler_runtime import config, discovery, extras, flags, heap, logs, running
 from scheduler_runtime.catalog import NEWEST, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.endpoints import About, Rules, Serving
@@ -152,6 +152,7 @@ def read_extras(file: str) -> str | Problems:
 
 def run(settings: Settings) -> int:
     """Run in the faster event loop where it is installed."""
+    heap.set_up()
     gc.set_threshold(YOUNG_OBJECTS, 20, 10)
     if importlib.util.find_spec("uvloop") is None:
         return asyncio.run(running.run(settings))
