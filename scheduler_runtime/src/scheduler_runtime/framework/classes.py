@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from ..table import Table
 from .calls import RAISED, Hook, checked_rows, checked_scores, rejections
+from .local import Filter, Local, Score, Signatures
 from .outcomes import PluginError
 from .scoring import Scorer
 
@@ -33,34 +34,6 @@ _FEWEST = 16
 _OVERHEAD = 1000
 """About what an entry takes beside its arrays."""
 _INFEASIBLE = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter, for all rows and for one."""
-
-    every: Hook
-    row: Hook
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A score, for all rows and for one."""
-
-    scorer: Scorer
-    row: Hook
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """A plugin that is kept, with those of its hooks that the profile enables."""
-
-    name: str
-    signature: Hook
-    pre_filter: Hook | None = None
-    filter: Filter | None = None
-    pre_score: Hook | None = None
-    score: Score | None = None
 
 
 class Said:
@@ -272,6 +245,7 @@ class Classes:
         self._every_version_matters = every_version_matters
         self._of_nodes = [plugin for plugin in plugins if plugin.name not in looking]
         self._of_pods = [plugin for plugin in plugins if plugin.name in looking]
+        self._signatures = Signatures(self._of_nodes, self._of_pods)
         self._dtype = np.int32 if total_weight * MAX_SCORE < 2**31 else np.int64
         self._node_parts: OrderedDict[Hashable, NodePart] = OrderedDict()
         self._classes: OrderedDict[Hashable, PodClass] = OrderedDict()
@@ -283,18 +257,18 @@ class Classes:
         """Drop everything: data that some plugin goes by changed."""
         self._node_parts.clear()
         self._classes.clear()
+        self._signatures.forget()
 
     def of(self, pod: Pod, table: Table) -> PodClass | None:
         """The class of ``pod``, up to date; None when a plugin wants to see each pod by itself. Raises PluginError."""
-        node_key = _key(self._of_nodes, pod)
-        pods_key = _key(self._of_pods, pod)
-        if node_key is None or pods_key is None:
+        key = self._signatures.of(pod)
+        if key is None:
             return None
-        key = (node_key, pods_key)
         try:
             known = self._classes.get(key)
         except TypeError as error:
             raise self._no_key(pod) from error
+        node_key, _ = key
         node = self._node_part(node_key, pod, table)
         if known is None or not known.can_follow(node):
             self.misses += 1
@@ -348,19 +322,6 @@ class Classes:
         while self.size(rows) > BUDGET_BYTES and max(len(classes), len(parts)) > _FEWEST:
             more: OrderedDict[Hashable, Any] = classes if len(classes) >= len(parts) else parts
             more.popitem(last=False)
-
-
-def _key(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
-    signatures = []
-    for plugin in plugins:
-        try:
-            signature = plugin.signature.run(pod)
-        except RAISED as error:
-            raise plugin.signature.error(error) from error
-        if signature is None:
-            return None
-        signatures.append(signature)
-    return tuple(signatures)
 
 
 def _every(table: Table) -> NodeTable:

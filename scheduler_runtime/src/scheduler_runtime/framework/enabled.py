@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from ..catalog import Version
+from ..catalog import Version, find
 from ..config import EffectiveProfile
 from ..nominations import Nominations
 from ..plugins import IN_TREE
 from .calls import Hook, row_of_filter
-from .classes import Classes, Filter, Local, Score
+from .classes import Classes
 from .deciding import Decider, Hooks
+from .local import Filter, Local, Score
 from .measuring import POINTS, Measures, Unmeasured
 from .missing import said_after_filters
 from .nominated import Nominated
@@ -119,7 +120,8 @@ class Enabled:
             filters = Filter(enabled.filter, self._own_row_filter(registered) or row_of_filter(enabled.filter))
         score = Score(enabled.score, self._hook(registered, "score_row")) if enabled.score else None
         signature = self._hook(registered, "signature")
-        return Local(registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score)
+        signs_spec = _signs_spec(registered)
+        return Local(registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score, signs_spec)
 
     def _own_row_filter(self, registered: Registered) -> Hook | None:
         return self._hook(registered, "filter_row") if "filter_row" in registered.hooks else None
@@ -130,6 +132,12 @@ class Enabled:
         return tuple(
             Scorer(hook, normalizers.get(hook.plugin), weights[hook.plugin]) for hook in self.hooks("score", "score")
         )
+
+
+def _signs_spec(registered: Registered) -> bool:
+    """Whether it is a plugin of this build: none of those signs anything but a pod's spec and requests."""
+    own = vars(type(registered.plugin)).get("declaration")
+    return own is not None and own is find(registered.name)
 
 
 def _can_be_kept(registered: Registered) -> bool:

@@ -1,0 +1,78 @@
+"""Pods of one template share their spec: who looks at nothing else is asked once for all of them, others about each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import pytest
+from msgspec.structs import force_setattr, replace
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Node, NodePlugin, Pod
+from scheduler_runtime.framework import Placed
+from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.plugins.node_identity import NodeName
+from scheduler_runtime.testing.chance import Chance
+
+SIGNING = sorted(name for name, each in IN_TREE.items() if "signature" in vars(each))
+
+
+def sibling(pod: Pod, other: Pod) -> Pod:
+    """A pod that has everything of ``other`` but its spec and requests."""
+    made = Pod(replace(other.metadata, name=f"{pod.name}-sibling"), pod.spec, other.status)
+    force_setattr(made, "derived", pod.requests)
+    return made
+
+
+@pytest.mark.parametrize("name", SIGNING)
+def test_a_plugin_of_this_build_signs_nothing_but_spec_and_requests(name: str) -> None:
+    chance, kept = Chance(1), testing.framework().classes._signatures
+    signs = {each.name: each.signature.run for each in (*kept._of_nodes, *kept._of_pods) if each.signs_spec}
+    for _ in range(50):
+        pod = chance.pod()
+        assert signs[name](sibling(pod, chance.pod())) == signs[name](pod)
+
+
+class ByTeam(NodePlugin):
+    """Each team has a node."""
+
+    def filter_node(self, pod: Pod, node: Node) -> str | None:
+        return None if node.name == pod.labels["team"] else "another team's"
+
+    def signature(self, pod: Pod) -> Hashable:
+        return pod.labels["team"]
+
+
+def test_a_plugin_from_elsewhere_is_asked_about_each_pod_of_a_template() -> None:
+    cluster = testing.Cluster(testing.node("a"), testing.node("b"))
+    decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "ByTeam"}]}}}, ByTeam)
+    first = testing.pod("p", labels={"team": "a"})
+    for number, team in enumerate("abba"):
+        pod = sibling(first, testing.pod(f"other-{number}", labels={"team": team}))
+        outcome = decides.schedule(pod, cluster)
+        assert isinstance(outcome, Placed)
+        assert outcome.node == team
+
+
+class Changed(NodeName):
+    """A plugin of this build that somebody has changed, under its name."""
+
+    name = "NodeName"
+
+    def signature(self, pod: Pod) -> Hashable:
+        return pod.name
+
+
+def test_a_plugin_that_somebody_derived_from_one_of_this_build_is_asked_about_each_pod() -> None:
+    decides = testing.framework({}, Changed)
+    kept = decides.classes._signatures
+    assert [each.signs_spec for each in (*kept._of_nodes, *kept._of_pods) if each.name == "NodeName"] == [False]
+
+
+def test_all_pods_of_one_template_are_signed_once() -> None:
+    kept, first = testing.framework().classes._signatures, testing.pod("first", requests={"cpu": "1"})
+    key = kept.of(first)
+    assert key is not None
+    assert kept.of(sibling(first, testing.pod("second"))) is key
+    assert kept.of(testing.pod("third", requests={"cpu": "1"})) == key
+    assert kept.of(testing.pod("fourth", requests={"cpu": "2"})) != key
