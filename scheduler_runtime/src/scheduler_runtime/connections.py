@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from httptools import HttpParserError, HttpResponseParser
 
@@ -25,8 +25,7 @@ class LostError(Exception):
     """The connection ended before its answer did."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What came back."""
 
     status: int

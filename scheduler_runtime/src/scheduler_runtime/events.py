@@ -55,6 +55,8 @@ class Recorder:
         self._outbox = outbox
         self._host = host
         self._clock = clock
+        self._reporters: dict[str, dict[str, str]] = {}
+        """Who speaks, by profile."""
         self._series: OrderedDict[tuple[str, str, str, int], Series] = OrderedDict()
         """By what was said of which pod; of long notes only the hash is kept."""
 
@@ -134,7 +136,11 @@ class Recorder:
     def _reporter(self, pod: Pod) -> dict[str, str]:
         """Who speaks: the profile that decides about ``pod``."""
         profile = pod.spec.scheduler_name
-        return {"reportingController": profile, "reportingInstance": f"{profile}-{self._host}"[:128]}
+        known = self._reporters.get(profile)
+        if known is None:
+            instance = f"{profile}-{self._host}"[:128]
+            known = self._reporters[profile] = {"reportingController": profile, "reportingInstance": instance}
+        return known
 
 
 def _reference(pod: Pod) -> dict[str, str]:

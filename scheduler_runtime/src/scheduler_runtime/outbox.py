@@ -12,7 +12,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, field
+from typing import cast
 
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.client import ApiError, NoAnswerError
@@ -27,30 +27,55 @@ SILENCE_SECONDS = 4.0
 """So long silence is waited for at most: longer than it takes until a connection that is silent counts as dead."""
 
 
-@dataclass(slots=True, eq=False)
 class Delivery:
-    """A message that is being sent, perhaps not for the first time."""
+    """A message that is being sent, perhaps not for the first time. What few of them need is made when they do."""
 
-    key: Hashable
-    send: Send
-    dropped: asyncio.Event = field(default_factory=asyncio.Event)
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    time: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
+    __slots__ = ("_is_given_up", "_over", "_pausing", "_sender", "is_wanted", "send")
 
-    @property
-    def is_wanted(self) -> bool:
-        return not self.dropped.is_set()
+    def __init__(self, send: Send, sender: asyncio.Task[None]) -> None:
+        self.send = send
+        self.is_wanted = True
+        self._sender = sender
+        self._is_given_up = False
+        self._pausing: asyncio.Event | None = None
+        self._over: asyncio.Event | None = None
+
+    def drop(self) -> None:
+        """Try no more."""
+        self.is_wanted = False
+        if self._pausing is not None:
+            self._pausing.set()
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next try, unless there will be none."""
+        self._pausing = asyncio.Event()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self.dropped.wait()
+                await self._pausing.wait()
 
-    def end_soon(self) -> None:
-        """Give it up if it takes long; what has not left by then never will."""
-        if self.time.when() is None:
-            self.time.reschedule(asyncio.get_running_loop().time() + SILENCE_SECONDS)
+    async def over(self) -> None:
+        """Return when nothing of it is under way any more. If it takes long, what has not left by then never will."""
+        self._over = self._over or asyncio.Event()
+        late = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._give_up)
+        try:
+            await self._over.wait()
+        finally:
+            late.cancel()
+
+    def _give_up(self) -> None:
+        if not self._is_given_up:
+            self._is_given_up = True
+            self._sender.cancel()
+
+    def is_what_was_cancelled(self) -> bool:
+        """Whether its sender was cancelled only because this was given up."""
+        return self._is_given_up and not self._sender.uncancel()
+
+    def end(self) -> None:
+        """Nothing of it is under way any more."""
+        self._is_given_up = True
+        if self._over is not None:
+            self._over.set()
 
 
 class Outbox:
@@ -89,7 +114,7 @@ class Outbox:
         """Forget what waits under ``key``; what is being sent is not sent again when it fails."""
         self._waiting.pop(key, None)
         if delivery := self._sending.get(key):
-            delivery.dropped.set()
+            delivery.drop()
 
     async def silence(self, key: Hashable) -> None:
         """Drop what waits under ``key``, and return when nothing of it is under way any more.
@@ -98,8 +123,7 @@ class Outbox:
         """
         self.drop(key)
         if delivery := self._sending.get(key):
-            delivery.end_soon()
-            await delivery.over.wait()
+            await delivery.over()
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -113,6 +137,7 @@ class Outbox:
             await asyncio.sleep(0.02)
 
     async def _sender(self, *, first: bool) -> None:
+        sender = cast("asyncio.Task[None]", asyncio.current_task())
         while True:
             key = next((key for key in self._waiting if key not in self._sending), None)
             if key is None:
@@ -122,21 +147,22 @@ class Outbox:
             elif self._is_busy() and not first:
                 await asyncio.sleep(0.02)
             else:
-                await self._send(Delivery(key, self._waiting.pop(key)))
+                await self._send(key, Delivery(self._waiting.pop(key), sender))
 
-    async def _send(self, delivery: Delivery) -> None:
-        self._sending[delivery.key] = delivery
+    async def _send(self, key: Hashable, delivery: Delivery) -> None:
+        self._sending[key] = delivery
         try:
-            with contextlib.suppress(TimeoutError):  # it is wanted no more
-                async with delivery.time:
-                    await self._deliver(delivery)
+            await self._deliver(delivery)
+        except asyncio.CancelledError:
+            if not delivery.is_what_was_cancelled():
+                raise
         finally:
-            del self._sending[delivery.key]
-            delivery.over.set()
+            del self._sending[key]
+            delivery.end()
             self._something.set()  # another of its key may have waited for this one
 
     async def _deliver(self, delivery: Delivery) -> None:
-        backoff = Backoff(0.5, 5.0)
+        backoff: Backoff | None = None
         for tries_left in reversed(range(TRIES)):
             if not delivery.is_wanted:
                 return
@@ -151,6 +177,7 @@ class Outbox:
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return
+                backoff = backoff or Backoff(0.5, 5.0)
                 await delivery.pause(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
             else:
                 self._trouble.ends(begun)

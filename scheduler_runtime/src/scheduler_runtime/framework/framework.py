@@ -63,6 +63,8 @@ class Framework:
         missing, percentage = _missing(profile, self._plugins), profile.percentage_of_nodes_to_score or 0
         self.decisions = Decisions(enabled, self.around, times, missing, percentage)
         self.classes = self.decisions.classes
+        self.announces = self.around.target.enabled("NominatedNodeNameForExpectation")
+        """Whether a pod's status is to say which node it is about to have, while that takes a while."""
         self._reserving = Reserving(enabled, times)
         self._binding = Binding(enabled, self.around, times, profile.scheduler_name)
 
@@ -83,11 +85,6 @@ class Framework:
     def changed(self, resource: str) -> None:
         """Objects of ``resource`` changed: forget what plugins that watch them said."""
         self.decisions.changed(resource)
-
-    @property
-    def announces(self) -> bool:
-        """Whether a pod's status is to say which node it is about to have, while that takes a while."""
-        return self.around.target.enabled("NominatedNodeNameForExpectation")
 
     # Around the queue.
 

@@ -14,10 +14,14 @@ class Keys:
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self._kind: Any = None
+        self._types: tuple[type, ...] = ()
+        """Of what a key consists that was compared, if that tells everything about it."""
 
     def __call__(self, entry: QueueEntry) -> Any:
         """The key of ``entry``. Raises PluginError."""
         key = self._hook(entry)
+        if type(key) is tuple and tuple(map(type, key)) == self._types:
+            return key
         try:
             kind = _kind_of(key)
         except TypeError as error:
@@ -26,6 +30,8 @@ class Keys:
             self._kind = kind
         elif kind != self._kind:
             raise self._no_key(key)
+        if type(key) is tuple and all(type(part) in (int, float, str) for part in key):
+            self._types = tuple(map(type, key))
         return key
 
     def _no_key(self, key: object) -> Exception:

@@ -82,5 +82,5 @@ def _weighted(scores: Ints, weight: int) -> Ints:
 
 def best_row(ranked: Ints, random: Random) -> int:
     """A row of the highest number, any of them with equal chance."""
-    ties = (ranked == ranked.max()).nonzero()[0]
+    ties = (ranked == ranked.item(ranked.argmax())).nonzero()[0]
     return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])

@@ -28,7 +28,7 @@ def method(name: str) -> bytes:
 
 def field(name: int, value: bytes) -> bytes:
     """A field whose name is known by its number."""
-    return _number(name, 4, 0) + _number(len(value), 7, 0) + value
+    return _NAMES[name] + _text(value)
 
 
 def never_kept(fields: Mapping[str, str]) -> bytes:
@@ -42,7 +42,8 @@ def never_kept(fields: Mapping[str, str]) -> bytes:
 
 
 def _text(value: bytes) -> bytes:
-    return _number(len(value), 7, 0) + value
+    length = len(value)
+    return (_LENGTHS[length] if length < len(_LENGTHS) else _number(length, 7, 0)) + value
 
 
 def _number(value: int, bits: int, flags: int) -> bytes:
@@ -56,6 +57,10 @@ def _number(value: int, bits: int, flags: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+_NAMES = tuple(_number(name, 4, 0) for name in range(TABLE_SIZE + 1))
+_LENGTHS = tuple(_number(length, 7, 0) for length in range(256))
 
 
 def status(block: bytes) -> int:

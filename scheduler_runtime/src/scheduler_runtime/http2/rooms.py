@@ -14,16 +14,15 @@ class Rooms:
         self._is_closed = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @property
-    def is_free(self) -> bool:
-        """Whether there is one to take at once."""
-        return self._free > 0
+    def take_free(self) -> bool:
+        """Take a room if one is free, which is to be given back; return whether that is so."""
+        is_free = self._free > 0
+        self._free -= is_free
+        return is_free
 
     async def take(self) -> None:
         """Return with a room, which is to be given back, or when they are closed, and then none counts any more."""
-        if self._free > 0:
-            self._free -= 1
-        elif not self._is_closed:
+        if not self.take_free() and not self._is_closed:
             await self._turn()
 
     def give(self) -> None:

@@ -34,7 +34,7 @@ class Shared:
         Raises OSError when there is no connection, LostError and TimeoutError when there is no answer, RefusedError
         when the server did not look at it, NotSpokenError, and what ``leaving`` raises.
         """
-        connection = await self._with_room()
+        connection = self._at_once() or await self._with_room()
         for tries in range(TRIES - 1):
             try:
                 return await connection.exchange(head, body, leaving)
@@ -59,14 +59,18 @@ class Shared:
         except OSError as error:
             raise RefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
 
+    def _at_once(self) -> Connection | None:
+        """The connection with room for a request, if there is one that has: nearly always."""
+        connection = self._connection
+        is_ready = connection is not None and connection.is_good(IDLE_SECONDS) and connection.rooms.take_free()
+        return connection if is_ready else None
+
     async def _with_room(self) -> Connection:
         while not self._is_closed:
             connection = self._connection
             if connection is None or not connection.is_good(IDLE_SECONDS):
                 connection = await self._open()
-            if connection.rooms.is_free:
-                await connection.rooms.take()
-            else:
+            if not connection.rooms.take_free():
                 await _room_of(connection)
             if connection.is_open:
                 return connection

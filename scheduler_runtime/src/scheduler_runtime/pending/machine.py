@@ -345,14 +345,22 @@ class Pending:
             self._parked.setdefault((entry.profile, plugin), {})[entry.uid] = entry
 
     def _leave(self, entry: Entry) -> None:
-        """Take a pod out of every index and heap, whichever it is in."""
-        self._active.discard(entry.uid)
-        self._backing_off.discard(entry.uid)
+        """Take a pod out of the index or heap of its place."""
+        match entry.place:
+            case Place.ACTIVE:
+                self._active.discard(entry.uid)
+            case Place.IN_FLIGHT:
+                self._in_flight.end(entry.uid)
+            case Place.BACKOFF:
+                self._backing_off.discard(entry.uid)
+            case Place.PARKED | Place.GATED:
+                self._take_back(entry)
+
+    def _take_back(self, entry: Entry) -> None:
         for plugin in entry.plugins:
             index = self._parked.get((entry.profile, plugin))
             if index and index.pop(entry.uid, None) and not index:
                 del self._parked[entry.profile, plugin]
-        self._in_flight.end(entry.uid)
 
     def _tick(self, now: float) -> None:
         for entry in self._backing_off.pop_ended(now):

@@ -25,18 +25,19 @@ def quotient(one: int, other: int) -> int:
 
 def least_allocated(taken: Iterable[Taken]) -> int:
     """The emptier, the better."""
-    return _mean((weight, hundredths(whole - used, whole) if used <= whole else 0) for weight, whole, used in taken)
+    total = weights = 0
+    for weight, whole, used in taken:
+        if used <= whole:
+            total += weight * hundredths(whole - used, whole)
+        weights += weight
+    return quotient(total, weights) if weights else 0
 
 
 def most_allocated(taken: Iterable[Taken]) -> int:
     """The fuller, the better."""
-    return _mean((weight, hundredths(min(used, whole), whole)) for weight, whole, used in taken)
-
-
-def _mean(scored: Iterable[tuple[int, int]]) -> int:
     total = weights = 0
-    for weight, score in scored:
-        total += weight * score
+    for weight, whole, used in taken:
+        total += weight * hundredths(min(used, whole), whole)
         weights += weight
     return quotient(total, weights) if weights else 0
 
@@ -58,7 +59,10 @@ def by_ratio(line: Sequence[int]) -> RowStrategy:
 
 def balance(parts: Sequence[tuple[int, int]]) -> int:
     """100 when all ``parts``, used of offered, are to the same degree, less by their standard deviation."""
-    degrees = [_degree(used, whole) for used, whole in parts]
+    degrees = []
+    for used, whole in parts:
+        degree = float(used) / float(whole)
+        degrees.append(degree if 0.0 <= degree <= 1.0 else 1.0 if degree > 1.0 else 0.0)
     deviation = 0.0
     if len(degrees) == 2:
         deviation = abs((degrees[0] - degrees[1]) / 2)
@@ -66,11 +70,6 @@ def balance(parts: Sequence[tuple[int, int]]) -> int:
         mean = _sum(degrees) / len(degrees)
         deviation = math.sqrt(_sum((degree - mean) * (degree - mean) for degree in degrees) / len(degrees))
     return int((1 - deviation) * MAX_SCORE)
-
-
-def _degree(used: int, whole: int) -> float:
-    degree = float(used) / float(whole)
-    return degree if 0.0 <= degree <= 1.0 else 1.0 if degree > 1.0 else 0.0
 
 
 def _sum(numbers: Iterable[float]) -> float:
