@@ -11,26 +11,9 @@ import yaml
 from scheduler_runtime import config, discovery
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Problems
+from tests.support.distributions import CODE, install
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-CODE = """
-from scheduler_runtime.api import NodePlugin
-
-class PriceCap(NodePlugin):
-    def filter_node(self, pod, node):
-        return None
-"""
-
-
-def install(site: Path, distribution: str, code: str = CODE, /, **offered: str) -> None:
-    """Put a distribution with a module of its name there, which offers these entry points."""
-    module = distribution.replace("-", "_")
-    (site / f"{module}.py").write_text(code)
-    metadata = site / f"{module}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-    points = "\n".join(f"{name} = {module}:{value}" for name, value in offered.items())
-    (metadata / "entry_points.txt").write_text(f"[berth.plugins]\n{points}\n")
 
 
 def written(profile: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import yaml
 
 from scheduler_runtime import catalog
 from tests.scheduler_operator.cli.berth import BARE, DOCUMENT, FORGETFUL, PROFILE, berth
+from tests.support.distributions import CODE, install
 
 CUSTOM = """---
 apiVersion: berth.dev/v1alpha1
@@ -115,8 +116,45 @@ def test_what_is_refused_is_told_beside_the_findings_of_the_rest(tmp_path: Path)
 
 def test_a_plugin_that_a_plugin_config_declares_is_known_to_documents() -> None:
     given = DOCUMENT.replace("PodTopologySpread", "PriceCap")
-    assert "there is no plugin 'PriceCap'" in berth("lint", "-", stdin=given).stderr
+    assert berth("lint", "-", stdin=given).stderr.endswith(
+        "there is no plugin 'PriceCap'; if it is your own, install its package beside berth, or give a PluginConfig "
+        "that declares it\n"
+    )
     assert berth("lint", "-", stdin=given + CUSTOM).stderr == ""
+
+
+@pytest.mark.parametrize("engine", ["KubeScheduler", "Python"])
+def test_a_plugin_that_is_installed_beside_berth_is_known_to_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    code = CODE.replace("PriceCap", "BesideCap").replace("NodePlugin\n", "NodePlugin, PluginArgs\n")
+    code += "    class Args(PluginArgs):\n        most: int = 3\n"
+    install(tmp_path, "beside-caps", code, BesideCap="BesideCap")
+    given = f"{DOCUMENT}    filter: {{enabled: [{{name: BesideCap}}]}}\n"
+    assert "there is no plugin 'BesideCap'" in berth("lint", "-", "--engine", engine, stdin=given).stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    ran = berth("lint", "-", "--engine", engine, stdin=given)
+    assert (ran.status, ran.stderr) == (0, "")
+    configured = f"{given}  pluginConfig: [{{name: BesideCap, args: {{mots: 1}}}}]\n"
+    refused = berth("lint", "-", "--engine", engine, stdin=configured).stderr
+    assert "pluginConfig[0].args.mots: is not a field; did you mean most?" in refused
+
+
+def test_a_plugin_beside_berth_that_cannot_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "lost-caps", "import prices_of_nobody", LostCap="LostCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    ran = berth("lint", "-", stdin=DOCUMENT.replace("PodTopologySpread", "LostCap"))
+    assert ran.status == 2
+    assert "plugin LostCap: lost_caps:LostCap of lost-caps 1.0 cannot be imported: ModuleNotFound" in ran.stderr
+
+
+def test_the_operator_knows_no_plugin_that_is_only_beside_berth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "alone-caps", CODE.replace("PriceCap", "AloneCap"), AloneCap="AloneCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    ran = berth("lint", "-", stdin=BARE % ("calm", "plugins: {filter: {enabled: [{name: AloneCap}]}}"))
+    assert ran.stderr.endswith("if it is in an image of yours, give a PluginConfig that declares it\n")
 
 
 def test_profiles_that_join_are_judged_together_and_each_in_its_file(tmp_path: Path) -> None:

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
 from scheduler_operator.cli.console import Console
+from scheduler_operator.cli.installed import installed
 from scheduler_operator.cli.reading import read, refusal
 from scheduler_operator.cli.sorting import Sorted, sort
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problems, Source
+from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Problems, Source
 from scheduler_runtime.config.provenance import Origin, origins
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.profiles import Outcome
 
 NAMESPACE = "berth-system"
+OF_ONES_OWN = "it is your own, install its package beside berth, or give a PluginConfig that declares it"
+"""What to do about a plugin of a plain document that only its author knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +140,19 @@ def _of_documents(given: Sorted, target: Target, namespace: str, engine: Engine)
         others = profiles.declared_plugins(given, namespace)
     for source in given.documents:
         outcome = _read(source, target, others, engine)
-        yield [refusal(source, problem) for problem in outcome] if isinstance(outcome, Problems) else outcome
+        yield [_refused(source, problem) for problem in outcome] if isinstance(outcome, Problems) else outcome
 
 
-def _read(source: Source, target: Target, others: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
+def _refused(source: Source, problem: Problem) -> Refusal:
+    """A problem at its place; no operator reads a plain document, so what is one's own can be beside berth, too."""
+    return refusal(source, replace(problem, message=problem.message.replace(config.OF_ONES_OWN, OF_ONES_OWN)))
+
+
+def _read(source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
+    beside = installed(source.value, declared)
+    if isinstance(beside, Problems):
+        return beside
+    others = {**beside, **declared}
     accepted = config.judge(source.value, target, others)
     if isinstance(accepted, Problems):
         return accepted
