@@ -220,10 +220,15 @@ async def test_a_refused_document_is_followed_once_what_it_lacked_is_there_and_r
     assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["ERROR"]
 
 
-async def test_a_document_that_is_missing_stays_in_force_and_is_told_of() -> None:
+async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    why = "ConfigMap n/berth-a is not there; it is followed as soon as it is"
     async with scene() as told:
-        said = await told.finds(Missing("ConfigMap n/berth-a is not there"))
-        assert (said.hash, said.error) == (FIRST.hash, "ConfigMap n/berth-a is not there")
+        line = await told.asks(Missing(why), caplog)
+        assert line == f"the document is missing, the last one stays in force: {why}"
+        assert caplog.records[0].levelname == "WARNING"
+        assert (told.said[-1].hash, told.said[-1].error) == (FIRST.hash, why)
+        assert (told.changing.configz()["missing"], "refused" in told.changing.configz()) == (why, False)
+        assert await told.asks(Missing(why), caplog) == line.replace("is missing", "is still missing")
 
 
 async def test_a_mistake_that_is_taken_back_leaves_everything_as_it_was() -> None:

@@ -123,7 +123,7 @@ async def told_by_config_map(*answers: Answer) -> AsyncIterator[tuple[Told, Scri
         yield told, script
 
 
-GONE = Missing("ConfigMap n/berth-a is not there")
+GONE = Missing("ConfigMap n/berth-a is not there; it is followed as soon as it is")
 
 
 async def test_only_our_config_map_is_asked_for_and_what_is_known_is_not_told() -> None:
@@ -148,4 +148,6 @@ async def test_a_config_map_that_was_never_there_is_told_of() -> None:
 
 async def test_a_config_map_without_a_document_is_told_of() -> None:
     async with told_by_config_map(listed(config_map(1, None)), watched()) as (told, _):
-        await told.until(Missing("ConfigMap n/berth-a has no config.yaml"))
+        await told.until(
+            Missing("ConfigMap n/berth-a has no config.yaml; the document is followed as soon as it is there")
+        )

@@ -123,7 +123,7 @@ class Changing:
     async def _try(self, newest: Newest, follows: Follows) -> None:
         match newest:
             case Missing(why):
-                self._refuse(newest, why, why)
+                self._keep(newest, why, "missing", why)
             case Found() if newest == self._running.found:
                 self._take_back()
             case Found():
@@ -131,7 +131,7 @@ class Changing:
 
     async def _change(self, found: Found, follows: Follows) -> None:
         def refuse(why: str) -> None:
-            self._refuse(found, why, "; ".join(follows.place(line) for line in why.splitlines()))
+            self._keep(found, why, "refused", "; ".join(follows.place(line) for line in why.splitlines()))
 
         try:
             made = await self._planner.plan(found)
@@ -166,10 +166,6 @@ class Changing:
         if waiting := self._unfollowed():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
 
-    def _refuse(self, newest: Newest, why: str, said: str) -> None:
-        """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
-        self._keep(newest, why, "refused", said)
-
     def _wait(self, found: Found, error: NotNowError) -> None:
         """Keep what is in force for now. What keeps the API server from answering may differ each time."""
         logger.debug("the new document waits", extra={"because": str(error)})
@@ -177,11 +173,13 @@ class Changing:
             self._keep(found, WAITS, "waiting", WAITS if error.is_said else f"{WAITS}: {error}")
 
     def _keep(self, newest: Newest, why: str, verdict: str, said: str) -> None:
+        """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
         self._said = verdict, said
         kept = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
         if kept != self.loaded:
             level = logging.ERROR if verdict == "refused" else logging.WARNING
-            logger.log(level, "the new document is %s, the last one stays in force: %s", verdict, said)
+            which = "document" if verdict == "missing" else "new document"
+            logger.log(level, "the %s is %s, the last one stays in force: %s", which, verdict, said)
             self._report(kept)
 
     def _report(self, loaded: Loaded) -> None:
@@ -199,7 +197,7 @@ def configz(loaded: Loaded, in_full: Mapping[str, Any], unfollowed: Sequence[str
     return {
         "hash": loaded.hash,
         "loadedAt": loaded.at,
-        **({"refused": loaded.error} if loaded.error else {}),
+        **({"refused" if loaded.refused else "missing": loaded.error} if loaded.error else {}),
         **({"afterRestart": list(unfollowed)} if unfollowed else {}),
         "componentconfig": in_full,
     }

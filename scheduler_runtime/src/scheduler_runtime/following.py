@@ -146,11 +146,11 @@ class ConfigMapOfOurs:
             return self._gone()
         data = change.new.data or {}
         if DOCUMENT_KEY not in data:
-            return Missing(f"{self._called} has no {DOCUMENT_KEY}")
+            return Missing(f"{self._called} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
         return Found(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))
 
     def _gone(self) -> Missing:
-        return Missing(f"{self._called} is not there")
+        return Missing(f"{self._called} is not there; it is followed as soon as it is")
 
 
 class Never:

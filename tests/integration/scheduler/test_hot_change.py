@@ -116,11 +116,11 @@ async def test_its_own_config_map_is_followed_until_it_is_gone_and_when_it_is_ba
             digest = hashlib.sha256(text.encode()).hexdigest()
             await there.until(lambda: loaded(process)["hash"] == digest, 10)
             await there.client.request("DELETE", f"{CONFIG_MAPS}/ours", body={})
-            await there.until(lambda: "refused" in loaded(process), 10)
-            assert loaded(process)["refused"] == "ConfigMap default/ours is not there"
+            await there.until(lambda: "missing" in loaded(process), 10)
+            assert loaded(process)["missing"].startswith("ConfigMap default/ours is not there")
             await there.create_pods(2)
             await there.all_bound(2)
             await there.client.request("POST", CONFIG_MAPS, body=config_map)
-            await there.until(lambda: "refused" not in loaded(process), 10)
+            await there.until(lambda: "missing" not in loaded(process), 10)
             assert loaded(process)["hash"] == digest
         await there.client.request("DELETE", f"{CONFIG_MAPS}/ours", body={})
