@@ -13,6 +13,7 @@ import devcluster
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Document
 from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
+from scheduler_runtime.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
 from scheduler_runtime.flags.parser import parser
 
 
@@ -21,7 +22,13 @@ from scheduler_runtime.flags.parser import parser
     [
         ("--secure-prt=1", "--secure-prt is not a flag; did you mean --secure-port?"),
         ("--nothing-like-it", "--nothing-like-it is not a flag"),
-        ("--policy-config-file=x", "--policy-config-file is not a flag"),
+        ("--port=0", "--port was removed from kube-scheduler; --secure-port serves, over HTTPS only"),
+        ("--port 10251", "--port was removed from kube-scheduler; --secure-port serves, over HTTPS only"),
+        (
+            "--address=::",
+            "--address was removed from kube-scheduler; --bind-address says where to serve, over HTTPS only",
+        ),
+        ("--policy_config_file=x", "removed from kube-scheduler; berth import makes a profile of a policy"),
         ("extra", "'extra' is not a flag, and there are no arguments without one"),
         ("--leader-elect false", "'false' is not a flag; did you mean --leader-elect=false?"),
         ("foo --leader-elect", "'foo' is not a flag, and there are no arguments without one"),
@@ -47,6 +54,14 @@ def test_what_cannot_be_followed_is_one_sentence(given: str, said: str, capsys: 
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("berth-scheduler: ")
     assert line.endswith(said)
+
+
+def test_what_was_removed_is_no_flag() -> None:
+    assert REMOVED.keys().isdisjoint(WITHOUT_EFFECT.keys() | REFUSED.keys())
+    known = {option for action in parser()._actions for option in action.option_strings}
+    assert known.isdisjoint(f"--{name}" for name in REMOVED)
+    for now in REMOVED.values():
+        assert set(re.findall(r"--[a-z-]+", now)) <= known
 
 
 @pytest.mark.cluster

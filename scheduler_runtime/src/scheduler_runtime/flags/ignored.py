@@ -63,3 +63,28 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "tls-sni-cert-key": "one certificate is served; name it by --tls-cert-file and --tls-private-key-file",
     }
 )
+
+_POLICY = "berth import makes a profile of a policy"
+_STDERR = "every line is written to stderr"
+
+REMOVED: Mapping[str, str] = MappingProxyType(
+    {
+        "port": "--secure-port serves, over HTTPS only",
+        "address": "--bind-address says where to serve, over HTTPS only",
+        "algorithm-provider": "the document says which plugins run",
+        "policy-config-file": _POLICY,
+        "policy-configmap": _POLICY,
+        "policy-configmap-namespace": _POLICY,
+        "use-legacy-policy-config": _POLICY,
+        "scheduler-name": "the document says it: profiles[].schedulerName",
+        "hard-pod-affinity-symmetric-weight": "the document says it: hardPodAffinityWeight of InterPodAffinity",
+        "lock-object-name": "--leader-elect-resource-name says it",
+        "lock-object-namespace": "--leader-elect-resource-namespace says it",
+        "logtostderr": _STDERR,
+        "alsologtostderr": _STDERR,
+        "stderrthreshold": _STDERR,
+        "log-dir": _STDERR,
+        "log-file": _STDERR,
+    }
+)
+"""Flags that kube-scheduler had once, and what to do today."""

@@ -13,7 +13,7 @@ from scheduler_runtime.catalog import spelling
 
 from . import values
 from .document import LEADERSHIP, ONLY_WITHOUT_DOCUMENT
-from .ignored import REFUSED, SWITCHES, WITHOUT_EFFECT
+from .ignored import REFUSED, REMOVED, SWITCHES, WITHOUT_EFFECT
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -228,6 +228,8 @@ def _sentence(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
     if not argument.startswith("-"):
         return f"{argument!r} is not a flag{_meant(argument, arguments)}"
     name = argument.partition("=")[0]
+    if now := REMOVED.get(name.lstrip("-")):
+        return f"{name} was removed from kube-scheduler; {now}"
     known = {option.lstrip("-"): option for action in flags._actions for option in action.option_strings}
     near = spelling.nearest(name.lstrip("-"), known)  # The dashes, which all have, are no likeness.
     return f"{name} is not a flag{spelling.did_you_mean([known[each] for each in near])}"
