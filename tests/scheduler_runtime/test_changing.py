@@ -12,7 +12,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from scheduler_runtime import config
+from scheduler_runtime import config, gauges
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.changing import WAITS, Changing
@@ -20,6 +20,7 @@ from scheduler_runtime.config import Loaded
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
+from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.sources import Sources
 from tests.support.scripted import Answer, Script, refuses, resets, says, serving
@@ -229,6 +230,26 @@ async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: 
         assert (told.said[-1].hash, told.said[-1].error) == (FIRST.hash, why)
         assert (told.changing.configz()["missing"], "refused" in told.changing.configz()) == (why, False)
         assert await told.asks(Missing(why), caplog) == line.replace("is missing", "is still missing")
+
+
+async def test_metrics_tell_what_became_of_the_newest_document() -> None:
+    async with scene() as told:
+        metrics = Metrics()
+        gauges.show_document(metrics, told.changing, "m.yaml")
+
+        def shown() -> tuple[set[str], str]:
+            lines = [line for line in metrics.text().splitlines() if line.startswith("berth_document_")]
+            whys = {line.split('"')[1] for line in lines if "_not_followed" in line and line.endswith(" 1")}
+            (refusals,) = (line for line in lines if "_refusals_total" in line)
+            return whys, refusals
+
+        assert shown() == (set(), 'berth_document_refusals_total{source="m.yaml"} 0')
+        await told.finds(Found("a: ["))
+        assert shown() == ({"refused"}, 'berth_document_refusals_total{source="m.yaml"} 1')
+        await told.finds(Missing("gone"))
+        assert shown() == ({"missing"}, 'berth_document_refusals_total{source="m.yaml"} 1')
+        await told.finds(SECOND)
+        assert shown() == (set(), 'berth_document_refusals_total{source="m.yaml"} 1')
 
 
 async def test_a_mistake_that_is_taken_back_leaves_everything_as_it_was() -> None:

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 WAITS = "the API server does not tell the code of its plugins now; it is asked again until it does"
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 60.0
+Verdict = Literal["missing", "refused", "waiting"]
 
 
 class Follows(Protocol):
@@ -78,7 +79,9 @@ class Changing:
         self._newest: Newest = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self._said = "", ""
+        self._said: tuple[Verdict, str] = "missing", ""
+        self.refusals = 0
+        """How often a document was refused, one that is only tried again not counted."""
         self.loaded = Loaded(running.found.hash, now())
         say(self.loaded)
 
@@ -86,6 +89,11 @@ class Changing:
     def running(self) -> Plan:
         """What the process goes by."""
         return self._running
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the newest document is not in force; None when it is."""
+        return self._said[0] if self.loaded.error else None
 
     def configz(self) -> dict[str, Any]:
         """What the process goes by, for /configz."""
@@ -172,7 +180,7 @@ class Changing:
         if found.hash != self.loaded.refused:  # of one that was refused this says nothing new
             self._keep(found, WAITS, "waiting", WAITS if error.is_said else f"{WAITS}: {error}")
 
-    def _keep(self, newest: Newest, why: str, verdict: str, said: str) -> None:
+    def _keep(self, newest: Newest, why: str, verdict: Verdict, said: str) -> None:
         """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
         self._said = verdict, said
         kept = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
@@ -180,6 +188,7 @@ class Changing:
             level = logging.ERROR if verdict == "refused" else logging.WARNING
             which = "document" if verdict == "missing" else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", which, verdict, said)
+            self.refusals += verdict == "refused"
             self._report(kept)
 
     def _report(self, loaded: Loaded) -> None:

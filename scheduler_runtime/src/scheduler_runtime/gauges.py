@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, get_args
 
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates
+from scheduler_runtime.changing import Changing, Verdict
 from scheduler_runtime.election import Election
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.metrics import Labels, Metrics, Samples
@@ -47,9 +48,22 @@ def show(metrics: Metrics, parts: Parts, target: Target) -> None:
     metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", _features(target))
 
 
+def show_document(metrics: Metrics, changing: Changing, source: str) -> None:
+    """Let ``metrics`` tell what becomes of the documents that are at ``source``."""
+    text = "Whether the newest document is not in force, and why."
+    metrics.show("berth_document_not_followed", text, lambda: _verdicts(changing))
+    text = "Documents that were refused, by where they were found."
+    refusals: Labels = (("source", source),)
+    metrics.show("berth_document_refusals_total", text, lambda: {refusals: changing.refusals}, "counter")
+
+
 def tasks(loop: asyncio.AbstractEventLoop) -> Samples:
     """How many tasks ``loop`` has. May be asked from another thread."""
     return {(): len(asyncio.all_tasks(loop))}
+
+
+def _verdicts(changing: Changing) -> Samples:
+    return {(("why", verdict),): float(verdict == changing.verdict) for verdict in get_args(Verdict)}
 
 
 def _waiting(pending: Pending) -> Samples:

@@ -21,6 +21,7 @@ from scheduler_runtime.ending import ending_on
 from scheduler_runtime.endpoints import CertificateError, NotServedError, SuiteError
 from scheduler_runtime.following import ConfigMapOfOurs, Files, Never, ObjectName
 from scheduler_runtime.framework import RegistrationError
+from scheduler_runtime.gauges import show_document
 from scheduler_runtime.listening import listening
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pages import Pages
@@ -65,6 +66,7 @@ async def run(settings: Settings) -> int:
         pages.process = process = assemble(settings, plan, version, clients, metrics)
         own_pod = OwnPod(teller, *settings.pod) if settings.pod else None
         changes.append(Changing(plan, process, planner, own_pod.say if own_pod else _ignore))
+        show_document(metrics, changes[0], _source(settings))
         others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
         return await process.live(stop, *others)
 
@@ -157,9 +159,14 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
 
 def _started_as(settings: Settings, version: Version, process: Process) -> dict[str, Any]:
     """What it is, as whom it decides, and by which document, for the log."""
-    document = f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source
     names = list(process.profiles)
-    return {"berth": settings.about.release, "kubernetes": str(version), "follows": document, "profiles": names}
+    of_build = {"berth": settings.about.release, "kubernetes": str(version)}
+    return {**of_build, "follows": _source(settings), "profiles": names}
+
+
+def _source(settings: Settings) -> str:
+    """Where new documents come from, for people."""
+    return f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source
 
 
 def assemble(

@@ -177,10 +177,10 @@ class Metrics:
 
     # Showing.
 
-    def show(self, name: str, text: str, read: Callable[[], Samples]) -> None:
+    def show(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
         """Show what ``read`` returns, asked for at each scrape, from the scraper's thread."""
         self._gauges = [each for each in self._gauges if each.name != name]
-        self._gauges.append(Gauge(name, text, read))
+        self._gauges.append(Gauge(name, text, read, kind))
 
     def text(self) -> str:
         """Return everything in Prometheus's text format."""
