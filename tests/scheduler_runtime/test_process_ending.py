@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,12 @@ async def test_the_lease_is_given_up_unless_a_binding_may_still_be_carried_out(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO)
     monkeypatch.setattr(process, "FINISH_SECONDS", 10 if is_released else 0.1)
     cluster = Cluster(binding)
     async with serving(Script(otherwise=cluster.answer)) as client:
         assert await ended(tmp_path, client, cluster) == 0
     assert cluster.leases.record.is_released is is_released
     assert ("is not released, others wait until it runs out" in caplog.text) is not is_released
+    (start,) = (record for record in caplog.records if record.getMessage() == "starting")
+    assert cluster.leases.record.holder == ("" if is_released else vars(start)["identity"])

@@ -61,6 +61,11 @@ class Election:
         return self._elector.settings.name if self._elector else ""
 
     @property
+    def identity(self) -> str:
+        """Who this process is in the Lease, empty without leader election."""
+        return self._elector.settings.identity if self._elector else ""
+
+    @property
     def has_rivals(self) -> bool:
         """Whether others may have led, and acted, until we did."""
         return self._elector is not None

@@ -159,9 +159,14 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
 
 def _started_as(settings: Settings, version: Version, process: Process) -> dict[str, Any]:
     """What it is, as whom it decides, and by which document, for the log."""
-    names = list(process.profiles)
-    of_build = {"berth": settings.about.release, "kubernetes": str(version)}
-    return {**of_build, "follows": _source(settings), "profiles": names}
+    identity = process.election.identity
+    return {
+        "berth": settings.about.release,
+        "kubernetes": str(version),
+        **({"identity": identity} if identity else {}),
+        "follows": _source(settings),
+        "profiles": list(process.profiles),
+    }
 
 
 def _source(settings: Settings) -> str:
