@@ -1,11 +1,21 @@
 """The least rules: no more than was declared, no less, and always the same."""
 
+import re
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.permissions import PolicyRule, cluster_wide, inside, merged, own_rules, uncovered
-from scheduler_runtime.catalog import Rule
+from scheduler_operator.permissions import PolicyRule, cluster_wide, inside, lease_rules, merged, own_rules, uncovered
+from scheduler_operator.render import expanding
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import Rule, Target
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/endpoints.md"
 
 WORDS = st.sampled_from(["pods", "nodes", "events"])
 RULES = st.builds(
@@ -103,3 +113,24 @@ UNION = [
 )
 def test_what_nobody_has_granted_is_found(rule: Rule, missing: list[str]) -> None:
     assert [verb for found in uncovered([rule], UNION) for verb in found["verbs"]] == missing
+
+
+@pytest.mark.parametrize("minor", catalog.KNOWN)
+def test_the_page_shows_what_a_scheduler_that_is_run_by_hand_needs(minor: str) -> None:
+    (shown,) = (
+        text for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL) if "name: thrifty" in text
+    )
+    role, in_its_namespace = yaml.safe_load_all(shown)
+    default = config.default_profile(Target.parse(minor))
+    assert _rights(role["rules"]) == _rights(cluster_wide([*catalog.BASE_RULES, *expanding.rules(default, {})]))
+    wanted = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
+    assert _rights(in_its_namespace["rules"]) == _rights(merged(wanted))
+
+
+def _rights(granted: Iterable[PolicyRule]) -> set[tuple[str, ...]]:
+    """Each right by itself, however they are put together."""
+    return {
+        right
+        for rule in granted
+        for right in product(rule["apiGroups"], rule["resources"], rule["verbs"], rule.get("resourceNames", [""]))
+    }
