@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from scheduler_operator.cli.commands.expanding import FOOTNOTE
+from scheduler_operator.cli.commands.expanding import FOOTNOTE, STARRED
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Version
 from tests.scheduler_operator.cli.berth import DOCUMENT, PROFILE, berth
@@ -77,8 +77,20 @@ def test_what_the_engine_does_not_have_is_marked_and_does_not_run() -> None:
 def test_a_document_runs_where_the_option_says(engine: str) -> None:
     ran = berth("expand", "-", "--engine", engine, stdin=DOCUMENT)
     assert (FOOTNOTE in ran.stdout) is (engine == "Python" and bool(MISSING))
+    starred = {name.removesuffix("*") for name in ran.stdout.split() if name.endswith("*") and name != "*"}
+    assert starred == (set() if engine == "Python" else set(MISSING))
+    assert (STARRED in ran.stdout) is bool(starred)
+
+
+def test_what_is_taken_out_of_a_document_has_no_star() -> None:
+    taken = DOCUMENT.replace("score:", "filter: {disabled: [{name: VolumeBinding}]}\n    score:")
+    shown = berth("expand", "-", stdin=taken).stdout
+    assert "(VolumeBinding) " in shown
+    assert "VolumeBinding* " in shown
 
 
 def test_a_profile_says_itself_where_it_runs() -> None:
     upstream = PROFILE.replace("spec:", "spec:\n  engine: KubeScheduler", 1)
-    assert FOOTNOTE not in berth("expand", "-", "--engine", "Python", stdin=upstream).stdout
+    shown = berth("expand", "-", "--engine", "Python", stdin=upstream).stdout
+    assert FOOTNOTE not in shown
+    assert STARRED not in shown

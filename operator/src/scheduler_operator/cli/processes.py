@@ -76,6 +76,11 @@ class Explained:
     part: Part
     origins: Mapping[str, tuple[Origin, ...]]
 
+    @property
+    def is_document(self) -> bool:
+        """Whether its author wrote a KubeSchedulerConfiguration, which any engine can run."""
+        return bool(self.part.source.value["kind"] == "KubeSchedulerConfiguration")
+
     def why(self, origin: Origin) -> str:
         """Why, with paths as the author wrote them."""
         return origin.sentence(self.process.target, self.part.prefix)

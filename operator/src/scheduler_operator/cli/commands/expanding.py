@@ -1,6 +1,6 @@
 """``berth expand``: the plugins that run at each extension point, and why."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scheduler_runtime.config.provenance import Origin
 
 FOOTNOTE = "What is not in Berth's scheduler yet runs with engine: KubeScheduler."
+STARRED = "* is not in Berth's scheduler yet: --engine Python shows what becomes of this there."
 HEADING = ("POINT", "PLUGIN", "WEIGHT", "WHY")
 
 
@@ -35,8 +36,8 @@ def command(
     """Show the effective plugins of each profile, in order, with their weights and with why each is there.
 
     What does not run stands in brackets: a default with what took it away, and what Berth's own scheduler does not
-    have yet, when that is the engine. FILE holds SchedulerProfiles (and the
-    PluginConfigs they refer to) or KubeSchedulerConfigurations.
+    have yet, when that is the engine; in a document that kube-scheduler is to run, the latter has a star. FILE holds
+    SchedulerProfiles (and the PluginConfigs they refer to) or KubeSchedulerConfigurations.
 
     \b
     Examples
@@ -60,15 +61,27 @@ def _text(found: "Explained") -> str:
 
     title = f"{found.part.effective.scheduler_name} ({found.part.source.name}), {found.process.target}"
     missing = any(origin.missing for origins in found.origins.values() for origin in origins)
-    footnote = f"\n{FOOTNOTE}\n" if missing else ""
+    notes = [FOOTNOTE] * missing + [STARRED] * bool(_starred(found))
+    footnote = "".join(f"\n{note}\n" for note in notes)
     return f"{title}\n\n{table(HEADING, grouped(_rows(found)))}{footnote}"
 
 
 def _rows(found: "Explained") -> Iterator[tuple[str, ...]]:
+    starred = _starred(found)
     for point, origins in found.origins.items():
         for origin in origins:
-            shown = origin.plugin if origin.runs and not origin.missing else f"({origin.plugin})"
+            star = "*" if origin.plugin in starred else ""
+            shown = f"{origin.plugin}{star}" if origin.runs and not origin.missing else f"({origin.plugin})"
             yield point, shown, str(origin.weight or ""), found.why(origin)
+
+
+def _starred(found: "Explained") -> Collection[str]:
+    """What a document for kube-scheduler enables that Berth's own scheduler, which takes it as well, does not have."""
+    from scheduler_runtime.config import lacking
+
+    if not found.is_document or found.process.engine == "Python":
+        return ()
+    return lacking("Python", found.part.effective.names, found.process.others)
 
 
 def _value(found: "Explained") -> dict[str, Any]:
