@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 from pathlib import Path
@@ -162,3 +163,17 @@ def test_every_flag_is_shown_with_its_value_or_default() -> None:
     }
     assert {name: found[name] for name in expected} == expected
     assert not {"help", "version", "vmodule"} & set(found)
+
+
+def test_the_help_tells_each_flag_with_the_form_of_its_value_and_its_default() -> None:
+    document = load(NO_DOCUMENT, Overrides())
+    assert isinstance(document, Document)
+    values = {**shown(parsed([])), "kube-api-qps": "50", "kube-api-burst": str(document.client_connection.burst)}
+    for action in parser()._actions:
+        if action.help == argparse.SUPPRESS or action.dest in ("help", "version"):
+            continue
+        assert action.metavar or action.choices, action.dest
+        told = re.search(r"\(default: (.+)\)$|\(default: (.+)\);", str(action.help))
+        assert told, action.dest
+        value = values[action.option_strings[-1].removeprefix("--")]
+        assert value.strip("[]") in str(told[1] or told[2]), action.dest

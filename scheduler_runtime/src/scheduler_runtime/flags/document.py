@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler_runtime import config
-from scheduler_runtime.config import API_VERSION, Document, Problem, Problems
+from scheduler_runtime.config import API_VERSION, Document, LeaderElection, Problem, Problems
 
 from . import values
 
@@ -24,6 +24,11 @@ LEADERSHIP: Mapping[str, tuple[Callable[[str], Any], str]] = MappingProxyType(
     }
 )
 """For each flag, how it is read and which field of ``leaderElection`` it overrides, with or without a document."""
+
+LEADERSHIP_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {name: LeaderElection().model_dump(by_alias=True)[path] for name, (_, path) in LEADERSHIP.items()}
+)
+"""What holds where neither the flag nor the document says anything."""
 
 ONLY_WITHOUT_DOCUMENT: Mapping[str, str] = MappingProxyType(
     {"kube-api-qps": "clientConnection.qps", "kube-api-burst": "clientConnection.burst"}

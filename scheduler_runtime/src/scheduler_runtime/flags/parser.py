@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
 from scheduler_runtime.catalog import spelling
 
 from . import values
-from .document import LEADERSHIP, ONLY_WITHOUT_DOCUMENT
+from .document import LEADERSHIP, LEADERSHIP_DEFAULTS, ONLY_WITHOUT_DOCUMENT
 from .ignored import REFUSED, REMOVED, SWITCHES, WITHOUT_EFFECT
 
 logger = logging.getLogger("berth-scheduler")
@@ -61,8 +61,8 @@ def parser() -> Parser:
         prog=PROGRAM,
         usage=f"{PROGRAM} [--config FILE] [flags]",
         description="Schedule pods by a KubeSchedulerConfiguration, with plugins in Python.",
-        epilog="Flags of kube-scheduler that are not listed are accepted, and a line in the log says why each "
-        "changes nothing.",
+        epilog="A DURATION is written like 10s or 1m30s. Flags of kube-scheduler that are not listed are accepted, and "
+        "a line in the log says why each changes nothing.",
         allow_abbrev=False,
     )
     _running(flags)
@@ -78,7 +78,7 @@ def parser() -> Parser:
 def _running(flags: Any) -> None:
     add = flags.add_argument
     add("--config", default="", metavar="FILE", help="the KubeSchedulerConfiguration (default: upstream's defaults)")
-    add("--extras", default="", metavar="FILE", help="what the document has no field for")
+    add("--extras", default="", metavar="FILE", help="what the document has no field for (default: nothing)")
     add(
         "--config-map",
         type=values.object_name,
@@ -97,52 +97,83 @@ def _running(flags: Any) -> None:
         metavar="VERSION",
         help="whose kube-scheduler to behave like (default: the API server's version)",
     )
-    add("--emulated-version", type=values.emulated, metavar="VERSION", help="upstream's name for the same")
+    add(
+        "--emulated-version",
+        type=values.emulated,
+        metavar="VERSION",
+        help="upstream's name for the same (default: as there)",
+    )
     add(
         "--feature-gates",
         type=values.gates,
         action=_Merged,
         default={},
         metavar="GATE=true,…",
-        help="feature gates of that kube-scheduler to turn on or off",
+        help="feature gates of that kube-scheduler to turn on or off (default: as in that version)",
     )
-    add("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end")
+    add("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end (default: run)")
     add(
         "--pod-max-in-unschedulable-pods-duration",
         type=values.duration,
         default=values.duration("5m0s"),
         metavar="DURATION",
-        help="try a parked pod again after that time whatever happens (default: 5m)",
+        help="try a parked pod again after that time whatever happens (default: 5m0s)",
     )
     for name, path in ONLY_WITHOUT_DOCUMENT.items():
-        kind = float if name.endswith("qps") else int
-        add(f"--{name}", type=kind, metavar="N", help=f"{path} where there is no document")
+        kind, default = (float, 50) if name.endswith("qps") else (int, 100)
+        add(f"--{name}", type=kind, metavar="N", help=f"{path} where there is no document (default: {default})")
     add("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
 
 def _serving(flags: Any) -> None:
     add = flags.add_argument
-    add("--bind-address", type=values.address, default="0.0.0.0", metavar="IP", help="serve on this address")  # noqa: S104
-    add("--secure-port", type=values.port, default=10259, metavar="PORT", help="serve on this port; 0 serves nothing")
     add(
-        "--tls-cert-file", default="", metavar="FILE", help="serve with this certificate, which is read again on change"
+        "--bind-address",
+        type=values.address,
+        default="0.0.0.0",  # noqa: S104
+        metavar="IP",
+        help="serve on this address (default: 0.0.0.0)",
     )
-    add("--tls-private-key-file", default="", metavar="FILE", help="and its key")
+    add(
+        "--secure-port",
+        type=values.port,
+        default=10259,
+        metavar="PORT",
+        help="serve on this port; 0 serves nothing (default: 10259)",
+    )
+    add(
+        "--tls-cert-file",
+        default="",
+        metavar="FILE",
+        help="serve with this certificate, which is read again on change (default: kube-scheduler.crt of --cert-dir)",
+    )
+    add(
+        "--tls-private-key-file",
+        default="",
+        metavar="FILE",
+        help="and its key (default: kube-scheduler.key of --cert-dir)",
+    )
     add(
         "--cert-dir",
         default="",
         metavar="DIRECTORY",
-        help="where kube-scheduler.crt and .key are, or are written to; without all of these a certificate is made "
-        "in memory",
+        help="where kube-scheduler.crt and .key are, or are written to (default: nowhere; without all of these a "
+        "certificate is made in memory)",
     )
-    add("--tls-min-version", type=values.tls_version, default="", metavar="VERSION", help="VersionTLS12 if not given")
+    add(
+        "--tls-min-version",
+        type=values.tls_version,
+        default="",
+        metavar="VERSION",
+        help="speak no older one (default: VersionTLS12)",
+    )
     add(
         "--tls-cipher-suites",
         type=values.suites,
         action=_Extended,
         default=[],
         metavar="SUITE,…",
-        help="for TLS 1.2 and older; those of 1.3 cannot be chosen",
+        help="for TLS 1.2 and older; those of 1.3 cannot be chosen (default: OpenSSL's)",
     )
 
 
@@ -152,7 +183,12 @@ def _access(flags: Any) -> None:
         review = "TokenReviews" if what == "authentication" else "SubjectAccessReviews"
         help_text = f"credentials for {review} (default: those of the scheduler)"
         add(f"--{what}-kubeconfig", default="", metavar="FILE", help=help_text)
-    add("--client-ca-file", default="", metavar="FILE", help="also believe client certificates of this authority")
+    add(
+        "--client-ca-file",
+        default="",
+        metavar="FILE",
+        help="also believe client certificates of this authority (default: none)",
+    )
     add(
         "--authorization-always-allow-paths",
         type=values.paths,
@@ -166,25 +202,43 @@ def _access(flags: Any) -> None:
         ("authorization-webhook-cache-authorized-ttl", "that somebody may"),
         ("authorization-webhook-cache-unauthorized-ttl", "that somebody may not"),
     ):
-        add(f"--{name}", type=values.duration, default=values.duration("10s"), metavar="DURATION", help=f"keep {what}")
+        add(
+            f"--{name}",
+            type=values.duration,
+            default=values.duration("10s"),
+            metavar="DURATION",
+            help=f"keep {what} (default: 10s)",
+        )
+
+
+_FORMS: Mapping[Callable[[str], Any], str] = {values.boolean: "true|false", values.duration: "DURATION"}
 
 
 def _leading(flags: Any) -> None:
     for name, (kind, field) in LEADERSHIP.items():
-        flags.add_argument(f"--{name}", type=kind, metavar=field.upper(), help=f"leaderElection.{field}")
+        default = str(LEADERSHIP_DEFAULTS[name]).lower()
+        help_text = f"leaderElection.{field} (default: the document's, or {default})"
+        flags.add_argument(f"--{name}", type=kind, metavar=_FORMS.get(kind, "NAME"), help=help_text)
 
 
 def _logging(flags: Any) -> None:
     add = flags.add_argument
-    add("--logging-format", choices=("text", "json"), default="text", help="how the log looks")
-    add("-v", "--v", type=int, default=0, metavar="LEVEL", help="2: a line for each decision; 4: what developers want")
+    add("--logging-format", choices=("text", "json"), default="text", help="how the log looks (default: text)")
+    add(
+        "-v",
+        "--v",
+        type=int,
+        default=0,
+        metavar="LEVEL",
+        help="2: a line for each decision; 4: what developers want (default: 0)",
+    )
     add(
         "--disabled-metrics",
         type=values.words,
         action=_Extended,
         default=[],
         metavar="NAME,…",
-        help="metrics not to show",
+        help="metrics not to show (default: none)",
     )
 
 

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.following import ObjectName
 
-from .document import LEADERSHIP
+from .document import LEADERSHIP_DEFAULTS
 from .parser import parser
 
 
@@ -20,7 +19,8 @@ def shown(asked: argparse.Namespace) -> Mapping[str, str]:
     """
     actions = [action for action in parser()._actions if hasattr(asked, action.dest)]
     found = {_name(each): _written(getattr(asked, each.dest)) for each in actions if _matters(asked, each)}
-    return {**found, **{name: value for name, value in _of_leadership().items() if not found[name]}}
+    of_leadership = {name: _written(value) for name, value in LEADERSHIP_DEFAULTS.items()}
+    return {**found, **{name: value for name, value in of_leadership.items() if not found[name]}}
 
 
 def _matters(asked: argparse.Namespace, action: argparse.Action) -> bool:
@@ -29,12 +29,6 @@ def _matters(asked: argparse.Namespace, action: argparse.Action) -> bool:
 
 def _name(action: argparse.Action) -> str:
     return max(action.option_strings, key=len).removeprefix("--")
-
-
-def _of_leadership() -> dict[str, str]:
-    """The defaults of the flags that override the document, which the parser does not know."""
-    defaults = LeaderElection().model_dump(by_alias=True)
-    return {name: _written(defaults[path]) for name, (_, path) in LEADERSHIP.items()}
 
 
 def _written(value: Any) -> str:
