@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import http.client
 import socket
 import time
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 import pytest
 
 from scheduler_runtime.endpoints import JSON, Check, Endpoints, NotServedError, Page, serving
+from scheduler_runtime.endpoints.answers import TEXT
 from tests.scheduler_runtime.endpoints.asking import get
 
 LIVE: Mapping[str, Check] = {"leaderElection": lambda: None}
@@ -96,6 +98,27 @@ def test_a_page_that_fails_is_an_answer_and_the_next_is_made(caplog: pytest.LogC
         assert get(port, "/metrics")[0] == 500
         assert get(port, "/livez") == (200, "ok")
     assert "endpoint failed" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_what_can_only_be_read_says_so(method: str) -> None:
+    with serving(WELL, "127.0.0.1", 0) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request(method, "/metrics", body=b"GET /livez HTTP/1.1\r\n\r\n")
+        answer = connection.getresponse()
+        headers = (answer.headers["Allow"], answer.headers["Content-Type"], answer.headers["Connection"])
+        assert (answer.status, *headers) == (405, "GET, HEAD", TEXT, "close")
+        assert answer.read().decode().startswith(f"{method} is not allowed: ")
+        connection.close()
+        assert get(port, "/livez") == (200, "ok")
+
+
+def test_what_is_no_request_is_told_in_plain_text() -> None:
+    with serving(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+        caller.sendall(b"BREW /livez HTTP/1.1\r\n\r\n")
+        head, _, body = caller.makefile("rb").read().decode().partition("\r\n\r\n")
+        assert f"Content-Type: {TEXT}" in head
+        assert body == "Unsupported method ('BREW')\n"
 
 
 def test_a_slow_caller_keeps_nobody_waiting() -> None:

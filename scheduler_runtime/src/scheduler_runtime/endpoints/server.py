@@ -8,7 +8,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -138,17 +138,30 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "berth-scheduler"
     sys_version = ""
     timeout = SECONDS
+    error_content_type = TEXT
+    error_message_format = "%(message)s\n"
 
     def do_GET(self) -> None:
         """Answer."""
         answer = self._answer()
+        self._send(answer, {"Warning": answer.warning} if answer.warning else {})
+
+    def do_POST(self) -> None:
+        """Refuse to change anything. What comes with the request is not read, so that no other can follow."""
+        self.close_connection = True
+        text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
+        self._send(Answer(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
+
+    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_POST  # noqa: N815 - the base looks for these names
+
+    def _send(self, answer: Answer, headers: Mapping[str, str]) -> None:
         payload = answer.body.encode()
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(payload)))
         self.send_header("Cache-Control", "no-cache, private")
-        if answer.warning:
-            self.send_header("Warning", answer.warning)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         if self.command != "HEAD":
