@@ -24,13 +24,14 @@ from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditi
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import (
     EXTENDER,
-    FAILURES,
+    RAISED,
     BindError,
     Failures,
     Flights,
     Framework,
     Placed,
     Unschedulable,
+    is_our_cancellation,
 )
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
@@ -158,7 +159,9 @@ class Binder:
         try:
             await work
             result = "success"
-        except FAILURES as error:  # a plugin's; it is told of at the pod, which is tried again in time
+        except RAISED as error:  # a plugin's; it is told of at the pod, which is tried again in time
+            if is_our_cancellation(error):
+                raise
             self._failures.say("making room failed", error, pod=pod.key)
         finally:
             self._metrics.preemption_carried_out(result, self._clock() - began)

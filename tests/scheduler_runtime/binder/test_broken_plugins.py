@@ -3,6 +3,7 @@ pod is concerned. From the queue to the node, with a real framework."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from scheduler_runtime.api import (
     Action,
     ClusterEvent,
     Event,
+    Nomination,
     Plugin,
     Pod,
     QueueEntry,
@@ -250,6 +252,12 @@ async def fails_later(*_: Any) -> Any:
     fails()
 
 
+async def waits_for_what_it_cancelled(*_: Any) -> Any:
+    call = asyncio.ensure_future(asyncio.sleep(60))
+    asyncio.get_running_loop().call_soon(call.cancel)
+    await call
+
+
 async def refuses(*_: Any) -> Any:
     return "no"
 
@@ -268,6 +276,18 @@ async def refuses(*_: Any) -> Any:
             ["DefaultBinder"],
             'running Bind plugin "Breaks": ZeroDivisionError: a plugin\'s bug',
             id="bind",
+        ),
+        pytest.param(
+            {"pre_bind": waits_for_what_it_cancelled},
+            [],
+            'running PreBind plugin "Breaks": CancelledError',
+            id="pre_bind-cancelled",
+        ),
+        pytest.param(
+            {"bind": waits_for_what_it_cancelled},
+            ["DefaultBinder"],
+            'running Bind plugin "Breaks": CancelledError',
+            id="bind-cancelled",
         ),
         pytest.param(
             {"bind": refuses},
@@ -296,11 +316,27 @@ async def test_a_binding_that_fails_gives_the_room_back(
     hooks: dict[str, Any], without: list[str], message: str
 ) -> None:
     async with running(type("Breaks", (Plugin,), hooks), without=without) as scene:
-        scene.add("broken")
+        broken = scene.add("broken")
         await scene.until(lambda: scene.script.requests("POST"))
         assert (await scene.events())[0] == ("FailedScheduling", message)
         assert scene.binds.bound == []
+        await scene.until(lambda: scene.place(broken) is Place.BACKOFF)
         await scene.until(lambda: scene.cpu == 0)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_making_room_that_ends_cancelled_is_a_failure_and_others_are_decided_about(
+    at_once: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def nominates(*_: Any) -> Any:
+        return Nomination("m", waits_for_what_it_cancelled(), at_once=at_once)
+
+    async with running(type("Breaks", (Plugin,), {"post_filter": nominates}), without=["DefaultPreemption"]) as scene:
+        scene.cache.set_node(testing.node("m", unschedulable=True))
+        scene.add("big", cpu="9", priority=9)
+        scene.add("a")
+        await scene.until(lambda: scene.binds.bound and reasons(caplog))
+    assert "making room failed" in caplog.text
 
 
 async def test_a_binding_that_fails_in_a_plugin_is_in_the_log_with_the_place(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,11 +1,11 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
 from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
+from .calls import RAISED, is_our_cancellation
 from .decision import NO_NODES
 from .failures import Failures
 from .framework import Framework
 from .outcomes import (
-    FAILURES,
     Assumes,
     BindError,
     Flights,
@@ -21,8 +21,8 @@ from .suspects import suspect
 
 __all__ = [
     "EXTENDER",
-    "FAILURES",
     "NO_NODES",
+    "RAISED",
     "Advice",
     "Asks",
     "AsksFilter",
@@ -43,5 +43,6 @@ __all__ = [
     "RegistrationError",
     "Services",
     "Unschedulable",
+    "is_our_cancellation",
     "suspect",
 ]

@@ -10,11 +10,11 @@ from time import perf_counter
 from ..api import PARALLEL, SERIAL, SKIP, Answer, Pod
 from ..plugins import IN_TREE
 from .advice import EXTENDER, Extenders
-from .calls import Hook, checked_rejection, told, unknown
+from .calls import RAISED, Hook, checked_rejection, is_our_cancellation, told, unknown
 from .enabled import Enabled
 from .failures import Failures
 from .measuring import Times, rejection_status
-from .outcomes import FAILURES, BindError, Flights, Placed, PluginError, RegistrationError, Unschedulable, rejected_by
+from .outcomes import BindError, Flights, Placed, PluginError, RegistrationError, Unschedulable, rejected_by
 from .services import Surroundings
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,9 @@ class Binding:
             if reject is None:
                 return None
             return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
-        except FAILURES as error:
+        except RAISED as error:
+            if is_our_cancellation(error):
+                raise
             raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}') from error
 
     async def bind(self, placed: Placed) -> None:
@@ -127,7 +129,9 @@ class Binding:
         for hook in self._bind:
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except FAILURES as error:
+            except RAISED as error:
+                if is_our_cancellation(error):
+                    raise
                 self._times.since("Bind", began, "Error")
                 raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {_told(hook, error)}') from error
             if answer is None:
@@ -166,4 +170,4 @@ class Binding:
 
 def _told(hook: Hook, error: BaseException) -> str:
     """How it failed: with the words of the API server alone where a plugin of ours passes them on, as upstream."""
-    return str(error) if hook.plugin in IN_TREE else told(error)
+    return (hook.plugin in IN_TREE and str(error)) or told(error)

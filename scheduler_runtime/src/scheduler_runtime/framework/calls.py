@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+from asyncio import CancelledError, current_task
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,7 +13,16 @@ from ..api import MAX_SCORE, Ints, Mask, NodeTable, Pod, Reject, Scores
 from .outcomes import FAILURES, PluginError
 
 RAISED: tuple[type[BaseException], ...] = (*FAILURES, CancelledError)
-"""What a hook that is not awaited may raise: that it was cancelled is not our doing then."""
+"""What a hook may raise. That it was cancelled is our doing only where it is awaited, and then not always."""
+
+
+def is_our_cancellation(error: BaseException) -> bool:
+    """Whether ``error`` of something awaited is that this task is to end.
+
+    It is not when the plugin waited for something that it, or a library of its, had cancelled.
+    """
+    task = current_task()
+    return isinstance(error, CancelledError) and task is not None and task.cancelling() > 0
 
 
 class Count(Protocol):
