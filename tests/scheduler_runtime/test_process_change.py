@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -178,6 +179,33 @@ async def test_a_pod_that_is_being_bound_is_bound_once_though_its_profile_goes_a
         await at.change(first)
         await asyncio.sleep(0.05)
         assert (at.cpu, at.places(), len(bindings(script))) == (1000, {"p": Place.BINDING}, 1)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_what_the_profiles_before_were_made_of_is_not_kept(
+    is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Remembers(Plugin):
+        made = weakref.WeakSet[Any]()
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            self.itself = self
+            self.made.add(self)
+
+        def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+            return Answer.ALLOW
+
+    both = {"plugins": {"permit": {"enabled": [{"name": "Remembers"}, {"name": "Unmade"}]}}}
+    monkeypatch.setattr(process, "CIRCLES_SECONDS", 0.01)
+    first = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Remembers"}]}}}])
+    async with scene(tmp_path, first, Script(), Remembers, Unmade) as at:
+        if is_refused:
+            with pytest.raises(RegistrationError, match="not here"):
+                await at.change(written(profiles=[both]))
+        else:
+            await at.change(written(profiles=[{}]))
+        await at.until(lambda: len(Remembers.made) == is_refused)
 
 
 async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 SLOTS = 64
 BACKLOG = 4 * SLOTS
+CANCELLED = "a plugin cancelled the task in which its pod was on the way to its node"
 
 
 class Binder:
@@ -70,6 +71,8 @@ class Binder:
         self._slots = asyncio.Semaphore(SLOTS)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
+        self._given_up: set[str] = set()
+        """Whose way we end ourselves."""
         self._works: set[asyncio.Task[None]] = set()
         self._preparing: dict[str, asyncio.Future[Unschedulable | None]] = {}
         self._called_back: dict[str, str] = {}
@@ -106,7 +109,13 @@ class Binder:
 
     def cancel(self, pod: Pod) -> None:
         """Stop waiting for the permit of a pod that is not ours any more. A binding under way ends by itself."""
-        if pod.uid in self._waiting and (task := self._tasks.get(pod.uid)):
+        if pod.uid in self._waiting:
+            self._give_up(pod.uid)
+
+    def _give_up(self, uid: str) -> None:
+        """End the pod's way where it is."""
+        if task := self._tasks.get(uid):
+            self._given_up.add(uid)
             task.cancel()
 
     def call_back(self, pod: Pod, plugin: str) -> bool:
@@ -131,12 +140,14 @@ class Binder:
 
         Return whether nothing was left: what is given up may have been sent, and is carried out then.
         """
-        for uid in self._waiting & self._tasks.keys():
-            self._tasks[uid].cancel()
+        for uid in tuple(self._waiting):
+            self._give_up(uid)
         under_way = {*self._tasks.values(), *self._works}
         if not under_way:
             return True
         _, late = await asyncio.wait(under_way, timeout=seconds)
+        for uid in tuple(self._tasks):
+            self._give_up(uid)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
@@ -204,8 +215,11 @@ class Binder:
             self._undo(placed, framework, partial(self._pending.retry, pod.uid))
             self._report_failure(pod, error, attempt)
         except asyncio.CancelledError:
-            self._undo(placed, framework)
-            raise
+            if pod.uid in self._given_up:
+                self._undo(placed, framework)
+                raise
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+            self._report_failure(pod, BindError("", CANCELLED), attempt)
         except Exception as error:  # an error of ours in one pod's way must not end the others'
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
             self._undo(placed, framework, partial(self._pending.retry, pod.uid))
@@ -284,6 +298,7 @@ class Binder:
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(uid) is task:  # the pod may be on its way again
             del self._tasks[uid]
+            self._given_up.discard(uid)
         self._measure()
 
     def _measure(self) -> None:

@@ -56,6 +56,8 @@ FINISH_SECONDS = 10.0
 DRAIN_SECONDS = 3.0
 LISTING_SECONDS = 60.0
 """Whoever has not listed everything by then waits for the API server."""
+CIRCLES_SECONDS = 30.0
+"""So long after a change nothing of the profiles before is under way any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +250,8 @@ class Process:
             self.objects.drop({*new, *self.objects.watches} - before)
             self.informers.end(begun)
             raise
+        finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
+            asyncio.get_running_loop().call_later(CIRCLES_SECONDS, gc.collect)
         self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
         self._swap(plan, made)
 

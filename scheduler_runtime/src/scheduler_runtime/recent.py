@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -16,6 +16,9 @@ class Recent(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[K, V] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def get(self, key: K) -> V | None:
         """What was put there, None when it was not or is forgotten."""
@@ -30,3 +33,8 @@ class Recent(Generic[K, V]):
         self._kept.move_to_end(key)
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
+
+    def keep(self, is_wanted: Callable[[V], bool]) -> None:
+        """Forget everything else."""
+        for key in [key for key, value in self._kept.items() if not is_wanted(value)]:
+            del self._kept[key]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler_runtime import testing
+from scheduler_runtime import binder, testing
 from scheduler_runtime.api import (
     ALLOW,
     Action,
@@ -258,6 +258,13 @@ async def waits_for_what_it_cancelled(*_: Any) -> Any:
     await call
 
 
+async def cancels_its_own_task(*_: Any) -> Any:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(60)
+
+
 async def refuses(*_: Any) -> Any:
     return "no"
 
@@ -289,6 +296,8 @@ async def refuses(*_: Any) -> Any:
             'running Bind plugin "Breaks": CancelledError',
             id="bind-cancelled",
         ),
+        pytest.param({"pre_bind": cancels_its_own_task}, [], binder.CANCELLED, id="pre_bind-cancels-itself"),
+        pytest.param({"bind": cancels_its_own_task}, ["DefaultBinder"], binder.CANCELLED, id="bind-cancels-itself"),
         pytest.param(
             {"bind": refuses},
             ["DefaultBinder"],
@@ -322,6 +331,22 @@ async def test_a_binding_that_fails_gives_the_room_back(
         assert scene.binds.bound == []
         await scene.until(lambda: scene.place(broken) is Place.BACKOFF)
         await scene.until(lambda: scene.cpu == 0)
+
+
+@pytest.mark.parametrize(("hook", "without"), [("pre_bind", []), ("bind", ["DefaultBinder"])])
+async def test_a_binding_that_is_given_up_at_the_end_is_no_failure_of_a_plugin(hook: str, without: list[str]) -> None:
+    begun = asyncio.Event()
+
+    async def hangs(*_: Any) -> Any:
+        begun.set()
+        await asyncio.sleep(60)
+
+    async with running(type("Hangs", (Plugin,), {hook: hangs}), without=without) as scene:
+        pod = scene.add("a")
+        await begun.wait()
+        assert not await scene.binder.finish(0.01)
+        assert scene.place(pod) is Place.BINDING
+        assert scene.script.requests("POST") == []
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from scheduler_runtime.wire import Pod, QuantityError, decode_pod, decode_pod_list
+from scheduler_runtime.wire.resizing import BY_CONTAINER
+from scheduler_runtime.wire.shapes import FEW, Shapes
 
 
 def raw(name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -78,3 +80,31 @@ def test_what_is_like_nothing_else_because_nobody_owns_it_is_not_remembered() ->
     one, other = (decoded(name, of("1"), metadata={"name": name, "labels": {"app": "x"}}) for name in "ab")
     assert one.labels == other.labels
     assert one.labels is not other.labels
+
+
+@pytest.mark.parametrize("owner", [None, "web"])
+def test_what_no_pod_has_any_more_is_forgotten(owner: str | None) -> None:
+    shapes = Shapes()
+
+    def pod(number: int) -> Pod:
+        owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{owner}-{number}", "uid": f"{number}"}]
+        metadata = {"name": f"p{number}", "labels": {"app": f"{number}"}, "ownerReferences": owners if owner else []}
+        made = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata), Pod)
+        return shapes.share(made, BY_CONTAINER)
+
+    stays = [pod(number) for number in range(100)]
+    for number in range(100, 5000):
+        pod(number)
+    assert len(shapes._shapes) + len(shapes._kin) <= 2 * FEW
+    for number, each in enumerate(stays):
+        again = pod(number)
+        assert again.spec is each.spec
+        assert again.requests is each.requests
+        assert (again.labels is each.labels) == bool(owner)
+
+
+def test_what_many_pods_have_is_kept() -> None:
+    shapes = Shapes()
+    had = [shapes.share(msgspec.convert(raw("p", of(f"{number}m")), Pod), BY_CONTAINER) for number in range(3000)]
+    for number, each in enumerate(had):
+        assert shapes.share(msgspec.convert(raw("q", of(f"{number}m")), Pod), BY_CONTAINER).spec is each.spec

@@ -14,7 +14,7 @@ class Keys:
     def __init__(self, hook: Hook) -> None:
         self._hook = hook
         self._kind: Any = None
-        self._types: tuple[type, ...] = ()
+        self._types: tuple[type, ...] | None = None
         """Of what a key consists that was compared, if that tells everything about it."""
 
     def __call__(self, entry: QueueEntry) -> Any:

@@ -8,6 +8,7 @@ owner share what they are labelled with.
 from __future__ import annotations
 
 import contextlib
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,8 @@ from .requests import Requests, requests_of
 from .resizing import Resizing, follows_from_spec
 
 MAX_SHAPES = 8192
+FEW = 256
+"""So many are not worth a sweep."""
 _COMMON = ("namespace", "labels", "annotations", "owner_references")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -42,6 +45,7 @@ class Shapes:
         self._shapes: Recent[bytes, _Shape] = Recent(size)
         self._kin: Recent[bytes, tuple[Any, ...]] = Recent(size)
         """What pods of one owner have in common, in the order of ``_COMMON``."""
+        self._sweep_at = FEW
 
     def share(self, pod: Pod, resizing: Resizing) -> Pod:
         """Let ``pod``, which is changed, share what it has in common with others; return it.
@@ -74,6 +78,7 @@ class Shapes:
         key = _encode(common)
         first = self._kin.get(key)
         if first is None:
+            self._sweep_in_time()
             self._kin.put(key, common)
             return
         for name, value in zip(_COMMON, first, strict=True):
@@ -83,6 +88,22 @@ class Shapes:
         key = _encode(spec)
         shape = self._shapes.get(key)
         if shape is None:
+            self._sweep_in_time()
             shape = _Shape(spec)
             self._shapes.put(key, shape)
         return shape
+
+    def _sweep_in_time(self) -> None:
+        """Forget what no pod has any more, once there may be much of it: no pod of an old template comes again."""
+        if len(self._shapes) + len(self._kin) < self._sweep_at:
+            return
+        nobodys_shape, nobodys_kin = _Shape(PodSpec(), Requests({}, 0, 0, {})), (object(),)
+        of_shape, of_kin = _references(nobodys_shape.requests), _references(nobodys_kin[-1])
+        self._shapes.keep(lambda shape: _references(shape.requests) > of_shape)
+        self._kin.keep(lambda common: _references(common[-1]) > of_kin)
+        self._sweep_at = max(FEW, 2 * (len(self._shapes) + len(self._kin)))
+
+
+def _references(shared: object) -> int:
+    """From how many places ``shared`` is referred to: more than nobody's when pods have it."""
+    return sys.getrefcount(shared)

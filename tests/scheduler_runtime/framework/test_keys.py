@@ -1,0 +1,56 @@
+"""Keys of the queue that cannot be compared with those before them are found out, whatever came first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.api import QueueEntry
+from scheduler_runtime.framework import PluginError
+from scheduler_runtime.framework.calls import Hook
+from scheduler_runtime.framework.keys import Keys
+from scheduler_runtime.testing import pod
+
+
+def asked(keys: list[Any]) -> Keys:
+    """The keys of a plugin that gives one after the other."""
+    following = iter(keys)
+    return Keys(Hook("Sorts", "sort_key", lambda _: next(following)))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [1, 2.5, -3],
+        [(1, "a"), (2.5, "b"), (1, "c")],
+        [(), ()],
+        [("a", (1, "b")), ("a", (2, "c"))],
+        [("a", ((1,),)), ("b", ((2.5,),))],
+    ],
+)
+def test_keys_of_one_kind_can_be_compared(keys: list[Any]) -> None:
+    made = asked(keys)
+    assert [made(QueueEntry(pod("p"), 0.0, 0)) for _ in keys] == keys
+    assert sorted(keys) is not None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [(), 5],
+        [(), "x"],
+        [(1, "a"), ("a", 1)],
+        [(1, "a"), (1, "a", 2)],
+        [(1, 2), (1, None)],
+        [((1,),), (("a",),)],
+        [(1, "a"), (2, "b"), (1, {})],
+        [(frozenset(),), ({},)],
+    ],
+)
+def test_the_first_key_of_another_kind_is_told(keys: list[Any]) -> None:
+    made = asked(keys)
+    for _ in keys[:-1]:
+        made(QueueEntry(pod("p"), 0.0, 0))
+    with pytest.raises(PluginError, match="cannot be compared with the others"):
+        made(QueueEntry(pod("p"), 0.0, 0))
