@@ -7,7 +7,7 @@ import contextlib
 import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 import yaml
@@ -186,7 +186,7 @@ async def test_what_the_profiles_before_were_made_of_is_not_kept(
     is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Remembers(Plugin):
-        made = weakref.WeakSet[Any]()
+        made: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
 
         def __init__(self, args: Any, handle: Any) -> None:
             super().__init__(args, handle)
