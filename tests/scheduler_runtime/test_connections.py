@@ -169,11 +169,19 @@ async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> No
     def refuse() -> None:
         raise PermissionError
 
-    async with pool(answering(OK), limit=1) as made:
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            asked.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(OK)
+
+    async with pool(serve, limit=1) as made:
         connection = await made.take()
         with pytest.raises(PermissionError):
             await connection.exchange(REQUEST, refuse)
         assert (await connection.exchange(REQUEST)).status == 200
+        assert asked == [REQUEST]
 
 
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:

@@ -1,19 +1,18 @@
-"""Memory that is free again goes back, however blocks of different sizes took turns."""
+"""Memory that is free again goes back, however blocks of different sizes and threads took turns."""
 
 from __future__ import annotations
 
 import ctypes
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 MEGABYTE = 1 << 20
+SET_UP = "from scheduler_runtime import heap; heap.set_up()"
 TAKES_TURNS = f"""
 import resource
-from scheduler_runtime import heap
-if {{}}:
-    heap.set_up()
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / {MEGABYTE}
@@ -25,14 +24,38 @@ for _ in range(20):
     del large
 print(resident() - before)
 """
+BY_THREADS = """
+import ctypes, sys, threading
+together = threading.Barrier(4)
+def allocate():
+    together.wait()
+    kept = [b"x" * 4096 for _ in range(100)]
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for each in threads: each.start()
+for each in threads: each.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+with open(sys.argv[1]) as told:
+    print(told.read().count("<heap nr="))
+"""
+
+pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
 def test_large_blocks_are_given_back_though_small_ones_between_them_stay() -> None:
-    without, with_it = (grown(set_up=each) for each in (False, True))
+    without, with_it = (printed(each + TAKES_TURNS) for each in ("", SET_UP))
     assert with_it < 1 < without
 
 
-def grown(*, set_up: bool) -> float:
-    """By how many megabytes a process grows that keeps nothing but a few small blocks."""
-    return float(subprocess.check_output([sys.executable, "-c", TAKES_TURNS.format(set_up)], text=True))
+def test_all_threads_allocate_from_one_region(tmp_path: Path) -> None:
+    without, with_it = (printed(each + BY_THREADS, str(tmp_path / "told")) for each in ("", SET_UP))
+    assert with_it == 1 < without
+
+
+def printed(program: str, *arguments: str) -> float:
+    """The number that a new process prints."""
+    return float(subprocess.check_output([sys.executable, "-c", program, *arguments], text=True))

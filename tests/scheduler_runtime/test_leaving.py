@@ -35,11 +35,14 @@ def server(tls: ssl.SSLContext | None, came: list[float]) -> Iterator[int]:
             visitor.sendall(OK)
             visitor.recv(1)
 
-    thread = threading.Thread(target=serve)
+    listening.settimeout(10)
+    thread = threading.Thread(target=serve, daemon=True)
     with listening:
         thread.start()
-        yield listening.getsockname()[1]
-        thread.join(10)
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            thread.join(10)
 
 
 async def asked_before_a_standstill(place: Place) -> float:

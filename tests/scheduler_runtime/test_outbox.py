@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -40,8 +41,8 @@ def letters() -> Letters:
 
 
 @contextlib.asynccontextmanager
-async def open_box() -> AsyncIterator[Outbox]:
-    box = Outbox(senders=4)
+async def open_box(senders: int = 4) -> AsyncIterator[Outbox]:
+    box = Outbox(senders=senders)
     sending = asyncio.create_task(box.run())
     try:
         yield box
@@ -93,6 +94,48 @@ async def test_what_takes_long_to_arrive_is_silenced_before(letters: Letters, mo
         box.put("a", letters.letter("new"))
         await box.drain()
     assert letters.arrived == ["new"]
+
+
+async def test_a_sender_goes_on_after_it_has_given_up_again_and_again(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.01)
+    async with open_box(senders=1) as box:
+        for key in "abc":
+            box.put(key, letters.letter(key, held=True))
+            await turns()
+            await box.silence(key)
+        box.put("d", letters.letter("d"))
+        await turns()
+    assert (letters.begun, letters.arrived) == (["a", "b", "c", "d"], ["d"])
+
+
+async def test_who_is_to_end_ends_though_a_message_is_given_up_in_the_same_turn(letters: Letters) -> None:
+    box = Outbox(senders=1)
+    sending = asyncio.create_task(box.run())
+    box.put("a", letters.letter("a", held=True))
+    await turns()
+    sending.cancel()
+    asyncio.get_running_loop().call_soon(box._sending["a"]._give_up)
+    await asyncio.wait([sending], timeout=5)
+    assert sending.cancelled()
+
+
+async def test_what_arrives_in_the_turn_in_which_it_is_given_up_leaves_the_next_alone(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.01)
+    async with open_box(senders=1) as box:
+        box.put("a", letters.letter("a", held=True))
+        await turns()
+        silenced = asyncio.create_task(box.silence("a"))
+        await asyncio.sleep(0)
+        letters.gates["a"].set()
+        time.sleep(0.02)  # noqa: ASYNC251 - the message arrives and its time is over in one turn
+        await silenced
+        box.put("b", letters.letter("b"))
+        await turns()
+    assert letters.arrived[-1] == "b"
 
 
 async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:

@@ -18,7 +18,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 def set_up() -> None:
     """Have blocks that are large given back at once, and the others come from one region, where glibc is in use.
 
-    To be called before there are threads.
+    To be called before threads of ours.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

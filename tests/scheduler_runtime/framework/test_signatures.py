@@ -76,3 +76,6 @@ def test_all_pods_of_one_template_are_signed_once() -> None:
     assert kept.of(sibling(first, testing.pod("second"))) is key
     assert kept.of(testing.pod("third", requests={"cpu": "1"})) == key
     assert kept.of(testing.pod("fourth", requests={"cpu": "2"})) != key
+    resized = sibling(first, testing.pod("fifth"))
+    force_setattr(resized, "derived", testing.pod("sixth", requests={"cpu": "3"}).requests)
+    assert kept.of(resized) != key

@@ -257,7 +257,6 @@ class Classes:
         """Drop everything: data that some plugin goes by changed."""
         self._node_parts.clear()
         self._classes.clear()
-        self._signatures.forget()
 
     def of(self, pod: Pod, table: Table) -> PodClass | None:
         """The class of ``pod``, up to date; None when a plugin wants to see each pod by itself. Raises PluginError."""

@@ -69,10 +69,6 @@ class Signatures:
             self._kept[id(spec)] = spec, requests, key
         return key
 
-    def forget(self) -> None:
-        """Ask anew."""
-        self._kept.clear()
-
 
 def _signed(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
     signatures = []
