@@ -61,7 +61,8 @@ HASH = "4f" * 32
 
 def saying(error: str = "") -> dict[str, Any]:
     """The status of a scheduler's pod."""
-    return {"conditions": [{"type": "Ready"}, Loaded(HASH, "2026-01-01T00:00:00Z", error).condition()]}
+    said = Loaded(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
+    return {"conditions": [{"type": "Ready"}, said.condition()]}
 
 
 def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(exchanges: Exchanges) -> None:

@@ -33,7 +33,7 @@ def conditions(found: Status) -> dict[str, tuple[str, str]]:
 
 
 def test_every_process_is_shown_with_what_it_goes_by() -> None:
-    refused = Loaded(BEFORE, AT, NONSENSE, NEWEST)
+    refused = Loaded(BEFORE, AT, "refused", NONSENSE, NEWEST)
     found = status(pod("b", refused), pod("a", Loaded(NEWEST, AT)), pod("c"))
     assert found["members"] == [
         {"name": "a", "leader": True, "configHash": NEWEST, "loadedAt": AT},
@@ -63,18 +63,25 @@ def test_a_process_that_has_yet_to_follow_is_waited_for() -> None:
 
 
 def test_a_refused_document_is_the_authors_to_mend_and_told_in_full() -> None:
-    refused = Loaded(BEFORE, AT, NONSENSE, NEWEST)
+    refused = Loaded(BEFORE, AT, "refused", NONSENSE, NEWEST)
     found = status(pod("a", refused), pod("b", Loaded(NEWEST, AT)))
     assert conditions(found) == {"Ready": ("False", "NotLoaded"), "Stalled": ("True", "NotLoaded")}
     assert found["conditions"][1]["message"] == f"pod a: {NONSENSE}"
     assert "the last good one stays in force" in found["conditions"][0]["message"]
 
 
+def test_a_document_that_waits_is_nothing_for_the_author_to_mend_and_the_reason_is_told() -> None:
+    why = "the API server does not tell the code of its plugins now"
+    found = status(pod("a", Loaded(BEFORE, AT, "waiting", why, NEWEST)), pod("b", Loaded(NEWEST, AT)))
+    assert conditions(found) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
+    assert found["conditions"][1]["message"] == f"pod a: {why}"
+
+
 def test_what_was_refused_before_the_newest_is_past() -> None:
-    found = status(pod("a", Loaded(BEFORE, AT, NONSENSE, "1" * 64)), pod("b", Loaded(NEWEST, AT)))
+    found = status(pod("a", Loaded(BEFORE, AT, "refused", NONSENSE, "1" * 64)), pod("b", Loaded(NEWEST, AT)))
     assert conditions(found)["Reconciling"] == ("True", "RollingOut")
 
 
 def test_a_document_that_is_gone_for_a_moment_is_no_mistake_of_the_author() -> None:
-    gone = Loaded(NEWEST, AT, "ConfigMap n/a is not there")
+    gone = Loaded(NEWEST, AT, "missing", "ConfigMap n/a is not there")
     assert conditions(status(pod("a", gone), pod("b", gone))) == {"Ready": ("True", "Scheduling")}

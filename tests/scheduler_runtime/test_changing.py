@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ from scheduler_runtime import config, gauges
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.changing import WAITS, Changing
-from scheduler_runtime.config import Loaded
+from scheduler_runtime.config import Loaded, Verdict
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
@@ -177,7 +177,8 @@ async def test_a_document_whose_plugins_cannot_be_read_now_waits_and_that_is_sai
     async with scene(otherwise=answer) as told:
         assert (await told.finds(WITH_SOURCE)).error == WAITS
         await times(asked, 6)
-        assert [each.error for each in told.said] == ["", WAITS]
+        assert [(each.verdict, each.error) for each in told.said] == [(None, ""), ("waiting", WAITS)]
+        assert [key for key in told.changing.configz() if key in get_args(Verdict)] == ["waiting"]
         (line,) = [record for record in caplog.records if "stays in force" in record.getMessage()]
         assert line.levelname == "WARNING"
         assert line.getMessage().endswith(f"{WAITS}: ConfigMap n/x: cannot be read: 503: no")
@@ -227,7 +228,7 @@ async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: 
         line = await told.asks(Missing(why), caplog)
         assert line == f"the document is missing, the last one stays in force: {why}"
         assert caplog.records[0].levelname == "WARNING"
-        assert (told.said[-1].hash, told.said[-1].error) == (FIRST.hash, why)
+        assert (told.said[-1].hash, told.said[-1].verdict, told.said[-1].error) == (FIRST.hash, "missing", why)
         assert (told.changing.configz()["missing"], "refused" in told.changing.configz()) == (why, False)
         assert await told.asks(Missing(why), caplog) == line.replace("is missing", "is still missing")
 

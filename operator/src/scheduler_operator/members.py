@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_runtime.config import Loaded, loaded
+from scheduler_runtime.config import Loaded, Verdict, loaded
 
 MOST = 64
 
@@ -26,9 +26,10 @@ class Member:
         """Whether it goes by the document with that hash, as far as is known."""
         return self.loaded is None or self.loaded.hash == document
 
-    def refusal(self, document: str) -> str:
-        """Why it refused the document with that hash; empty when it did not."""
-        return self.loaded.error if self.loaded is not None and self.loaded.refused == document else ""
+    def why(self, verdict: Verdict, document: str) -> str:
+        """Why that became of the document with that hash; empty when something else did."""
+        said = self.loaded
+        return said.error if said and (said.verdict, said.newest) == (verdict, document) else ""
 
     def shown(self) -> dict[str, Any]:
         """What the status shows of it."""

@@ -17,7 +17,7 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.names import generated_name
 from scheduler_operator.render import Member, Problems, Rendered, judging
 from scheduler_operator.waiting import Hindrance
-from scheduler_runtime.config import Finding
+from scheduler_runtime.config import Finding, Verdict
 
 Status = dict[str, Any]
 Condition = dict[str, Any]
@@ -207,13 +207,18 @@ def _following(profile: Authored, members: Sequence[RunningMember], document: st
     behind = [each for each in members if not each.goes_by(document)]
     if not behind:
         return None
-    refusals = [f"pod {each.name}: {why}" for each in behind if (why := each.refusal(document))]
+    refusals, waits = _told(behind, "refused", document), _told(behind, "waiting", document)
     short = f"{len(members) - len(behind)} of {len(members)} scheduler processes go by the newest configuration"
     if not refusals:
-        whole = "the others are about to follow it"
+        whole = waits or "the others are about to follow it"
         return _conditions(profile, "False", "RollingOut", short, also="Reconciling", whole=whole)
     short += "; the last good one stays in force"
-    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", whole="\n".join(refusals))
+    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", whole=refusals)
+
+
+def _told(members: Iterable[RunningMember], verdict: Verdict, document: str) -> str:
+    """What those of ``members`` say by which that became of the document, a line for each."""
+    return "\n".join(f"pod {each.name}: {why}" for each in members if (why := each.why(verdict, document)))
 
 
 def effective_plugins(member: Member) -> Status:

@@ -13,11 +13,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.config import Loaded, Problems
+from scheduler_runtime.config import Loaded, Problems, Verdict
 from scheduler_runtime.following import Found, Missing, Newest
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 WAITS = "the API server does not tell the code of its plugins now; it is asked again until it does"
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 60.0
-Verdict = Literal["missing", "refused", "waiting"]
 
 
 class Follows(Protocol):
@@ -79,7 +78,7 @@ class Changing:
         self._newest: Newest = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self._said: tuple[Verdict, str] = "missing", ""
+        self._said = ""
         self.refusals = 0
         """How often a document was refused, one that is only tried again not counted."""
         self.loaded = Loaded(running.found.hash, now())
@@ -89,11 +88,6 @@ class Changing:
     def running(self) -> Plan:
         """What the process goes by."""
         return self._running
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Why the newest document is not in force; None when it is."""
-        return self._said[0] if self.loaded.error else None
 
     def configz(self) -> dict[str, Any]:
         """What the process goes by, for /configz."""
@@ -115,7 +109,7 @@ class Changing:
 
         Says whether one was told.
         """
-        seconds = self._backoff.pause() if self.loaded.refused else None
+        seconds = self._backoff.pause() if self.loaded.newest else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -131,7 +125,7 @@ class Changing:
     async def _try(self, newest: Newest, follows: Follows) -> None:
         match newest:
             case Missing(why):
-                self._keep(newest, why, "missing", why)
+                self._keep(newest, "missing", why, why)
             case Found() if newest == self._running.found:
                 self._take_back()
             case Found():
@@ -139,7 +133,7 @@ class Changing:
 
     async def _change(self, found: Found, follows: Follows) -> None:
         def refuse(why: str) -> None:
-            self._keep(found, why, "refused", "; ".join(follows.place(line) for line in why.splitlines()))
+            self._keep(found, "refused", why, "; ".join(follows.place(line) for line in why.splitlines()))
 
         try:
             made = await self._planner.plan(found)
@@ -157,14 +151,14 @@ class Changing:
 
     def _take_back(self) -> None:
         """What is in force is the newest again: it was changed, and changed back."""
-        if self.loaded.error:
+        if self.loaded.verdict:
             self._accept(self._running, self.loaded.at)
             logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
 
     def _say_unchanged(self) -> None:
         """Answer whoever asked for a look that changed nothing."""
-        if self.loaded.error:
-            logger.warning("the document is still %s, the last one stays in force: %s", *self._said)
+        if verdict := self.loaded.verdict:
+            logger.warning("the document is still %s, the last one stays in force: %s", verdict, self._said)
         else:
             logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
@@ -177,17 +171,18 @@ class Changing:
     def _wait(self, found: Found, error: NotNowError) -> None:
         """Keep what is in force for now. What keeps the API server from answering may differ each time."""
         logger.debug("the new document waits", extra={"because": str(error)})
-        if found.hash != self.loaded.refused:  # of one that was refused this says nothing new
-            self._keep(found, WAITS, "waiting", WAITS if error.is_said else f"{WAITS}: {error}")
+        if found.hash != self.loaded.newest:  # of one that was refused this says nothing new
+            self._keep(found, "waiting", WAITS, WAITS if error.is_said else f"{WAITS}: {error}")
 
-    def _keep(self, newest: Newest, why: str, verdict: Verdict, said: str) -> None:
+    def _keep(self, newest: Newest, verdict: Verdict, why: str, said: str) -> None:
         """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
-        self._said = verdict, said
-        kept = Loaded(self.loaded.hash, self.loaded.at, why, newest.hash if isinstance(newest, Found) else "")
+        self._said = said
+        which = newest.hash if isinstance(newest, Found) else ""
+        kept = Loaded(self.loaded.hash, self.loaded.at, verdict, why, which)
         if kept != self.loaded:
             level = logging.ERROR if verdict == "refused" else logging.WARNING
-            which = "document" if verdict == "missing" else "new document"
-            logger.log(level, "the %s is %s, the last one stays in force: %s", which, verdict, said)
+            called = "document" if verdict == "missing" else "new document"
+            logger.log(level, "the %s is %s, the last one stays in force: %s", called, verdict, said)
             self.refusals += verdict == "refused"
             self._report(kept)
 
@@ -206,7 +201,7 @@ def configz(loaded: Loaded, in_full: Mapping[str, Any], unfollowed: Sequence[str
     return {
         "hash": loaded.hash,
         "loadedAt": loaded.at,
-        **({"refused" if loaded.refused else "missing": loaded.error} if loaded.error else {}),
+        **({loaded.verdict: loaded.error} if loaded.verdict else {}),
         **({"afterRestart": list(unfollowed)} if unfollowed else {}),
         "componentconfig": in_full,
     }

@@ -11,7 +11,8 @@ from scheduler_runtime.binder import Binder
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates
-from scheduler_runtime.changing import Changing, Verdict
+from scheduler_runtime.changing import Changing
+from scheduler_runtime.config import Verdict
 from scheduler_runtime.election import Election
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.metrics import Labels, Metrics, Samples
@@ -63,7 +64,7 @@ def tasks(loop: asyncio.AbstractEventLoop) -> Samples:
 
 
 def _verdicts(changing: Changing) -> Samples:
-    return {(("why", verdict),): float(verdict == changing.verdict) for verdict in get_args(Verdict)}
+    return {(("why", verdict),): float(verdict == changing.loaded.verdict) for verdict in get_args(Verdict)}
 
 
 def _waiting(pending: Pending) -> Samples:

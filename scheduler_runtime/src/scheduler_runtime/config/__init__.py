@@ -8,7 +8,7 @@ from .engines import Engine, lacking
 from .expansion import OF_ONES_OWN, EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
 from .findings import Finding, Severity
 from .linter import CODES, Code, allowed, lint
-from .loaded import CONDITION, Loaded, fixed, fixed_hash, hash_of, loaded
+from .loaded import CONDITION, Loaded, Verdict, fixed, fixed_hash, hash_of, loaded
 from .loading import document, dump, load, written
 from .models import (
     API_VERSION,
@@ -55,6 +55,7 @@ __all__ = [
     "Profile",
     "Severity",
     "Source",
+    "Verdict",
     "allowed",
     "default_profile",
     "defaulted",

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from .models import Document
 
@@ -19,8 +19,14 @@ LONGEST_ERROR = 4096
 
 _FIXED = frozenset({"leader_election", "client_connection"})
 _LOADED = re.compile(
-    r"(?P<hash>[0-9a-f]{64}) since (?P<at>\S+)(?:\n(?P<refused>[0-9a-f]{64}|nothing): (?P<error>.*))?", re.DOTALL
+    r"(?P<hash>[0-9a-f]{64}) since (?P<at>\S+)"
+    r"(?:\n(?:(?P<newest>[0-9a-f]{64}): |(?P<nothing>nothing: ))?(?P<error>.*))?",
+    re.DOTALL,
 )
+"""What a scheduler of an earlier build says begins with "nothing" when the document is missing."""
+
+Verdict = Literal["missing", "refused", "waiting"]
+"""Why the newest document is not in force: there is none, it cannot be followed, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +37,33 @@ class Loaded:
     """As of :func:`hash_of`."""
     at: str
     """When it was loaded, as Kubernetes writes times."""
+    verdict: Verdict | None = None
+    """What became of the newest document; None when this one is the newest."""
     error: str = ""
-    """Why the newest document is another, and was refused; empty when this one is the newest."""
-    refused: str = ""
-    """What was refused, as of :func:`hash_of`; empty also when there is an error because there is no document."""
+    """Why; empty without a verdict."""
+    newest: str = ""
+    """The document that the verdict is about, as of :func:`hash_of`; empty when there is none."""
 
     def condition(self) -> dict[str, str]:
         """The condition of the scheduler's pod, without the time at which it changed."""
         said = f"{self.hash} since {self.at}"
-        if not self.error:
+        if self.verdict is None:
             return {"type": CONDITION, "status": "True", "reason": "Loaded", "message": said}
-        refused = f"{self.refused or 'nothing'}: {_cut(self.error)}"
-        return {"type": CONDITION, "status": "False", "reason": "Refused", "message": f"{said}\n{refused}"}
+        newest = f"{self.newest}: " if self.newest else ""
+        message = f"{said}\n{newest}{_cut(self.error)}"
+        return {"type": CONDITION, "status": "False", "reason": self.verdict.capitalize(), "message": message}
 
 
 def loaded(conditions: list[Mapping[str, Any]]) -> Loaded | None:
     """What a scheduler says in the conditions of its pod; None when it says nothing, or nothing that is understood."""
-    message = next((each.get("message") for each in conditions if each.get("type") == CONDITION), None)
-    said = _LOADED.fullmatch(str(message))
+    own: Mapping[str, Any] = next((each for each in conditions if each.get("type") == CONDITION), {})
+    said = _LOADED.fullmatch(str(own.get("message")))
     if said is None:
         return None
-    refused = "" if said["refused"] in (None, "nothing") else said["refused"]
-    return Loaded(said["hash"], said["at"], said["error"] or "", refused)
+    if said["error"] is None:
+        return Loaded(said["hash"], said["at"])
+    verdict = "missing" if said["nothing"] else _verdict(str(own.get("reason")))
+    return Loaded(said["hash"], said["at"], verdict, said["error"], said["newest"] or "")
 
 
 def hash_of(text: str, extras: str) -> str:
@@ -69,6 +80,11 @@ def fixed(document: Document) -> Mapping[str, Any]:
 def fixed_hash(document: Document) -> str:
     """SHA-256 of what a running process cannot follow."""
     return hashlib.sha256(json.dumps(fixed(document), sort_keys=True).encode()).hexdigest()
+
+
+def _verdict(reason: str) -> Verdict:
+    """The verdict of a condition's ``reason``; one that only a later build knows is taken as a refusal."""
+    return next((verdict for verdict in get_args(Verdict) if verdict.capitalize() == reason), "refused")
 
 
 def _cut(error: str) -> str:
