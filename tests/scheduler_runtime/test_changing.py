@@ -17,7 +17,7 @@ from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.changing import WAITS, Changing
 from scheduler_runtime.config import Loaded, Verdict
-from scheduler_runtime.following import Found, Missing, Newest
+from scheduler_runtime.following import Found, Missing, Newest, Unreadable
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.metrics import Metrics
@@ -231,6 +231,17 @@ async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: 
         assert (told.said[-1].hash, told.said[-1].verdict, told.said[-1].error) == (FIRST.hash, "missing", why)
         assert (told.changing.configz()["missing"], "refused" in told.changing.configz()) == (why, False)
         assert await told.asks(Missing(why), caplog) == line.replace("is missing", "is still missing")
+
+
+async def test_a_document_that_cannot_be_read_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    why = "m.yaml: is not UTF-8: invalid start byte at byte 0; save it as UTF-8"
+    async with scene() as told:
+        line = await told.asks(Unreadable(why), caplog)
+        assert line == f"the new document is refused, the last one stays in force: {why}"
+        assert (caplog.records[0].levelname, told.changing.refusals) == ("ERROR", 1)
+        assert told.changing.configz()["refused"] == why
+        assert await told.asks(Unreadable(why), caplog) == line.replace("the new document is", "the document is still")
+        assert (await told.finds(SECOND)).verdict is None
 
 
 async def test_metrics_tell_what_became_of_the_newest_document() -> None:

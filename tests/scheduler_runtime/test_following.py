@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest
+import pytest
+
+from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest, Unreadable
 from tests.support.scripted import Answer, Script, listed, serving, watched
 
 
@@ -70,19 +72,52 @@ async def test_a_link_that_is_turned_to_another_folder_is_followed(tmp_path: Pat
 async def test_a_file_that_goes_and_comes_back_is_told_of_both_times(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     async with told_by(Files(str(file), "", 0.02), Found("a")) as told:
-        missing = Missing(f"{file}: cannot be read: No such file or directory")
+        missing = Missing(f"{file} is not there; it is followed as soon as it is")
         await told.until(missing)
         file.write_text("a")
         await told.until(missing, Found("a"))
 
 
-async def test_a_file_that_is_no_text_is_told_of(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_text_is_told_of_and_followed_once_it_is(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    file.write_bytes(b"\xff")
+    file.write_bytes(b"a\xff")
     async with told_by(Files(str(file), "", 0.02), Found("a")) as told:
-        await told.until(
-            Missing(f"{file}: cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte")
-        )
+        unreadable = Unreadable(f"{file}: is not UTF-8: invalid start byte at byte 1; save it as UTF-8")
+        await told.until(unreadable)
+        file.write_text("ä", encoding="utf-8")
+        await told.until(unreadable, Found("ä"))
+
+
+def test_of_two_files_the_one_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    document, extras = tmp_path / "config.yaml", tmp_path / "berth.yaml"
+    document.write_text("a")
+    files = Files(str(document), str(extras))
+    assert files.read() == Missing(f"{extras} is not there; it is followed as soon as it is")
+    extras.write_bytes(b"\xff")
+    assert files.read() == Unreadable(f"{extras}: is not UTF-8: invalid start byte at byte 0; save it as UTF-8")
+    extras.unlink()
+    extras.mkdir()
+    assert files.read() == Unreadable(f"{extras}: is a directory, and has to be a file")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(13, "Permission denied"), "make it readable for the user that the scheduler runs as"),
+        (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
+    ],
+)
+def test_a_file_that_is_there_and_cannot_be_read_is_not_missing(
+    error: OSError, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise error
+
+    monkeypatch.setattr(Path, "read_text", fail)
+    read = Files("config.yaml", "").read()
+    assert isinstance(read, Unreadable)
+    assert read.why.startswith("config.yaml: cannot be read: ")
+    assert read.why.endswith(said)
 
 
 async def test_a_signal_has_the_files_read_at_once(tmp_path: Path) -> None:

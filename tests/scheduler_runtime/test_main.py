@@ -60,7 +60,14 @@ def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: 
     assert line.endswith("did you mean NodeAffinity? If it is your own, install its package")
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read: No such file"), (b"a: [", "is not YAML")])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"a: [", "is not YAML"),
+        (b"\xff", "is not UTF-8: invalid start byte at byte 0; save it as UTF-8"),
+    ],
+)
 def test_a_file_that_is_no_document_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str
 ) -> None:

@@ -21,7 +21,7 @@ from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.endpoints import About, Rules, Serving
 from scheduler_runtime.extras import Extras
 from scheduler_runtime.flags import Overrides
-from scheduler_runtime.following import Files, Found, ObjectName
+from scheduler_runtime.following import Files, Found, ObjectName, text_of, why_unreadable
 from scheduler_runtime.listening import Listening
 from scheduler_runtime.settings import NotReadyError, Settings
 
@@ -69,7 +69,7 @@ def read_document(file: str, overrides: Overrides) -> tuple[str, Document] | Ref
     """The document as ``file`` has it, and as ``overrides`` make it; upstream's defaults without a file."""
     source = file or NO_FILE
     try:
-        text = Path(file).read_text() if file else flags.NO_DOCUMENT
+        text = text_of(file) if file else flags.NO_DOCUMENT
     except (OSError, UnicodeDecodeError) as error:
         return Refused(source, unreadable(error))
     document = flags.load(text, overrides)
@@ -143,7 +143,7 @@ def own_pod(environment: Mapping[str, str]) -> ObjectName | None:
 def read_extras(file: str) -> str | Problems:
     """Return the text of the file, which is good, and none without a file."""
     try:
-        text = Path(file).read_text() if file else ""
+        text = text_of(file) if file else ""
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(error)
     told = extras.load(text, file) if file else Extras()
@@ -159,15 +159,15 @@ def run(settings: Settings) -> int:
     return int(importlib.import_module("uvloop").run(running.run(settings)))
 
 
-def unreadable(error: Exception) -> Problems:
+def unreadable(error: OSError | UnicodeDecodeError) -> Problems:
     """Why a file cannot be read."""
-    return Problems((Problem("", f"cannot be read: {getattr(error, 'strerror', error)}"),))
+    return Problems((Problem("", why_unreadable(error)),))
 
 
 def write(text: str, file: str) -> int:
     """Write what was asked for, or print why that cannot be; return the exit code."""
     try:
-        Path(file).write_text(text)
+        Path(file).write_text(text, encoding="utf-8")
     except OSError as error:
         return complain(f"{file}: cannot be written: {error.strerror}; --write-config-to chooses another file")
     return 0

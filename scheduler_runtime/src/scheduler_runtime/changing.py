@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Loaded, Problems, Verdict
-from scheduler_runtime.following import Found, Missing, Newest
+from scheduler_runtime.following import Found, Missing, Newest, Unreadable
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.plans import Plan, Planner
@@ -126,6 +126,8 @@ class Changing:
         match newest:
             case Missing(why):
                 self._keep(newest, "missing", why, why)
+            case Unreadable(why):
+                self._keep(newest, "refused", why, why)
             case Found() if newest == self._running.found:
                 self._take_back()
             case Found():

@@ -1,7 +1,7 @@
 """Where new documents come from: the files that the process was started with, or its ConfigMap.
 
 files (twice a second, or at SIGHUP) ──┐
-                                       ├──► Found, or why there is nothing ──► changing
+                                       ├──► Found, or why there is nothing to follow ──► changing
 ConfigMap (list and watch, by name) ───┘
 """
 
@@ -53,7 +53,14 @@ class Missing:
     why: str
 
 
-Newest = Found | Missing
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """There is something, but it cannot be read, and why; with what to do."""
+
+    why: str
+
+
+Newest = Found | Missing | Unreadable
 Tell = Callable[[Newest], None]
 
 
@@ -88,13 +95,15 @@ class Files:
 
     def read(self) -> Newest:
         """What the files say now."""
+        file = self._extras
         try:
-            extras = Path(self._extras).read_text() if self._extras else ""
-            return Found(Path(self._document).read_text(), extras)
-        except OSError as error:
-            return Missing(f"{error.filename}: cannot be read: {error.strerror}")
-        except UnicodeDecodeError as error:
-            return Missing(f"{self._document}: cannot be read: {error}")
+            extras = text_of(file) if file else ""
+            file = self._document
+            return Found(text_of(file), extras)
+        except FileNotFoundError:
+            return Missing(f"{file} is not there; it is followed as soon as it is")
+        except (OSError, UnicodeDecodeError) as error:
+            return Unreadable(f"{file}: {why_unreadable(error)}")
 
     def place(self, problem: str) -> str:
         """A problem of what was found, with the file that has it."""
@@ -105,6 +114,23 @@ class Files:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._poll_seconds):
                 await self._now.wait()
+
+
+def text_of(file: str) -> str:
+    """What the file says. Raises OSError or UnicodeDecodeError."""
+    return Path(file).read_text(encoding="utf-8")
+
+
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, and what to do about it."""
+    match error:
+        case UnicodeDecodeError():
+            return f"is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+        case IsADirectoryError():
+            return "is a directory, and has to be a file"
+        case PermissionError():
+            return f"cannot be read: {error.strerror}; make it readable for the user that the scheduler runs as"
+    return f"cannot be read: {error.strerror}"
 
 
 class ConfigMapOfOurs:
