@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any, get_args
@@ -220,6 +221,31 @@ async def test_a_refused_document_is_followed_once_what_it_lacked_is_there_and_r
             (SECOND.hash, ""),
         ]
     assert [record.levelname for record in caplog.records if "refused" in record.getMessage()] == ["ERROR"]
+
+
+async def test_a_document_whose_reason_is_another_at_each_try_is_refused_once_until_another_comes_between(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class VaryingError(RegistrationError):
+        def __str__(self) -> str:
+            return f"plugin X: <object at {next(addresses):#x}>"
+
+    def refusals() -> list[str]:
+        return [record.levelname for record in caplog.records if "is refused" in record.getMessage()]
+
+    addresses = itertools.count()
+    async with scene() as told:
+        told.process.trouble = VaryingError()
+        await told.finds(SECOND)
+        async with asyncio.timeout(5):
+            while len(told.said) < 5:  # noqa: ASYNC110  what is waited for is a list
+                await asyncio.sleep(0.005)
+        assert (refusals(), told.changing.refusals) == (["ERROR"], 1)
+        assert (await told.asks(SECOND, caplog)).startswith("the document is still refused, the last one stays in")
+        assert told.changing.configz()["refused"] == told.said[-1].error
+        await told.finds(Missing("gone"))
+        await told.finds(SECOND)
+        assert (refusals(), told.changing.refusals) == (["ERROR"], 2)
 
 
 async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -78,9 +78,10 @@ class Changing:
         self._newest: Newest = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+        self._kept: tuple[Newest, Verdict] | None = None
         self._said = ""
         self.refusals = 0
-        """How often a document was refused, one that is only tried again not counted."""
+        """How often a document was refused, one that is only tried again not counted, whatever it is refused for."""
         self.loaded = Loaded(running.found.hash, now())
         say(self.loaded)
 
@@ -99,9 +100,9 @@ class Changing:
             group.create_task(follows.follow(self._tell, self._running.found))
             while True:
                 is_told = await self._next()
-                refused = self.loaded
+                before = self.loaded.hash, self._kept
                 await self._try(self._newest, follows)
-                if is_told and self.loaded == refused:
+                if is_told and (self.loaded.hash, self._kept) == before:
                     self._say_unchanged()
 
     async def _next(self) -> bool:
@@ -166,6 +167,7 @@ class Changing:
 
     def _accept(self, running: Plan, at: str) -> None:
         self._running = running
+        self._kept = None
         self._report(Loaded(running.found.hash, at))
         if waiting := self._unfollowed():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
@@ -177,15 +179,20 @@ class Changing:
             self._keep(found, "waiting", WAITS, WAITS if error.is_said else f"{WAITS}: {error}")
 
     def _keep(self, newest: Newest, verdict: Verdict, why: str, said: str) -> None:
-        """Keep what is in force, because of ``why``; ``said`` is the same for the log."""
+        """Keep what is in force, because of ``why``; ``said`` is the same for the log.
+
+        The log tells a verdict on a document once: a reason may have something in it that is another at each try.
+        """
         self._said = said
-        which = newest.hash if isinstance(newest, Found) else ""
-        kept = Loaded(self.loaded.hash, self.loaded.at, verdict, why, which)
-        if kept != self.loaded:
+        if (newest, verdict) != self._kept:
+            self._kept = newest, verdict
+            self.refusals += verdict == "refused"
             level = logging.ERROR if verdict == "refused" else logging.WARNING
             called = "document" if verdict == "missing" else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", called, verdict, said)
-            self.refusals += verdict == "refused"
+        which = newest.hash if isinstance(newest, Found) else ""
+        kept = Loaded(self.loaded.hash, self.loaded.at, verdict, why, which)
+        if kept != self.loaded:
             self._report(kept)
 
     def _report(self, loaded: Loaded) -> None:
