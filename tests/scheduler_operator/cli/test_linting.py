@@ -148,6 +148,19 @@ def test_a_plugin_beside_berth_that_cannot_be_used_is_told(tmp_path: Path, monke
     assert "plugin LostCap: lost_caps:LostCap of lost-caps 1.0 cannot be imported: ModuleNotFound" in ran.stderr
 
 
+def test_a_plugin_that_cannot_be_used_is_told_at_its_place_and_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "torn-caps", "import prices_of_nobody", TornCap="TornCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = DOCUMENT.replace("schedulerName", "schedulerNam").replace("PodTopologySpread, weight: 9", "Nowhere")
+    given += "    filter: {enabled: [{name: TornCap}]}\n    reserve: {enabled: [{name: TornCap}]}\n"
+    typo, unknown, torn = berth("lint", "-", stdin=given).stderr.splitlines()
+    assert typo.startswith("<stdin>:5: profiles[0].schedulerNam: is not a field; did you mean schedulerName?")
+    assert unknown.startswith("<stdin>:7: profiles[0].plugins.score.enabled[0].name: there is no plugin 'Nowhere'")
+    assert torn.startswith("<stdin>:8: profiles[0].plugins.filter.enabled[0]: plugin TornCap: torn_caps:TornCap of ")
+
+
 def test_the_operator_knows_no_plugin_that_is_only_beside_berth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Plugins that a plain document names and that are installed beside berth, as berth-scheduler would find them."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime import catalog
@@ -8,23 +9,42 @@ from scheduler_runtime.catalog import Declaration
 from scheduler_runtime.config import Problem, Problems
 
 
-def installed(document: Any, known: Container[str]) -> Mapping[str, Declaration] | Problems:
-    """What those plugins declare that nobody else knows, or why they cannot be used.
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What is installed of the plugins that a document names and nobody else knows."""
+
+    plugins: Mapping[str, Declaration] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    """Why some cannot be used, each at the first place that names it."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """The names of these, by the path of each place that names one."""
+
+    def beside(self, others: Iterable[Problem]) -> Problems:
+        """What is wrong with the document: these problems and ``others``, without that there is no such plugin."""
+        names = {f"{path}.name" for path in self.places}
+        return Problems((*(problem for problem in others if problem.path not in names), *self.problems))
+
+
+def installed(document: Any, known: Container[str]) -> Installed:
+    """What those plugins declare, and why others of them cannot be used.
 
     ``document`` is not read yet, and may have any shape.
     """
-    names = frozenset(name for name in _named(document) if name not in known and not _is_of_kubernetes(name))
-    return _declared(names) if names else {}
+    wanted = ((path, name) for path, name in _named(document) if name not in known and not _is_of_kubernetes(name))
+    named = dict(wanted)
+    return _found(named) if named else Installed()
 
 
-def _named(document: Any) -> Iterator[str]:
-    for profile in _listed(document, "profiles"):
+def _named(document: Any) -> Iterator[tuple[str, str]]:
+    """The path of each entry that names a plugin, and that name."""
+    for index, profile in enumerate(_listed(document, "profiles")):
         sets = profile.get("plugins") if isinstance(profile, dict) else None
-        enabled = (_listed(each, "enabled") for each in sets.values()) if isinstance(sets, dict) else ()
-        for entries in (_listed(profile, "pluginConfig"), *enabled):
-            yield from (
-                each["name"] for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)
-            )
+        points = sets.items() if isinstance(sets, dict) else ()
+        enabled = ((f"plugins.{point}.enabled", _listed(plugins, "enabled")) for point, plugins in points)
+        for path, entries in (*enabled, ("pluginConfig", _listed(profile, "pluginConfig"))):
+            for place, entry in enumerate(entries):
+                if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                    yield f"profiles[{index}].{path}[{place}]", entry["name"]
 
 
 def _listed(value: Any, field: str) -> Iterable[Any]:
@@ -36,13 +56,17 @@ def _is_of_kubernetes(name: str) -> bool:
     return bool(catalog.find(name)) or catalog.is_upstreams(name)
 
 
-def _declared(names: Iterable[str]) -> Mapping[str, Declaration] | Problems:
+def _found(named: Mapping[str, str]) -> Installed:
     from scheduler_runtime.api import declaration_of  # with numpy, which documents of Kubernetes' plugins do not need
     from scheduler_runtime.api.offers import chosen, offers
 
     offered = offers()
-    found = {name: chosen(name, offered[name]) for name in sorted(names) if name in offered}
-    problems = tuple(Problem("", f"plugin {name}: {why}") for name, why in found.items() if isinstance(why, str))
-    if problems:
-        return Problems(problems)
-    return {name: declaration_of(kind) for name, kind in found.items() if not isinstance(kind, str)}
+    found = {name: chosen(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}
+    unusable = {name: f"plugin {name}: {why}" for name, why in found.items() if isinstance(why, str)}
+    places = {path: name for path, name in named.items() if name in unusable}
+    first = {name: path for path, name in reversed(places.items())}
+    return Installed(
+        {name: declaration_of(kind) for name, kind in found.items() if not isinstance(kind, str)},
+        tuple(Problem(path, unusable[name]) for path, name in places.items() if first[name] == path),
+        places,
+    )

@@ -154,13 +154,11 @@ def _refused(source: Source, problem: Problem) -> Refusal:
 
 
 def _read(source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
-    beside = installed(source.value, declared)
-    if isinstance(beside, Problems):
-        return beside
-    others = {**beside, **declared}
+    found = installed(source.value, declared)
+    others = {**found.plugins, **declared}
     accepted = config.judge(source.value, target, others)
-    if isinstance(accepted, Problems):
-        return accepted
+    if found.problems or isinstance(accepted, Problems):
+        return found.beside(accepted if isinstance(accepted, Problems) else ())
     document, profiles = accepted.document, accepted.profiles
     findings, _ = config.allowed(config.lint(document, target, others, engine, profiles), source.allowed)
     findings = (*idle_allowances(source), *findings)
