@@ -12,7 +12,7 @@ from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.api.offers import chosen, offers, origin
 from scheduler_runtime.catalog import REMOVED, find, is_upstreams
-from scheduler_runtime.catalog.spelling import did_you_mean, nearest
+from scheduler_runtime.catalog.spelling import did_you_mean, nearest_name
 from scheduler_runtime.config import Document, Problem, Problems
 
 
@@ -59,7 +59,9 @@ def unknown(document: Document, found: Collection[str], offered: Iterable[str]) 
     One that is written almost like one of Kubernetes is none of them, unless it is like one that is ``offered``.
     """
     others = frozenset(_enabled(document)) - frozenset(found)
-    return sorted(name for name in others if not _is_known(name) and (near(name, offered) or not catalog.nearest(name)))
+    return sorted(
+        name for name in others if not _is_known(name) and (nearest_name(name, offered) or not catalog.nearest(name))
+    )
 
 
 def _is_known(name: str) -> bool:
@@ -71,11 +73,5 @@ def _not_installed(name: str, offered: Mapping[str, Iterable[EntryPoint]]) -> st
     """That nobody offers the plugin called ``name``, and what is offered."""
     listed = ", ".join(origin(point) for _, points in sorted(offered.items()) for point in points)
     these = f"installed packages offer {listed}" if listed else "no installed package offers any"
-    meant = did_you_mean(near(name, offered)) or "; install its package"
+    meant = did_you_mean(nearest_name(name, offered)) or "; install its package"
     return f"is neither a plugin of Kubernetes nor installed{meant} ({these})"
-
-
-def near(name: str, names: Iterable[str]) -> list[str]:
-    """The one of ``names`` that was perhaps meant."""
-    by_letters = {each.lower(): each for each in names}
-    return [by_letters[each] for each in nearest(name.lower(), by_letters)]

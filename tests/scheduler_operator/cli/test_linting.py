@@ -161,6 +161,15 @@ def test_a_plugin_that_cannot_be_used_is_told_at_its_place_and_hides_nothing(
     assert torn.startswith("<stdin>:8: profiles[0].plugins.filter.enabled[0]: plugin TornCap: torn_caps:TornCap of ")
 
 
+def test_a_misspelt_plugin_beside_berth_is_told_with_the_one_that_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "spelt-caps", CODE.replace("PriceCap", "SpeltCap"), SpeltCap="SpeltCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    said = berth("lint", "-", stdin=DOCUMENT.replace("PodTopologySpread", "speltCapp")).stderr
+    assert "there is no plugin 'speltCapp'; did you mean SpeltCap? If it is your own, install its package" in said
+
+
 def test_the_operator_knows_no_plugin_that_is_only_beside_berth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

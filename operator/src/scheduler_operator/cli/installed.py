@@ -1,12 +1,12 @@
 """Plugins that a plain document names and that are installed beside berth, as berth-scheduler would find them."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import Declaration
-from scheduler_runtime.config import Problem, Problems
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config import Problem, Problems, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,23 @@ class Installed:
     plugins: Mapping[str, Declaration] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     """Why some cannot be used, each at the first place that names it."""
+    unusable: Collection[str] = ()
+    """Their names."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """The names of these, by the path of each place that names one."""
+    """The name of a plugin that nobody else knows, by the path of each place that names one."""
+    offered: Collection[str] = ()
+    """The names of all that is installed."""
 
-    def beside(self, others: Iterable[Problem]) -> Problems:
-        """What is wrong with the document: these problems and ``others``, without that there is no such plugin."""
-        names = {f"{path}.name" for path in self.places}
-        return Problems((*(problem for problem in others if problem.path not in names), *self.problems))
+    def beside(self, others: Iterable[Problem], target: Target) -> Problems:
+        """What is wrong with the document: these problems, and ``others`` that know nothing of what is installed."""
+        told = (self._told(problem, target) for problem in others)
+        return Problems((*(problem for problem in told if problem), *self.problems))
+
+    def _told(self, problem: Problem, target: Target) -> Problem | None:
+        name = self.places.get(problem.path.removesuffix(".name"))
+        if name is None or problem.message != unknown(name, target):
+            return problem
+        return None if name in self.unusable else replace(problem, message=unknown(name, target, self.offered))
 
 
 def installed(document: Any, known: Container[str]) -> Installed:
@@ -56,17 +66,18 @@ def _is_of_kubernetes(name: str) -> bool:
     return bool(catalog.find(name)) or catalog.is_upstreams(name)
 
 
-def _found(named: Mapping[str, str]) -> Installed:
+def _found(named: dict[str, str]) -> Installed:
     from scheduler_runtime.api import declaration_of  # with numpy, which documents of Kubernetes' plugins do not need
     from scheduler_runtime.api.offers import chosen, offers
 
     offered = offers()
     found = {name: chosen(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}
     unusable = {name: f"plugin {name}: {why}" for name, why in found.items() if isinstance(why, str)}
-    places = {path: name for path, name in named.items() if name in unusable}
-    first = {name: path for path, name in reversed(places.items())}
+    first = {name: path for path, name in reversed(named.items())}
     return Installed(
         {name: declaration_of(kind) for name, kind in found.items() if not isinstance(kind, str)},
-        tuple(Problem(path, unusable[name]) for path, name in places.items() if first[name] == path),
-        places,
+        tuple(Problem(first[name], why) for name, why in unusable.items()),
+        unusable.keys(),
+        named,
+        offered.keys(),
     )

@@ -158,7 +158,7 @@ def _read(source: Source, target: Target, declared: Mapping[str, Declaration], e
     others = {**found.plugins, **declared}
     accepted = config.judge(source.value, target, others)
     if found.problems or isinstance(accepted, Problems):
-        return found.beside(accepted if isinstance(accepted, Problems) else ())
+        return found.beside(accepted if isinstance(accepted, Problems) else (), target)
     document, profiles = accepted.document, accepted.profiles
     findings, _ = config.allowed(config.lint(document, target, others, engine, profiles), source.allowed)
     findings = (*idle_allowances(source), *findings)

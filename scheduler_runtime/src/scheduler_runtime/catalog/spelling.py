@@ -14,6 +14,12 @@ def nearest(word: str, words: Iterable[str], most: int = 1, alike: float = 0.6) 
     return difflib.get_close_matches(word, list(words), n=most, cutoff=alike)
 
 
+def nearest_name(name: str, names: Iterable[str]) -> list[str]:
+    """The one of ``names`` that was perhaps meant, whatever its case."""
+    by_letters = {each.lower(): each for each in names}
+    return [by_letters[each] for each in nearest(name.lower(), by_letters)]
+
+
 def not_a_field(name: str, fields: Sequence[str]) -> str:
     """The sentence about a field called ``name`` where there are other ``fields``: the near ones, or else all."""
     listed = f"; the fields are {', '.join(fields)}" if fields else ""

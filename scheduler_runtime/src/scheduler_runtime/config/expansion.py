@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from .. import catalog
 from ..catalog import Declaration, DefaultSet, PluginArgs, Target
-from ..catalog.spelling import did_you_mean
+from ..catalog.spelling import did_you_mean, nearest_name
 from .arguments import Arguments
 from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
 from .models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
@@ -203,15 +203,18 @@ OF_ONES_OWN = "it is in an image of yours, give a PluginConfig that declares it"
 """What to do about a plugin that only its author knows, for those who have PluginConfigs."""
 
 
-def unknown(name: str, target: Target | None = None) -> str:
-    """The sentence about a plugin that does not exist, with the names that were perhaps meant."""
+def unknown(name: str, target: Target | None = None, others: Iterable[str] = ()) -> str:
+    """The sentence about a plugin that does not exist, with the names that were perhaps meant.
+
+    ``others`` are names of plugins that do not come with Kubernetes.
+    """
     if name in catalog.REMOVED:
         return f"{name} was removed from Kubernetes; {catalog.REMOVED[name]}"
     if target is not None and catalog.is_upstreams(name):
         return f"{target} has no plugin {name}{_since(name)}"
     if not name:
         return "is required"
-    meant = did_you_mean(catalog.nearest(name))
+    meant = did_you_mean([*nearest_name(name, others), *catalog.nearest(name)])
     otherwise = f"{meant} If" if meant else "; if"
     return f"there is no plugin {name!r}{otherwise} {OF_ONES_OWN}"
 

@@ -12,7 +12,7 @@ from .. import config, discovery, wire
 from ..api import Plugin, declaration_of, flaws_of
 from ..catalog import Target
 from ..catalog.names import is_scalar_resource
-from ..catalog.spelling import did_you_mean, not_a_field
+from ..catalog.spelling import did_you_mean, nearest_name, not_a_field
 from ..config import EffectiveProfile
 from ..framework import Extenders, Framework, Services
 from ..plugins import IN_TREE
@@ -232,7 +232,7 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
 def _not_given(document: config.Document, classes: Collection[str]) -> Iterator[str]:
     """That plugins are enabled which Kubernetes does not have and whose classes are not given."""
     for name in discovery.unknown(document, classes, classes):
-        meant = did_you_mean(discovery.near(name, classes))
+        meant = did_you_mean(nearest_name(name, classes))
         yield (
             f"plugin {name} is neither one of Kubernetes' nor among the classes that are given"
             f"{meant or f'; pass its class, as in testing.framework(profile, {name})'}"
