@@ -18,8 +18,9 @@ from scheduler_runtime.catalog import Declaration, Target
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 OWN = {
-    name: Declaration(name=name, hooks=hooks)
+    name: Declaration(name=name, hooks=hooks, python_only=name == "BesideCap")
     for name, hooks in {
+        "BesideCap": ("filter", "signature"),
         "CheapestFirst": ("score", "signature"),
         "HostPorts": ("filter", "signature"),
         "OldestFirst": ("sort_key",),

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from scheduler_runtime import catalog
-from scheduler_runtime.config import Finding
+from scheduler_runtime.config import Engine, Finding
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _REMOVAL = re.compile(r"remove ((?:\{[^}]*\}(?:, )?)+) from (\w+)\.(\w+)")
@@ -35,10 +35,11 @@ Step = int | str
 
 @dataclass(slots=True)
 class Done:
-    """A document after one way was gone, and the gates that it wants."""
+    """A document after one way was gone, the gates that it wants and what is to run it."""
 
     document: dict[str, Any]
     gates: dict[str, bool] = field(default_factory=dict)
+    engine: Engine = "KubeScheduler"
 
 
 def done(document: Mapping[str, Any], finding: Finding) -> Iterator[Done]:
@@ -66,6 +67,8 @@ def _do(part: str, path: list[Step], mended: Done) -> None:
         names = [line["name"] for line in yaml.safe_load(f"[{lines[1]}]")]
         listed = _profile(path, mended.document)["plugins"][lines[2]]
         listed[lines[3]] = [line for line in listed[lines[3]] if line["name"] not in names]
+    elif part == "--engine Python":
+        mended.engine = "Python"
     elif part.startswith("--feature-gates="):
         pairs = (pair.split("=") for pair in part.partition("=")[2].split(","))
         mended.gates |= {gate: on == "true" for gate, on in pairs}

@@ -1,14 +1,16 @@
 """``berth expand``: which plugins run, and why."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
 
-from scheduler_operator.cli.commands.expanding import FOOTNOTE, STARRED
+from scheduler_operator.cli.commands.expanding import FOOTNOTE, REFUSED, STARRED
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Version
 from tests.scheduler_operator.cli.berth import DOCUMENT, PROFILE, berth
+from tests.support.distributions import CODE, install
 
 
 def rows(text: str) -> list[list[str]]:
@@ -80,6 +82,22 @@ def test_a_document_runs_where_the_option_says(engine: str) -> None:
     starred = {name.removesuffix("*") for name in ran.stdout.split() if name.endswith("*") and name != "*"}
     assert starred == (set() if engine == "Python" else set(MISSING))
     assert (STARRED in ran.stdout) is bool(starred)
+
+
+@pytest.mark.parametrize("engine", ["KubeScheduler", "Python"])
+def test_a_plugin_in_python_does_not_run_in_a_kube_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    install(tmp_path, "shown-caps", CODE.replace("PriceCap", "ShownCap"), ShownCap="ShownCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = DOCUMENT + "    filter: {enabled: [{name: ShownCap}]}\n"
+    shown = berth("expand", "-", "--engine", engine, stdin=given).stdout
+    (line,) = (line for line in shown.splitlines() if "ShownCap" in line)
+    assert ("(ShownCap)" in line, line.endswith("[0]; in Berth's scheduler only")) == (engine != "Python",) * 2
+    assert (REFUSED in shown) is (engine != "Python")
+    (found,) = json.loads(berth("expand", "-", "-o", "json", "--engine", engine, stdin=given).stdout)
+    absent = found["notInThisEngine"].get("filter", [])
+    assert ("ShownCap" in {each["name"] for each in absent}) is (engine != "Python")
 
 
 def test_what_is_taken_out_of_a_document_has_no_star() -> None:

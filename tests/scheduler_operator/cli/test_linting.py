@@ -134,7 +134,11 @@ def test_a_plugin_that_is_installed_beside_berth_is_known_to_documents(
     assert "there is no plugin 'BesideCap'" in berth("lint", "-", "--engine", engine, stdin=given).stderr
     monkeypatch.syspath_prepend(tmp_path)
     ran = berth("lint", "-", "--engine", engine, stdin=given)
-    assert (ran.status, ran.stderr) == (0, "")
+    assert (ran.status, ran.stderr) == (0 if engine == "Python" else 1, "")
+    assert ("NotInKubeScheduler" in ran.stdout, "no signature" in ran.stdout) == (
+        engine != "Python",
+        engine == "Python",
+    )
     configured = f"{given}  pluginConfig: [{{name: BesideCap, args: {{mots: 1}}}}]\n"
     refused = berth("lint", "-", "--engine", engine, stdin=configured).stderr
     assert "pluginConfig[0].args.mots: is not a field; did you mean most?" in refused

@@ -75,7 +75,11 @@ def _found(named: dict[str, str]) -> Installed:
     unusable = {name: f"plugin {name}: {why}" for name, why in found.items() if isinstance(why, str)}
     first = {name: path for path, name in reversed(named.items())}
     return Installed(
-        {name: declaration_of(kind) for name, kind in found.items() if not isinstance(kind, str)},
+        {
+            name: replace(declaration_of(kind), python_only=True)
+            for name, kind in found.items()
+            if not isinstance(kind, str)
+        },
         tuple(Problem(first[name], why) for name, why in unusable.items()),
         unusable.keys(),
         named,

@@ -154,6 +154,8 @@ class Declaration:
     events: tuple[ClusterEvent, ...] = ()
     group_points: tuple[str, ...] = ()
     """Extension points for groups of pods, which only plugins of a kube-scheduler have: there is no hook for them."""
+    python_only: bool = False
+    """Whether it is known to be a class in Python, which no kube-scheduler can have."""
 
     def __post_init__(self) -> None:
         for hook in self.hooks:

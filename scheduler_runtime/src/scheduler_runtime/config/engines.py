@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
 from .. import catalog
+from ..catalog import Declaration
 
 Engine = Literal["Python", "KubeScheduler", "UpstreamImage"]
 """``UpstreamImage`` is a kube-scheduler as upstream ships it; ``KubeScheduler`` may be one with more plugins."""
@@ -20,3 +21,13 @@ def lacking(engine: Engine, plugins: Iterable[str], declared: Container[str] = (
     if engine != "Python":
         return ()
     return tuple(name for name in dict.fromkeys(plugins) if catalog.find(name) is None and name not in declared)
+
+
+def refused(engine: Engine, plugins: Iterable[str], declared: Mapping[str, Declaration]) -> tuple[str, ...]:
+    """Those of ``plugins`` for which ``engine`` does not even start, once each and in their order.
+
+    They are the ones in Python, when a kube-scheduler is to run them.
+    """
+    if engine == "Python":
+        return ()
+    return tuple(name for name in dict.fromkeys(plugins) if name in declared and declared[name].python_only)

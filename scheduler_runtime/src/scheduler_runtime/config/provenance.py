@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from .. import catalog
-from ..catalog import Target
-from .engines import Engine, lacking
+from ..catalog import Declaration, Target
+from .engines import Engine, lacking, refused
 from .expansion import EffectiveProfile, EnabledPlugin, default_profile
 from .models import Profile
+
+NOT_YET = "not in Berth's scheduler yet"
+NOT_IN_KUBE_SCHEDULER = "in Berth's scheduler only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,13 @@ class Origin:
     runs: bool = True
     gate: str = ""
     """The feature gate without which it would be no default."""
-    missing: bool = False
-    """Whether it is enabled, and the engine does not have it yet."""
+    missing: str = ""
+    """Why the engine does not have it although it is enabled; empty when it has it."""
 
     def sentence(self, target: Target, prefix: str = "") -> str:
         """Why, in a few words, for a profile that stands at ``prefix`` in what its author wrote."""
         why = self._why(target, prefix)
-        return f"{why}; not in Berth's scheduler yet" if self.missing else why
+        return f"{why}; {self.missing}" if self.missing else why
 
     def _why(self, target: Target, prefix: str) -> str:
         if not self.path:
@@ -52,7 +55,7 @@ def origins(
     found: EffectiveProfile,
     target: Target,
     engine: Engine = "KubeScheduler",
-    declared: Container[str] = (),
+    declared: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> Mapping[str, tuple[Origin, ...]]:
     """Why each plugin of ``found``, what ``profile`` means for ``target``, is there, and why each default is not.
 
@@ -60,7 +63,10 @@ def origins(
     with the ``engine``.
     """
     defaults, gates = _defaults(target), _gates(target)
-    missing = lacking(engine, found.names, declared)
+    missing = {
+        **dict.fromkeys(lacking(engine, found.names, declared), NOT_YET),
+        **dict.fromkeys(refused(engine, found.names, declared), NOT_IN_KUBE_SCHEDULER),
+    }
     return MappingProxyType(
         {
             point: (
@@ -91,7 +97,7 @@ def _present(
     plugin: EnabledPlugin,
     defaults: Mapping[str, int],
     gates: Mapping[str, str],
-    missing: Container[str],
+    missing: Mapping[str, str],
 ) -> Origin:
     """A plugin that is enabled. An entry at its point is stronger than one at multiPoint, and both than a default."""
     path = _enabling(profile, point, plugin.name) or _enabling(profile, "multiPoint", plugin.name)
@@ -101,7 +107,7 @@ def _present(
         path,
         defaults.get(plugin.name),
         gate=gates.get(plugin.name, ""),
-        missing=plugin.name in missing,
+        missing=missing.get(plugin.name, ""),
     )
 
 

@@ -10,6 +10,7 @@ from tests.support.linting import args, lint, plugins
 
 PLUGINS = sorted(catalog.defaults(Version.parse("1.36")).extends)
 MISSING = [name for name in PLUGINS if name not in catalog.in_tree()]
+PYTHONS = {"BesideCap": Declaration(name="BesideCap", hooks=("filter",), python_only=True)}
 OWN = {"Cheapest": Declaration(name="Cheapest", hooks=("score",))}
 
 
@@ -94,3 +95,20 @@ def test_a_declared_plugin_needs_an_image_that_has_it(engine: config.Engine, exp
     text = plugins("score: {enabled: [{name: Cheapest, weight: 2}, {name: ImageLocality}]}")
     found = [each.code for each in lint(text, others=OWN, engine=engine) if each.severity is config.Severity.ERROR]
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        pytest.param("KubeScheduler", ["NotInKubeScheduler profiles[0].plugins.filter.enabled[0]"], id="not-there"),
+        pytest.param("Python", ["BatchingDisabledByPlugin profiles[0].plugins.filter.enabled[0]"], id="runs"),
+    ],
+)
+def test_a_plugin_in_python_is_not_for_a_kube_scheduler(engine: config.Engine, expected: list[str]) -> None:
+    found = lint(plugins("filter: {enabled: [{name: BesideCap}]}"), others=PYTHONS, engine=engine)
+    assert [f"{each.code} {each.path}" for each in found] == expected
+
+
+def test_arguments_alone_keep_no_kube_scheduler_from_starting() -> None:
+    found = lint(args("BesideCap", ""), others=PYTHONS, engine="KubeScheduler")
+    assert [each.code for each in found] == ["DisabledButConfigured"]

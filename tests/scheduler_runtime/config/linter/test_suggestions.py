@@ -44,7 +44,7 @@ def follow_all(written: dict[str, Any], target: Target, others: Mapping[str, Dec
             gates = {**target.feature_gates, **mended.gates}
             now = Target(target.version, gates)
             assert not catalog.gate_problems(now), finding
-            left = config.lint(read(mended.document), now, others)
+            left = config.lint(read(mended.document), now, others, mended.engine)
             assert is_gone(finding, found, left), (finding, mended.document)
             if not config.CODES[finding.code].refused:  # what else is wrong could not be seen before
                 assert not errors(left) - errors(found), (finding, mended.document)

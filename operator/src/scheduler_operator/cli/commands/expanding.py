@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scheduler_runtime.config.provenance import Origin
 
 FOOTNOTE = "What is not in Berth's scheduler yet runs with engine: KubeScheduler."
+REFUSED = "kube-scheduler does not start with what is in Berth's scheduler only: that runs with --engine Python."
 STARRED = "* is not in Berth's scheduler yet: --engine Python shows what becomes of this there."
 HEADING = ("POINT", "PLUGIN", "WEIGHT", "WHY")
 
@@ -35,8 +36,9 @@ def command(
 ) -> Answer:
     """Show the effective plugins of each profile, in order, with their weights and with why each is there.
 
-    What does not run stands in brackets: a default with what took it away, and what Berth's own scheduler does not
-    have yet, when that is the engine; in a document that kube-scheduler is to run, the latter has a star. FILE holds
+    What does not run stands in brackets: a default with what took it away, what Berth's own scheduler does not have
+    yet, when that is the engine, and what kube-scheduler cannot have, when that is; in a document that kube-scheduler
+    is to run, what Berth's lacks has a star. FILE holds
     SchedulerProfiles (and the PluginConfigs they refer to) or KubeSchedulerConfigurations.
 
     \b
@@ -58,10 +60,12 @@ def command(
 
 def _text(found: "Explained") -> str:
     from scheduler_operator.cli.tables import grouped, table
+    from scheduler_runtime.config.provenance import NOT_IN_KUBE_SCHEDULER, NOT_YET
 
     title = f"{found.part.effective.scheduler_name} ({found.part.source.name}), {found.process.target}"
-    missing = any(origin.missing for origins in found.origins.values() for origin in origins)
-    notes = [FOOTNOTE] * missing + [STARRED] * bool(_starred(found))
+    missing = {origin.missing for origins in found.origins.values() for origin in origins}
+    notes = [FOOTNOTE] * (NOT_YET in missing) + [REFUSED] * (NOT_IN_KUBE_SCHEDULER in missing)
+    notes += [STARRED] * bool(_starred(found))
     footnote = "".join(f"\n{note}\n" for note in notes)
     return f"{title}\n\n{table(HEADING, grouped(_rows(found)))}{footnote}"
 
@@ -86,7 +90,7 @@ def _starred(found: "Explained") -> Collection[str]:
 
 def _value(found: "Explained") -> dict[str, Any]:
     taken = _entries(found, lambda origin: not origin.runs)
-    missing = _entries(found, lambda origin: origin.missing)
+    missing = _entries(found, lambda origin: bool(origin.missing))
     return {
         "profile": found.part.effective.scheduler_name,
         "file": found.part.source.name,

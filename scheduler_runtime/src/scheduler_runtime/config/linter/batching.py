@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..engines import refused
 from ..findings import Severity
 from .checks import Code, Told, check
 from .subjects import Meaning
@@ -21,7 +22,8 @@ _UNSIGNED = frozenset({"DeferredPodScheduling"})
     )
 )
 def batching_disabled_by_plugin(meaning: Meaning) -> Iterator[Told]:
-    if not meaning.written.whole.target.enabled("OpportunisticBatching"):
+    whole = meaning.written.whole
+    if not whole.target.enabled("OpportunisticBatching") or refused(whole.engine, meaning.enabled.names, whole.others):
         return
     judging = dict.fromkeys(name for point in _SIGNED_POINTS for name in meaning.at(point))
     for name in judging:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engines import lacking
+from ..engines import lacking, refused
 from ..findings import Severity
 from .checks import Code, Told, check
 from .subjects import Meaning, Written
@@ -46,6 +46,23 @@ def not_in_this_image(written: Written) -> Iterator[Told]:
                 f"{name} is not in upstream's kube-scheduler, which runs as long as scheduler.image names no other"
             )
             yield Told(path, message, "scheduler: {image: …}, an image of kube-scheduler that has it")
+
+
+@check(
+    Code(
+        "NotInKubeScheduler",
+        Severity.ERROR,
+        "A plugin is enabled that is a class in Python: kube-scheduler ends as soon as it starts.",
+        "Let Berth's scheduler run the document, or leave the plugin out.",
+        refused=True,
+    )
+)
+def not_in_kube_scheduler(written: Written) -> Iterator[Told]:
+    named = _named(written)
+    for name in refused(written.whole.engine, named, written.whole.others):
+        if named[name].startswith("plugins."):
+            message = f"{name} is a plugin of Berth's scheduler; kube-scheduler ends as soon as it starts"
+            yield Told(named[name], message, "--engine Python, or remove this entry")
 
 
 def _named(written: Written) -> dict[str, str]:

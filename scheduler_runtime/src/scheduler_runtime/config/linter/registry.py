@@ -45,6 +45,7 @@ OF_DOCUMENT: tuple[Check[Whole], ...] = (
 )
 OF_PROFILE: tuple[Check[Written], ...] = (
     engine.not_in_this_image,
+    engine.not_in_kube_scheduler,
     weights.weight_reset,
     weights.weight_zero,
     weights.weight_ignored,
