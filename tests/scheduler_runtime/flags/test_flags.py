@@ -30,6 +30,11 @@ from scheduler_runtime.flags.parser import parser
             "--address was removed from kube-scheduler; --bind-address says where to serve, over HTTPS only",
         ),
         ("--policy_config_file=x", "removed from kube-scheduler; berth import makes a profile of a policy"),
+        ("--one-output", "--one-output was removed from kube-scheduler; every line is written to stderr"),
+        (
+            "--skip_headers=true",
+            "removed from kube-scheduler; the text format always has the same header; --logging-format=json has none",
+        ),
         ("extra", "'extra' is not a flag, and there are no arguments without one"),
         ("--leader-elect false", "'false' is not a flag; did you mean --leader-elect=false?"),
         ("foo --leader-elect", "'foo' is not a flag, and there are no arguments without one"),
@@ -63,6 +68,12 @@ def test_what_was_removed_is_no_flag() -> None:
     assert known.isdisjoint(f"--{name}" for name in REMOVED)
     for now in REMOVED.values():
         assert set(re.findall(r"--[a-z-]+", now)) <= known
+
+
+def test_the_flags_of_the_log_that_kube_scheduler_had_are_known_to_be_removed() -> None:
+    klog = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr one-output "
+    klog += "skip-headers skip-log-headers stderrthreshold experimental-logging-sanitization"
+    assert set(klog.split()) <= REMOVED.keys()
 
 
 @pytest.mark.cluster

@@ -66,6 +66,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 
 _POLICY = "berth import makes a profile of a policy"
 _STDERR = "every line is written to stderr"
+_HEADERS = "the text format always has the same header; --logging-format=json has none"
 
 REMOVED: Mapping[str, str] = MappingProxyType(
     {
@@ -85,6 +86,13 @@ REMOVED: Mapping[str, str] = MappingProxyType(
         "stderrthreshold": _STDERR,
         "log-dir": _STDERR,
         "log-file": _STDERR,
+        "log-file-max-size": _STDERR,
+        "one-output": _STDERR,
+        "add-dir-header": _HEADERS,
+        "skip-headers": _HEADERS,
+        "skip-log-headers": _HEADERS,
+        "log-backtrace-at": "a failure is logged with its traceback",
+        "experimental-logging-sanitization": "leave it out: log lines are not filtered",
     }
 )
 """Flags that kube-scheduler had once, and what to do today."""
