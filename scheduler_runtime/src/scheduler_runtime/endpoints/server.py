@@ -8,6 +8,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 CONNECTIONS = 200
 """As many are served at a time; further ones are closed at once, so that nobody fills the process by asking."""
 SECONDS = 30.0
+DISCARDED = 16 << 20
+"""As many bytes are read of what is refused, so that who sends them hears the answer."""
 TLS_HANDSHAKE = b"\x16"
 PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
 
@@ -146,13 +149,29 @@ class Handler(BaseHTTPRequestHandler):
         answer = self._answer()
         self._send(answer, {"Warning": answer.warning} if answer.warning else {})
 
-    def do_POST(self) -> None:
-        """Refuse to change anything. What comes with the request is not read, so that no other can follow."""
+    def parse_request(self) -> bool:
+        """Read the head of a request; whether it is still to be answered."""
+        if not super().parse_request():
+            return False
+        if self.command in ("GET", "HEAD"):
+            return True
+        self._refuse()
+        return False
+
+    def _refuse(self) -> None:
+        """Refuse to change anything, once what comes with the request is read: most callers send it all first."""
         self.close_connection = True
+        self._discard()
         text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
         self._send(Answer(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
 
-    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_POST  # noqa: N815 - the base looks for these names
+    def _discard(self) -> None:
+        """Read the body and forget it: not all of one that is too long or too slow, nothing where no length is told."""
+        length = self.headers.get("Content-Length", "")
+        left = min(int(length), DISCARDED) if length.isdecimal() and len(length) < 20 else 0
+        deadline = time.monotonic() + SECONDS
+        while left > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(left, 1 << 16))):
+            left -= len(part)
 
     def _send(self, answer: Answer, headers: Mapping[str, str]) -> None:
         payload = answer.body.encode()
