@@ -176,15 +176,40 @@ def test_every_flag_is_shown_with_its_value_or_default() -> None:
     assert not {"help", "version", "vmodule"} & set(found)
 
 
+UNSET = {
+    "config": "upstream's defaults",
+    "extras": "all events, installed plugins, all extenders",
+    "config-map": "of the files",
+    "kubeconfig": "$KUBECONFIG, then those of the pod",
+    "kubernetes-version": "the API server's version",
+    "emulated-version": "as there",
+    "feature-gates": "as in that version",
+    "write-config-to": "write nothing, and schedule pods",
+    "kube-api-qps": "50",
+    "tls-cert-file": "kube-scheduler.crt of --cert-dir",
+    "tls-private-key-file": "kube-scheduler.key of --cert-dir",
+    "cert-dir": "nowhere; without all of these a certificate is made in memory",
+    "tls-min-version": "VersionTLS12",
+    "tls-cipher-suites": "OpenSSL's",
+    "authentication-kubeconfig": "those of the scheduler",
+    "authorization-kubeconfig": "those of the scheduler",
+    "client-ca-file": "none",
+    "disabled-metrics": "none",
+}
+"""What holds without flags that have no value then."""
+
+
 def test_the_help_tells_each_flag_with_the_form_of_its_value_and_its_default() -> None:
     document = load(NO_DOCUMENT, Overrides())
     assert isinstance(document, Document)
-    values = {**shown(parsed([])), "kube-api-qps": "50", "kube-api-burst": str(document.client_connection.burst)}
+    values = {name: value.strip("[]") for name, value in shown(parsed([])).items()}
+    values["kube-api-burst"] = str(document.client_connection.burst)
+    assert {name for name, value in values.items() if not value} == UNSET.keys()
     for action in parser()._actions:
         if action.help == argparse.SUPPRESS or action.dest in ("help", "version"):
             continue
         assert action.metavar or action.choices, action.dest
-        told = re.search(r"\(default: (.+)\)$|\(default: (.+)\);", str(action.help))
+        told = re.search(r"\(default: (?:the document's, or )?(.+?)\)(?:$|;)", str(action.help))
         assert told, action.dest
-        value = values[action.option_strings[-1].removeprefix("--")]
-        assert value.strip("[]") in str(told[1] or told[2]), action.dest
+        name = action.option_strings[-1].removeprefix("--")
+        assert told[1] == UNSET.get(name, values[name]), name

@@ -78,7 +78,13 @@ def parser() -> Parser:
 def _running(flags: Any) -> None:
     add = flags.add_argument
     add("--config", default="", metavar="FILE", help="the KubeSchedulerConfiguration (default: upstream's defaults)")
-    add("--extras", default="", metavar="FILE", help="what the document has no field for (default: nothing)")
+    add(
+        "--extras",
+        default="",
+        metavar="FILE",
+        help="what the document has no field for: which events are posted, plugins that ConfigMaps hold, which profile "
+        "asks which extenders (default: all events, installed plugins, all extenders)",
+    )
     add(
         "--config-map",
         type=values.object_name,
@@ -111,7 +117,11 @@ def _running(flags: Any) -> None:
         metavar="GATE=true,…",
         help="feature gates of that kube-scheduler to turn on or off (default: as in that version)",
     )
-    add("--write-config-to", metavar="FILE", help="write the document with its defaults there, and end (default: run)")
+    add(
+        "--write-config-to",
+        metavar="FILE",
+        help="write the document with its defaults there, and end (default: write nothing, and schedule pods)",
+    )
     add(
         "--pod-max-in-unschedulable-pods-duration",
         type=values.duration,
