@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime import testing
+from scheduler_runtime.api import Action, ClusterEvent, Node, NodePlugin, NodeTable, Plugin, Pod, Reject
 from tests.support.sound_plugin import breach_of, broken
 
 CALLS = itertools.count()
@@ -65,7 +67,7 @@ def by_all(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> An
             "asked twice, it answers differently (",
             id="counts-calls",
         ),
-        pytest.param("purity", rejecting(writes), "it changed a node or a pod while it was asked", id="writes"),
+        pytest.param("purity", rejecting(writes), "it changed the metadata of node node-", id="writes"),
         pytest.param(
             "states",
             rejecting(lambda nodes: nodes.unschedulable, pre_filter=cordoned_rows, filter=exhausts),
@@ -94,6 +96,39 @@ def by_all(self: Any, pod: Pod, nodes: NodeTable, scores: Any, state: Any) -> An
 )
 def test_answers_depend_on_nothing_else(check: str, plugin: type[Plugin], words: str) -> None:
     assert words in breach_of(plugin, check)
+
+
+def changing(change: Callable[[Pod, Node], object]) -> type[Plugin]:
+    """A plugin that changes what it is given, the same way each time."""
+
+    def filter_node(self: Any, pod: Pod, node: Node) -> str | None:
+        change(pod, node)
+        return "cordoned" if node.spec.unschedulable else None
+
+    return type("Broken", (NodePlugin,), {"filter_node": filter_node, "events": (ClusterEvent("*", Action.ALL),)})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(lambda pod, _: pod.labels.update(k="v"), "the metadata of pod ", id="label-of-a-pod"),
+        pytest.param(lambda pod, _: pod.requests.amounts.update(cpu=0), "the requests of pod ", id="requests"),
+        pytest.param(lambda _, node: node.labels.pop("spot", None), "the metadata of node ", id="label-of-a-node"),
+    ],
+)
+def test_a_change_that_is_the_same_each_time_is_found(change: Callable[[Pod, Node], object], words: str) -> None:
+    examples = {"nodes": [testing.node("n", labels={"spot": "true"})], "pods": [testing.pod("p", labels={"a": "b"})]}
+    before = msgspec.to_builtins(examples)
+    assert words in breach_of(changing(change), "purity", **examples)
+    assert msgspec.to_builtins(examples) == before
+
+
+def test_a_change_by_a_hook_after_the_decision_is_found() -> None:
+    def reserve(self: Any, pod: Pod, node: str, state: Any) -> None:
+        pod.requests.amounts["cpu"] = 0
+
+    plugin = broken(reserve=reserve, unreserve=lambda *_: None)
+    assert breach_of(plugin, "purity").startswith("one of its hooks changed the requests of pod ")
 
 
 def test_normalising_must_not_write_what_it_is_given() -> None:

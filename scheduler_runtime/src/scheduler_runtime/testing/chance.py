@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -39,7 +40,7 @@ class Chance:
     def node(self, name: str) -> Node:
         """A node of this name."""
         if self._nodes and self._happens(0.5):
-            example = self.random.choice(self._nodes)
+            example = deepcopy(self.random.choice(self._nodes))  # A hook that changes it changes it once.
             labels = {**example.labels, HOSTNAME: name}
             return msgspec.structs.replace(
                 example, metadata=msgspec.structs.replace(example.metadata, name=name, labels=labels)
@@ -52,7 +53,7 @@ class Chance:
         name = f"pod-{self._made}"
         if self._pods and self._happens(0.5):
             example = self.random.choice(self._pods)
-            return renamed(example, name)
+            return renamed(deepcopy(example), name)
         return msgspec.convert(self._raw_pod(name), Pod)
 
     def change(self, scene: Scene) -> Change:

@@ -154,6 +154,8 @@ def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breac
             sentence = None if each.__name__ in found else next(each(subject, case), None)
             if sentence:
                 yield _breach(subject.kind, each.__name__, sentence, str(case))
+        if "purity" not in found and (changed := case.changed()):
+            yield _breach(subject.kind, "purity", f"one of its hooks changed {changed}; hooks only read", str(case))
     except PluginError as error:
         yield _failed(subject, error, str(case))
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from ...api import SKIP, NodeTable, Reject
 from ..asking import Asked, mask_of
-from ..builders import Cluster
 from ..said import difference, difference_of_reasons
 from ..subject import Subject
 from .case import Case
@@ -27,12 +25,11 @@ def order(subject: Subject, case: Case) -> Iterator[str]:
 def purity(subject: Subject, case: Case) -> Iterator[str]:
     """Asking twice gives the same answer and changes nothing."""
     asked, cluster = subject.fresh(), case.cluster
-    before = _everything(cluster, case)
     one = asked.about_pod(case.pod, cluster)
     if words := difference(one, asked.about_pod(case.pod, cluster)):
         yield f"asked twice, it answers differently ({words}); its hooks must not remember pods, nor use chance"
-    if before != _everything(cluster, case):
-        yield "it changed a node or a pod while it was asked; hooks only read"
+    if changed := case.changed():
+        yield f"it changed {changed} while it was asked; hooks only read"
 
 
 def states(subject: Subject, case: Case) -> Iterator[str]:
@@ -99,18 +96,3 @@ def _filters_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any)
 def _scores_differently(asked: Asked, case: Case, nodes: NodeTable, state: Any) -> bool:
     one, other = (np.array(asked("score", case.pod, nodes, state)) for _ in range(2))
     return bool((one != other)[nodes.feasible].any())
-
-
-def _everything(cluster: Cluster, case: Case) -> object:
-    """All that a plugin could change, as plain values."""
-    table = cluster.table
-    nodes = [table.node(row) for row in range(len(table))]
-    pods = [case.pod, *(pod for row in range(len(table)) for pod in table.pods(row))]
-    amounts = {resource: table.requested(resource).tolist() for resource in sorted(table.resources)}
-    return (
-        list(table.names),
-        table.pod_counts.tolist(),
-        amounts,
-        msgspec.to_builtins(nodes),
-        [(pod.uid, msgspec.to_builtins((pod.metadata, pod.spec, pod.status))) for pod in pods],
-    )
