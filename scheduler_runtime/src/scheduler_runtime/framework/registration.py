@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from traceback import walk_tb
 
 from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
+from .calls import told
 from .outcomes import FAILURES, RegistrationError
 from .services import PluginHandle, Surroundings
 
@@ -49,8 +51,16 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     try:
         plugin = kind(profile.args.get(name), handle)
     except FAILURES as error:
-        raise RegistrationError(f"plugin {name}: it cannot be made: {error}") from error
+        raise RegistrationError(f"plugin {name}: it cannot be made: {told(error)}{_place(error, kind)}") from error
     return Registered(name, plugin, declaration, hooks_of(kind), watches)
+
+
+def _place(error: BaseException, kind: type[Plugin]) -> str:
+    """The last line of the author's own code that led there, as a traceback names it; empty where there is none."""
+    frames = [(frame.f_globals.get("__name__", ""), frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    package = kind.__module__.partition(".")[0]
+    places = [f" ({code.co_filename}:{line})" for name, code, line in frames if name.partition(".")[0] == package]
+    return places[-1] if places else ""
 
 
 def check(kind: type[Plugin], declaration: Declaration) -> None:

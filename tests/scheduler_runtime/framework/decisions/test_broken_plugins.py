@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -147,13 +148,25 @@ class CannotStart(Plugin):
         yield from ()
 
 
+class LacksAKey(First):
+    def __init__(self, args: Any, handle: Any) -> None:
+        self.price = json.loads("{}")["price"]
+
+
+class Asserts(First):
+    def __init__(self, args: Any, handle: Any) -> None:
+        raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
         (Undeclared, "plugin Undeclared: Undeclared has filter, which is not declared"),
         (Promised, "plugin Promised: score is declared, but Promised has none"),
         (Half, "plugin Half: normalize_score without score never runs"),
-        (CannotStart, "plugin CannotStart: it cannot be made: no such model file"),
+        (CannotStart, "plugin CannotStart: it cannot be made: OSError: no such model file"),
+        (LacksAKey, r"plugin LacksAKey: it cannot be made: KeyError: 'price' \(.*/test_broken_plugins\.py:\d+\)$"),
+        (Asserts, r"plugin Asserts: it cannot be made: AssertionError \(.*/test_broken_plugins\.py:\d+\)$"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_refused(plugin: type[Plugin], message: str) -> None:
