@@ -129,6 +129,23 @@ async def test_who_is_told_to_end_while_a_new_document_waits_for_its_watches_end
         assert await living == 0
 
 
+async def test_what_a_plugin_fails_in_is_told_anew_after_a_new_document(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Fails(Plugin):
+        def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
+            raise ValueError("always this")
+
+    profile = {"schedulerName": "a", "plugins": {"permit": {"enabled": [{"name": "Fails"}]}}}
+    async with scene(tmp_path, written(profiles=[profile]), Script(), Fails) as at:
+        for name, other in (("p", "b"), ("q", "c")):
+            at.add(name, "a")
+            await at.until(lambda: set(at.places().values()) == {Place.BACKOFF})
+            await at.change(written(profiles=[profile, {"schedulerName": other}]))
+    told = [record for record in caplog.records if record.getMessage() == "deciding failed"]
+    assert [bool(record.exc_info) for record in told] == [True, True]
+
+
 async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_room_back(tmp_path: Path) -> None:
     script = Script()
     async with scene(tmp_path, written(profiles=[{"schedulerName": "a", **HELD}]), script) as at:

@@ -67,7 +67,7 @@ class Binder:
         self._conditions = conditions
         self._metrics = metrics
         self._clock = clock
-        self._failures = Failures(logger)
+        self.failures = Failures(logger)
         self._slots = asyncio.Semaphore(SLOTS)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
@@ -173,7 +173,7 @@ class Binder:
         except RAISED as error:  # a plugin's; it is told of at the pod, which is tried again in time
             if is_our_cancellation(error):
                 raise
-            self._failures.say("making room failed", error, pod=pod.key)
+            self.failures.say("making room failed", error, pod=pod.key)
         finally:
             self._metrics.preemption_carried_out(result, self._clock() - began)
 
@@ -291,7 +291,7 @@ class Binder:
         if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
-            self._failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
+            self.failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
         self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
         self.report_error(pod, error.message)
 

@@ -45,7 +45,7 @@ class Loop:
         self._consulting = Consulting(pending, frameworks, cache)
         self._metrics = metrics
         self._clock = clock
-        self._failures = Failures(logger)
+        self.failures = Failures(logger)
         self._ready = asyncio.Event()
         self._paused_at = 0.0
 
@@ -83,7 +83,7 @@ class Loop:
             self._fail(entry, str(error), began)
             return
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
-            self._failures.say("deciding failed", error, pod=entry.pod.key)
+            self.failures.say("deciding failed", error, pod=entry.pod.key)
             self._fail(entry, str(error), began)
             return
         match outcome:

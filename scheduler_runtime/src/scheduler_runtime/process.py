@@ -258,6 +258,8 @@ class Process:
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
         before, now = frozenset(self.profiles), time.monotonic()
         changed = self.profiles.replace(plan, made)
+        for each in (self.loop, self.binder, self.pending):
+            each.failures.forget()
         self.extenders.keep(framework.extenders for framework in made.values())
         self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
         gone = self.pending.profiles_changed(changed, now)

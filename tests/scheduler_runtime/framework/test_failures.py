@@ -10,7 +10,8 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import Failures, PluginError
+from scheduler_runtime.framework import Failures, Framework, PluginError
+from scheduler_runtime.logs import DECISION
 
 logger = logging.getLogger("test")
 
@@ -39,11 +40,17 @@ class Answers(Plugin):
         return [pod.name]
 
 
-def failure_of(kind: type[Plugin], pod: str) -> PluginError:
-    profile = {"plugins": {"multiPoint": {"enabled": [{"name": kind.__name__}]}}}
+def failing(kind: type[Plugin]) -> Framework:
+    return testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": kind.__name__}]}}}, kind)
+
+
+FAILS, ANSWERS = failing(Fails), failing(Answers)
+
+
+def failure_in(framework: Framework, pod: str) -> PluginError:
     cluster = testing.Cluster(testing.node("a"), testing.node("b"))
     with pytest.raises(PluginError) as failed:
-        testing.framework(profile, kind).schedule(testing.pod(pod), cluster)
+        framework.schedule(testing.pod(pod), cluster)
     return failed.value
 
 
@@ -67,20 +74,52 @@ def test_the_same_failure_is_shown_once_a_minute_with_its_number(
 ) -> None:
     for number in range(180):
         clock.now = float(number)
-        failures.say("deciding failed", failure_of(Fails, f"p-{number}"), pod=f"p-{number}")
-    shown = [record for record in caplog.records if record.levelno == logging.ERROR]
+        failures.say("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
+    shown = [record for record in caplog.records if record.exc_info]
     assert [vars(record).get("times") for record in shown] == [None, 60, 60]
+    assert {record.levelno for record in shown} == {logging.ERROR}
     assert len(caplog.records) == 180
+
+
+def test_a_text_that_names_each_pod_does_not_fill_the_log(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(100):
+        failures.say("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
+    shown = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [bool(record.exc_info) for record in shown] == [True, False, False, False, False]
+    assert {record.levelno for record in caplog.records} == {logging.ERROR, DECISION}
+
+
+def test_another_text_has_its_line_once(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    for pod in ("p", "q", "p", "q"):
+        failures.say("deciding failed", failure_in(FAILS, pod), pod=pod)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.ERROR, DECISION, DECISION]
+    assert [text != "" for text in tracebacks(caplog)] == [True, False]
+
+
+def test_another_object_of_the_plugin_has_failed_anew(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    one, other = failing(Fails), failing(Fails)
+    for framework in (one, other, one, other):
+        failures.say("deciding failed", failure_in(framework, "p"))
+    assert [text != "" for text in tracebacks(caplog)] == [True, True]
+    assert len(caplog.records) == 4
+
+
+def test_what_is_forgotten_is_told_anew(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+    one = failing(Fails)
+    failures.say("deciding failed", failure_in(one, "p"))
+    failures.forget()
+    failures.say("deciding failed", failure_in(one, "p"))
+    assert [text != "" for text in tracebacks(caplog)] == [True, True]
 
 
 def test_another_failure_is_shown_at_once(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "other", "q"):
-        failures.say("deciding failed", failure_of(Fails, pod))
-    assert len(tracebacks(caplog)) == 2
+        failures.say("deciding failed", failure_in(FAILS, pod))
+    assert len([text for text in tracebacks(caplog) if text]) == 2
 
 
 def test_what_is_shown_begins_in_the_plugin(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
-    failures.say("deciding failed", failure_of(Fails, "p"))
+    failures.say("deciding failed", failure_in(FAILS, "p"))
     (text,) = tracebacks(caplog)
     assert text.count("Traceback") == 1
     assert text.count("File ") == 1
@@ -88,6 +127,6 @@ def test_what_is_shown_begins_in_the_plugin(failures: Failures, caplog: pytest.L
 
 
 def test_a_wrong_answer_is_a_line(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
-    failures.say("deciding failed", failure_of(Answers, "p"))
+    failures.say("deciding failed", failure_in(ANSWERS, "p"))
     assert tracebacks(caplog) == [""]
     assert "plugin Answers failed in filter: it yielded 'p', not a Reject" in vars(caplog.records[0])["because"]

@@ -119,7 +119,8 @@ class Binding:
         except RAISED as error:
             if is_our_cancellation(error):
                 raise
-            raise BindError(hook.plugin, f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}') from error
+            why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
+            raise BindError(hook.plugin, why, hook.of) from error
 
     async def bind(self, placed: Placed) -> None:
         """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
@@ -133,7 +134,8 @@ class Binding:
                 if is_our_cancellation(error):
                     raise
                 self._times.since("Bind", began, "Error")
-                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {_told(hook, error)}') from error
+                why = f'running Bind plugin "{hook.plugin}": {_told(hook, error)}'
+                raise BindError(hook.plugin, why, hook.of) from error
             if answer is None:
                 self._times.since("Bind", began)
                 return

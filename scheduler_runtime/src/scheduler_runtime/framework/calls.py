@@ -49,6 +49,8 @@ class Hook:
     run: Callable[..., Any]
     asked: Count = field(default_factory=Uncounted, compare=False)
     """How often it is run."""
+    of: object = field(default=None, compare=False, repr=False)
+    """The plugin itself, for what is told of a failure."""
 
     def __call__(self, *args: Any) -> Any:
         """Run it. Raises PluginError for whatever it raises."""
@@ -62,7 +64,8 @@ class Hook:
 
     def error(self, problem: object) -> PluginError:
         """That it failed, and how."""
-        return PluginError(self.plugin, self.name, told(problem) if isinstance(problem, BaseException) else problem)
+        what = told(problem) if isinstance(problem, BaseException) else problem
+        return PluginError(self.plugin, self.name, what, self.of)
 
 
 def told(error: BaseException) -> str:
@@ -114,7 +117,7 @@ def row_of_filter(hook: Hook) -> Hook:
                 resolvable = where if isinstance(where, bool) else bool(where[row])
                 yield Reject(True, reject.reason, resolvable, reject.pending)
 
-    return Hook(hook.plugin, "filter", filter_row)
+    return Hook(hook.plugin, "filter", filter_row, of=hook.of)
 
 
 def checked_rows(hook: Hook, rows: object, size: int) -> Mask:

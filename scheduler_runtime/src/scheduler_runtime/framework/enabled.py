@@ -49,9 +49,9 @@ class Enabled:
     def _hook(self, registered: Registered, name: str) -> Hook:
         run = self._pace.watched(registered.name, name, getattr(registered.plugin, name))
         if name not in _COUNTED:
-            return Hook(registered.name, name, run)
+            return Hook(registered.name, name, run, of=registered.plugin)
         asked = self._measures.evaluations(registered.name, POINTS[name], self._profile.scheduler_name)
-        return Hook(registered.name, name, run, asked)
+        return Hook(registered.name, name, run, asked, registered.plugin)
 
     def choosing(self) -> Hooks:
         """The hooks that choose a node."""

@@ -1,17 +1,21 @@
-"""What plugins fail in, for the log: where it happened, once a minute. The pods' events tell it each time."""
+"""What plugins fail in, for the log: where it happened once a minute, and what else is news. Events tell the rest."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from traceback import walk_tb
 from types import TracebackType
+
+from scheduler_runtime.logs import DECISION
 
 from .outcomes import BindError, PluginError
 
 AGAIN_SECONDS = 60.0
+MOST_TEXTS = 5
+"""So many texts of one kind of failure are told within that time: where each has the name of its pod, all are new."""
 _OURS = __name__.rpartition(".")[0]
 
 
@@ -20,12 +24,15 @@ class _Said:
     at: float = float("-inf")
     times: int = 0
     """How often it has happened since."""
+    texts: set[str] = field(default_factory=set)
+    """What was told since."""
 
 
 class Failures:
-    """Logs the same failure with its traceback once a minute, and as a line for developers in between.
+    """Logs failures of one kind with the traceback once a minute; what has another text has a line in between.
 
-    It is the same when the same line of a plugin raises the same type: the text may name another pod each time.
+    They are of one kind when the same line of the same plugin raises the same type. All others have a line where
+    decisions have one.
     """
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
@@ -33,18 +40,24 @@ class Failures:
         self._clock = clock
         self._said: dict[Hashable, _Said] = {}
 
+    def forget(self) -> None:
+        """Tell everything anew: there is another document, and who wrote it wants to know what it mended."""
+        self._said.clear()
+
     def say(self, message: str, error: BaseException, **values: object) -> None:
         """Log ``message`` with ``values`` and what went wrong."""
-        raised = _raised(error)
+        raised, text = _raised(error), str(error)
         said = self._said.setdefault(_kind(error, raised), _Said())
         said.times += 1
-        values |= {"because": str(error)}
+        values |= {"because": text}
         if self._clock() - said.at < AGAIN_SECONDS:
-            self._logger.debug(message, extra=values)
+            is_news = text not in said.texts and len(said.texts) < MOST_TEXTS
+            said.texts |= {text} if is_news else set()
+            self._logger.log(logging.ERROR if is_news else DECISION, message, extra=values)
             return
         if said.times > 1:
             values["times"] = said.times
-        said.at, said.times = self._clock(), 0
+        said.at, said.times, said.texts = self._clock(), 0, {text}
         where = raised and (type(raised), raised, _within_plugin(raised.__traceback__))
         self._logger.error(message, extra=values, exc_info=where)
 
@@ -58,7 +71,17 @@ def _raised(error: BaseException | None) -> BaseException | None:
 
 def _kind(error: BaseException, raised: BaseException | None) -> Hashable:
     frames = [(frame.f_code, line) for frame, line in walk_tb(raised.__traceback__ if raised else None)]
-    return (getattr(error, "plugin", ""), getattr(error, "hook", ""), type(raised), *frames[-1:])
+    names = getattr(error, "plugin", ""), getattr(error, "hook", ""), id(_author(error))
+    return (*names, type(raised), *frames[-1:])
+
+
+def _author(error: BaseException | None) -> object:
+    """The plugin itself: two profiles may have one of a name each, and a new document makes another."""
+    while isinstance(error, PluginError | BindError):
+        if error.of is not None:
+            return error.of
+        error = error.__cause__
+    return None
 
 
 def _within_plugin(frames: TracebackType | None) -> TracebackType | None:

@@ -114,7 +114,7 @@ def timed(hook: Hook, measures: Measures) -> Hook:
             measures.plugin(hook.plugin, point, status).observe(perf_counter() - began)
         return answer
 
-    return Hook(hook.plugin, hook.name, measured, hook.asked)
+    return Hook(hook.plugin, hook.name, measured, hook.asked, hook.of)
 
 
 def _all_of(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -86,19 +86,23 @@ scheduler."""
 class PluginError(Exception):
     """A plugin raised, or answered what the contract does not know."""
 
-    def __init__(self, plugin: str, hook: str, problem: object) -> None:
+    def __init__(self, plugin: str, hook: str, problem: object, of: object = None) -> None:
         super().__init__(f"plugin {plugin} failed in {hook}: {problem}")
         self.plugin = plugin
         self.hook = hook
+        self.of = of
+        """The plugin itself, where it is known."""
 
 
 class BindError(Exception):
     """A plugin could not prepare or make the binding."""
 
-    def __init__(self, plugin: str, message: str) -> None:
+    def __init__(self, plugin: str, message: str, of: object = None) -> None:
         super().__init__(message)
         self.plugin = plugin
         self.message = message
+        self.of = of
+        """The plugin itself, where it is known."""
 
 
 class RegistrationError(Exception):

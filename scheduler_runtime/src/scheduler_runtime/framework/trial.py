@@ -58,8 +58,8 @@ def row_filter(hook: Hook, own: Hook | None, plugin: Plugin) -> RowFilter:
         every=hook,
         is_row_local=type(plugin).row_local,
         looks_at_pods=type(plugin).looks_at_pods,
-        add_pod=Hook(hook.plugin, "add_pod", plugin.add_pod) if "add_pod" in hooks else None,
-        remove_pod=Hook(hook.plugin, "remove_pod", plugin.remove_pod) if "remove_pod" in hooks else None,
+        add_pod=Hook(hook.plugin, "add_pod", plugin.add_pod, of=plugin) if "add_pod" in hooks else None,
+        remove_pod=Hook(hook.plugin, "remove_pod", plugin.remove_pod, of=plugin) if "remove_pod" in hooks else None,
     )
 
 

@@ -67,7 +67,7 @@ class Pending:
         """
         self._profiles = profiles
         self._longest_parked = longest_parked
-        self._failures = Failures(logger)
+        self.failures = Failures(logger)
         self._on_ready = on_ready
         self._on_queued = on_queued
         self._on_error = on_error
@@ -299,7 +299,7 @@ class Pending:
         return gate is None
 
     def _gate_failed(self, entry: Entry, now: float, error: PluginError) -> None:
-        self._failures.say("plugin failed", error, pod=entry.uid, profile=entry.profile)
+        self.failures.say("plugin failed", error, pod=entry.uid, profile=entry.profile)
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
         self._push_backoff(entry, causes.ATTEMPT_FAILED)

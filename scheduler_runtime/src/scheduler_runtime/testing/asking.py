@@ -27,7 +27,7 @@ class Asked:
         self.name = name
         self.plugin = framework.plugin(name)
         self._around = framework.around
-        self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook)) for hook in hooks}
+        self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook), of=self.plugin) for hook in hooks}
 
     def __call__(self, hook: str, *args: Any) -> Any:
         """Run a hook. Raises PluginError, naming plugin and hook."""
