@@ -10,7 +10,7 @@ import pytest
 
 from examples.plugins.price_cap.price_cap import INSTANCE_TYPE, PriceCap
 from scheduler_runtime import config, testing
-from scheduler_runtime.api import Consult, Plugin, Reject, declaration_of, lowest_is_best
+from scheduler_runtime.api import Consult, NodePlugin, Plugin, Reject, declaration_of, lowest_is_best
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import PluginError
 
@@ -34,6 +34,9 @@ def price_cap(**parts: Any) -> type[Plugin]:
     [
         pytest.param(PriceCap, 2, id="raises"),
         pytest.param(price_cap(filter=lambda *_: [Reject(np.ones(3, np.bool_), "x")]), 5000, id="another-length"),
+        pytest.param(price_cap(score=lambda *_: [1, 2]), 2, id="a-list"),
+        pytest.param(price_cap(filter=lambda *_: None), 2, id="no-yield"),
+        pytest.param(type("PriceCap", (NodePlugin,), {"filter_node": lambda *_: 5}), 2, id="no-text"),
         pytest.param(
             price_cap(score=lambda *_: np.array([np.nan, 1]), normalize_score=lowest_is_best), 2, id="not-a-number"
         ),

@@ -48,7 +48,10 @@ def _filter(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iter
     for row in np.flatnonzero(nodes.feasible).tolist():
         reason = plugin.filter_node(pod, nodes.node(row))
         if reason is not None:
-            rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
+            try:
+                rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
+            except TypeError:  # It is no text: who reads the answer says so.
+                yield Reject(True, reason)
     for reason, rows in rejected.items():
         yield Reject(rows, reason, resolvable=False)  # It does not see the pods there, so evicting them helps nothing.
 

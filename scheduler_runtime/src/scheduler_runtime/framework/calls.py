@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, current_task
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..api import MAX_SCORE, Ints, Mask, NodeTable, Pod, Reject, Scores
+from ..api import MAX_SCORE, Ints, Mask, NodePlugin, NodeTable, Pod, Reject, Scores
 from .outcomes import FAILURES, PluginError
 
 RAISED: tuple[type[BaseException], ...] = (*FAILURES, CancelledError)
@@ -79,18 +79,58 @@ def told(error: BaseException) -> str:
 def rejections(hook: Hook, *args: Any) -> list[Reject]:
     """What a filter yields, all of it. Raises PluginError."""
     hook.asked.number += 1
+    answer: Any = ()
     try:
-        found = list(hook.run(*args))
+        answer = hook.run(*args)
+        found = list(answer)
     except PluginError:
         raise
     except RAISED as error:
-        raise hook.error(error) from error
+        raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
     for reject in found:
         if not isinstance(reject, Reject):
             raise hook.error(f"it yielded {reject!r}, not a Reject")
-        if not isinstance(reject.reason, str):
-            raise hook.error(f"the reason of a Reject is {reject.reason!r}, not text")
+        if not reject.reason or not isinstance(reject.reason, str):
+            raise hook.error(_unexplained(hook, reject.reason))
     return found
+
+
+def all_of(run: Callable[..., Any]) -> Callable[..., Any]:
+    """What a filter yields, all of it: until then it has not run."""
+
+    def whole(*args: Any) -> Any:
+        answer = run(*args)
+        try:
+            return list(answer)
+        except TypeError:
+            if isinstance(answer, Iterable):
+                raise
+            return answer  # who asked says what is wrong with it
+
+    return whole
+
+
+def unyielded(hook: Hook, answer: object) -> PluginError | None:
+    """That a filter answered at once; None if it did not."""
+    if isinstance(answer, Iterable):
+        return None
+    said = type(answer).__name__ if isinstance(answer, Reject) else repr(answer)
+    return hook.error(f"{hook.name} answered {said}; yield Rejects, and none where the pod fits")
+
+
+def raised_in(answer: object, error: BaseException) -> BaseException | None:
+    """``error`` if a filter raised it that yields as it should."""
+    return error if isinstance(answer, Iterable) else None
+
+
+def _unexplained(hook: Hook, reason: object) -> str:
+    """What is wrong with a reason that is none, in the words of the method that gave it."""
+    by_node = isinstance(hook.of, NodePlugin) and type(hook.of).filter_node is not NodePlugin.filter_node
+    if not isinstance(reason, str):
+        said = f"filter_node answered {reason!r}; wanted is text or None"
+        return said if by_node else f"the reason of a Reject is {reason!r}, not text"
+    fits = "; where the pod fits, filter_node returns None" if by_node else ""
+    return f"the reason of a Reject is empty; say why, for users read it in the pod's events{fits}"
 
 
 def checked_rejection(hook: Hook, answer: object) -> Reject:
@@ -126,7 +166,9 @@ def checked_rows(hook: Hook, rows: object, size: int) -> Mask:
         return rows
     if rows is True:
         return np.ones(size, np.bool_)
-    raise hook.error(f"it rejected {_shape_of(rows)}; wanted is True, or a bool for each of {size} nodes")
+    raise hook.error(
+        f"it rejected {_shape_of(rows)}; wanted is True, or {_an_array(rows, 'bool')} for each of {size} nodes"
+    )
 
 
 def checked_resolvable(hook: Hook, resolvable: object, size: int) -> None:
@@ -135,7 +177,7 @@ def checked_resolvable(hook: Hook, resolvable: object, size: int) -> None:
     if not (is_mask or isinstance(resolvable, bool)):
         raise hook.error(
             f"it said where it is resolvable by {_shape_of(resolvable)}; wanted is True or False, "
-            f"or a bool for each of {size} nodes"
+            f"or {_an_array(resolvable, 'bool')} for each of {size} nodes"
         )
 
 
@@ -145,7 +187,8 @@ def checked_scores(hook: Hook, scores: object, feasible: Mask) -> Scores:
     Raises PluginError otherwise.
     """
     if not isinstance(scores, np.ndarray) or scores.shape != feasible.shape or scores.dtype.kind not in "iuf":
-        raise hook.error(f"it scored {_shape_of(scores)}; wanted is a number for each of {len(feasible)} nodes")
+        wanted = f"{_an_array(scores, 'number')} for each of {len(feasible)} nodes"
+        raise hook.error(f"it scored {_shape_of(scores)}; wanted is {wanted}")
     if scores.dtype.kind == "f" and not np.isfinite(scores[feasible]).all():
         raise hook.error("its score of a feasible node is not a finite number")
     wide = np.float64 if scores.dtype.kind == "f" else np.int64
@@ -174,3 +217,8 @@ def _remedy(hook: Hook) -> str:
 
 def _shape_of(value: object) -> str:
     return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _an_array(value: object, of: str) -> str:
+    """What is wanted in the place of ``value``: whoever gave an array knows that it is one."""
+    return f"a {of}" if isinstance(value, np.ndarray) else f"a numpy array (np.array) with a {of}"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from ..table import Table
-from .calls import RAISED, Hook, checked_rows, checked_scores, rejections
+from .calls import RAISED, Hook, checked_rows, checked_scores, raised_in, rejections, unyielded
 from .local import Filter, Local, Score, Signatures
 from .outcomes import PluginError
 from .scoring import Scorer
@@ -329,10 +329,12 @@ def _every(table: Table) -> NodeTable:
 
 
 def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bool:
+    answer: Any = ()
     try:
-        return any(True for _ in hook.run(pod, nodes, state, row))
+        answer = hook.run(pod, nodes, state, row)
+        return any(True for _ in answer)
     except RAISED as error:
-        raise hook.error(error) from error
+        raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
 
 
 def _is_whole(score: object) -> bool:

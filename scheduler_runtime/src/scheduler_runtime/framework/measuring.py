@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
 
 from ..api import SKIP, Reject
-from .calls import Count, Hook
+from .calls import Count, Hook, all_of
 
 PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 
@@ -102,7 +101,7 @@ def timed(hook: Hook, measures: Measures) -> Hook:
     """The same hook, with a clock beside it."""
     point, run = POINTS[hook.name], hook.run
     if point == FILTER:
-        run = _all_of(run)
+        run = all_of(run)
 
     def measured(*args: Any) -> Any:
         began = perf_counter()
@@ -115,11 +114,6 @@ def timed(hook: Hook, measures: Measures) -> Hook:
         return answer
 
     return Hook(hook.plugin, hook.name, measured, hook.asked, hook.of)
-
-
-def _all_of(run: Callable[..., Any]) -> Callable[..., Any]:
-    """What a filter yields, all of it: until then it has not run."""
-    return lambda *args: list(run(*args))
 
 
 def _status(answer: object) -> str:

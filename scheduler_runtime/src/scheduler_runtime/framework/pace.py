@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .calls import all_of
+
 logger = logging.getLogger(__name__)
 
 SLOW_SECONDS = 0.010
@@ -68,7 +70,7 @@ class Pace:
         share = self._shares.get(plugin)
         if share is None or hook not in _IN_DECISIONS:
             return run
-        whole = _all_of(run) if hook in _YIELDING else run
+        whole = all_of(run) if hook in _YIELDING else run
         clock = self._clock
 
         def measured(*args: Any) -> Any:
@@ -92,8 +94,3 @@ class Pace:
                     plugin,
                     share.average / share.weight * 1000,
                 )
-
-
-def _all_of(run: Callable[..., Any]) -> Callable[..., Any]:
-    """What a filter yields, all of it: until then it has not run."""
-    return lambda *args: list(run(*args))

@@ -17,6 +17,8 @@ from scheduler_runtime.api import (
     Declaration,
     Event,
     Ints,
+    Node,
+    NodePlugin,
     NodeTable,
     Plugin,
     Pod,
@@ -25,6 +27,7 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Action
 from scheduler_runtime.framework import PluginError, RegistrationError
+from scheduler_runtime.framework.calls import Hook, all_of, rejections
 from tests.support.decisions import First, only, schedule
 
 
@@ -34,6 +37,22 @@ def filtering(answer: Callable[[NodeTable], Any]) -> type[Plugin]:
             yield answer(nodes)
 
     return Filters
+
+
+def answering(answer: object) -> type[Plugin]:
+    class Answers(Plugin):
+        def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Any:
+            return answer
+
+    return Answers
+
+
+def by_node(answer: Any) -> type[Plugin]:
+    class ByNode(NodePlugin):
+        def filter_node(self, pod: Pod, node: Node) -> str | None:
+            return answer  # type: ignore[no-any-return]
+
+    return ByNode
 
 
 def scoring(answer: Callable[[NodeTable], Any], **hooks: Any) -> type[Plugin]:
@@ -72,13 +91,55 @@ def fails_to_normalise(*_: Any) -> Ints:
             id="filter-type",
         ),
         pytest.param(
+            filtering(lambda _: Reject([True, False, True], "x")),  # type: ignore[arg-type]
+            "plugin Filters failed in filter: "
+            "it rejected list; wanted is True, or a numpy array (np.array) with a bool for each of 3 nodes",
+            id="filter-list",
+        ),
+        pytest.param(
+            filtering(lambda _: Reject(True, "")),
+            "plugin Filters failed in filter: "
+            "the reason of a Reject is empty; say why, for users read it in the pod's events",
+            id="filter-without-a-word",
+        ),
+        pytest.param(
+            answering(None),
+            "plugin Answers failed in filter: filter answered None; yield Rejects, and none where the pod fits",
+            id="filter-forgot-to-yield",
+        ),
+        pytest.param(
+            answering(True),
+            "plugin Answers failed in filter: filter answered True; yield Rejects, and none where the pod fits",
+            id="filter-says-yes",
+        ),
+        pytest.param(
+            answering(Reject(True, "x")),
+            "plugin Answers failed in filter: filter answered Reject; yield Rejects, and none where the pod fits",
+            id="filter-returns",
+        ),
+        pytest.param(
+            by_node(5), "plugin ByNode failed in filter: filter_node answered 5; wanted is text or None", id="node-5"
+        ),
+        pytest.param(
+            by_node(["a"]),
+            "plugin ByNode failed in filter: filter_node answered ['a']; wanted is text or None",
+            id="node-list",
+        ),
+        pytest.param(
+            by_node(""),
+            "plugin ByNode failed in filter: the reason of a Reject is empty; say why, for users read it in the pod's "
+            "events; where the pod fits, filter_node returns None",
+            id="node-without-a-word",
+        ),
+        pytest.param(
             scoring(lambda _: np.zeros(2)),
             "plugin Judges failed in score: it scored float64 (2,); wanted is a number for each of 3 nodes",
             id="score-shape",
         ),
         pytest.param(
             scoring(lambda _: [1, 2, 3]),
-            "plugin Judges failed in score: it scored list; wanted is a number for each of 3 nodes",
+            "plugin Judges failed in score: "
+            "it scored list; wanted is a numpy array (np.array) with a number for each of 3 nodes",
             id="score-type",
         ),
         pytest.param(
@@ -126,6 +187,13 @@ def test_a_plugin_that_breaks_the_contract_is_named(plugin: type[Plugin], messag
         schedule(plugin)
     assert str(failed.value) == message
     assert (failed.value.plugin, failed.value.hook) == (plugin.__name__, message.split()[4].rstrip(":"))
+
+
+def test_who_forgot_to_yield_is_told_so_with_a_clock_beside_it_and_for_one_row() -> None:
+    with pytest.raises(PluginError, match="filter answered None; yield Rejects"):
+        rejections(Hook("Answers", "filter", all_of(lambda *_: None)))
+    with pytest.raises(PluginError, match="filter_row answered None; yield Rejects"):
+        rejections(Hook("Answers", "filter_row", lambda *_: None))
 
 
 class Undeclared(First):
