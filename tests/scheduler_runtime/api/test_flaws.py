@@ -35,6 +35,7 @@ async def yields_later(self: Any, *_: Any) -> Any:
 
 NOBODY_AWAITS = "is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
 OWN = "A method of your own takes a name that begins with _"
+NO_HOOK = "it has no hook that a profile can enable, so it never runs; write one"
 FLAWS = [
     pytest.param(
         broken(Args=type("Args", (), {})), "Args is Args, not a PluginArgs; write class Args(PluginArgs)", id="args"
@@ -62,6 +63,8 @@ FLAWS = [
     pytest.param(broken(Plugin, bind=with_nodes), "bind is no coroutine; write async def bind", id="bind-at-once"),
     pytest.param(broken(Plugin, permit=waits), f"permit {NOBODY_AWAITS}", id="permit-that-waits"),
     pytest.param(broken(filter=yields_later), f"filter {NOBODY_AWAITS}", id="filter-that-waits"),
+    pytest.param(broken(Plugin), NO_HOOK, id="no-hook"),
+    pytest.param(broken(NodePlugin, signature=with_nodes), NO_HOOK, id="no-hook-that-runs"),
     pytest.param(broken(NodePlugin, filter_node=waits), f"filter_node {NOBODY_AWAITS}", id="filter-node-that-waits"),
 ]
 

@@ -31,7 +31,6 @@ def does_not_wait(self: Any, *_: Any) -> Any:
         pytest.param(
             broken(Plugin, normalize_score=highest_is_best), "normalize_score without score never runs", id="half"
         ),
-        pytest.param(broken(Plugin, hint=does_not_wait), "it has no hook that a profile can enable", id="no-hook"),
     ],
 )
 def test_hooks_and_declaration_agree(plugin: type[Plugin], words: str) -> None:

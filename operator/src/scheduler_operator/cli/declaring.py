@@ -35,7 +35,7 @@ def plugin_configs(file: str, namespace: str) -> list[dict[str, Any]]:
 def _declarations(file: str) -> Iterator[Declaration]:
     for value in vars(_loaded(file)).values():
         if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == _LOADED_AS:
-            or_refuse(Refusal(file, f"{value.__name__}: {flaw}") for flaw in flaws_of(value))
+            or_refuse(Refusal(file, f"{value.__name__}: {flaw}") for flaw in flaws_of(value, may_be_a_base=True))
             if hooks_of(value):
                 yield declaration_of(value)
 

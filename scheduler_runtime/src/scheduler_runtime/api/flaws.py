@@ -9,7 +9,7 @@ from typing import Any
 from ..catalog import HOOK_POINTS, ClusterEvent, PluginArgs, Rule, Watch
 from ..catalog.declaration import UNPOINTED_HOOKS
 from ..catalog.spelling import nearest
-from .contract import Plugin
+from .contract import Plugin, declaration_of
 from .node_plugin import NodePlugin
 
 _OURS = (Plugin, NodePlugin, object)
@@ -17,8 +17,20 @@ _AWAITED = frozenset({"pre_bind", "bind"})
 """The hooks that run in the background."""
 
 
-def flaws_of(kind: type[Plugin]) -> Iterator[str]:
-    """A sentence for each declaration of a wrong type, each hook that is awaited wrongly, and each misspelt one."""
+def flaws_of(kind: type[Plugin], *, may_be_a_base: bool = False) -> Iterator[str]:
+    """A sentence for each declaration of a wrong type, each hook that is awaited wrongly, and each misspelt one.
+
+    One without any hook is told of if nothing else is wrong, unless it ``may_be_a_base`` of others.
+    """
+    told = False
+    for flaw in _flaws(kind):
+        told = True
+        yield flaw
+    if not (told or may_be_a_base or declaration_of(kind).points):
+        yield "it has no hook that a profile can enable, so it never runs; write one"
+
+
+def _flaws(kind: type[Plugin]) -> Iterator[str]:
     yield from _of_args(kind)
     for name, wanted in (("rules", Rule), ("watches", Watch), ("events", ClusterEvent)):
         yield from _of_several(name, _declared(kind, name), wanted)

@@ -17,16 +17,14 @@ from ..telling import brief
 
 
 def flaws(kind: type[Plugin]) -> Iterator[str]:
-    """What it declares is of the right type, the hooks that run in the background are coroutines, they alone, and no
-    method is a misspelt hook."""
+    """What it declares is of the right type, the hooks that run in the background are coroutines, they alone, no
+    method is a misspelt hook, and there is a hook."""
     yield from flaws_of(kind)
 
 
 def hooks(kind: type[Plugin]) -> Iterator[str]:
     """The hooks are the declared ones."""
     declaration = declaration_of(kind)
-    if not declaration.points:
-        yield "it has no hook that a profile can enable, so it never runs; write one"
     try:
         check(kind, declaration)
     except RegistrationError as error:
