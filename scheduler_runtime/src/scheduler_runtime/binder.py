@@ -24,7 +24,6 @@ from scheduler_runtime.conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditi
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import (
     EXTENDER,
-    RAISED,
     BindError,
     Failures,
     Flights,
@@ -32,6 +31,7 @@ from scheduler_runtime.framework import (
     Placed,
     Unschedulable,
     is_our_cancellation,
+    raised,
 )
 from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
@@ -170,7 +170,7 @@ class Binder:
         try:
             await work
             result = "success"
-        except RAISED as error:  # a plugin's; it is told of at the pod, which is tried again in time
+        except raised() as error:  # a plugin's; it is told of at the pod, which is tried again in time
             if is_our_cancellation(error):
                 raise
             self.failures.say("making room failed", error, pod=pod.key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -122,6 +123,22 @@ def test_a_plugin_cannot_end_the_program(hook: str, error: type[BaseException], 
     kind = type("Exits", (Exits,), {hook: leaves(error, 3)})
     with pytest.raises(PluginError, match=f"plugin Odd failed in {hook}: {said}"):
         decide(kind, cpu="9" if hook == "post_filter" else "1")
+
+
+def test_a_key_that_nobody_pressed_cannot_end_a_scheduler() -> None:
+    kind = type("Exits", (Exits,), {"filter": leaves(KeyboardInterrupt)})
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # as a scheduler has one of its own
+    try:
+        with pytest.raises(PluginError, match="plugin Odd failed in filter: KeyboardInterrupt"):
+            decide(kind, cpu="1")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_key_that_somebody_pressed_in_a_test_ends_it() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        decide(type("Exits", (Exits,), {"filter": leaves(KeyboardInterrupt)}), cpu="1")
 
 
 def test_extenders_are_consulted_once_and_not_for_ever() -> None:

@@ -1,7 +1,7 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
 from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
-from .calls import RAISED, is_our_cancellation
+from .calls import is_our_cancellation, raised
 from .decision import NO_NODES
 from .failures import Failures
 from .framework import Framework
@@ -22,7 +22,6 @@ from .suspects import suspect
 __all__ = [
     "EXTENDER",
     "NO_NODES",
-    "RAISED",
     "Advice",
     "Asks",
     "AsksFilter",
@@ -44,5 +43,6 @@ __all__ = [
     "Services",
     "Unschedulable",
     "is_our_cancellation",
+    "raised",
     "suspect",
 ]

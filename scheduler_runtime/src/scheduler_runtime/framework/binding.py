@@ -10,7 +10,7 @@ from time import perf_counter
 from ..api import PARALLEL, SERIAL, SKIP, Answer, Pod
 from ..plugins import IN_TREE
 from .advice import EXTENDER, Extenders
-from .calls import RAISED, Hook, checked_rejection, is_our_cancellation, told, unknown
+from .calls import Hook, checked_rejection, is_our_cancellation, raised, told, unknown
 from .enabled import Enabled
 from .failures import Failures
 from .measuring import Times, rejection_status
@@ -116,7 +116,7 @@ class Binding:
             if reject is None:
                 return None
             return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
-        except RAISED as error:
+        except raised() as error:
             if is_our_cancellation(error):
                 raise
             why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
@@ -130,7 +130,7 @@ class Binding:
         for hook in self._bind:
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except RAISED as error:
+            except raised() as error:
                 if is_our_cancellation(error):
                     raise
                 self._times.since("Bind", began, "Error")

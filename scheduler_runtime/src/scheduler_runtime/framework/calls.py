@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..api import MAX_SCORE, Ints, Mask, NodePlugin, NodeTable, Pod, Reject, Scores
-from .outcomes import FAILURES, PluginError
+from .outcomes import PluginError, failures
 
-RAISED: tuple[type[BaseException], ...] = (*FAILURES, CancelledError)
-"""What a hook may raise. That it was cancelled is our doing only where it is awaited, and then not always."""
+
+def raised() -> tuple[type[BaseException], ...]:
+    """What a hook may raise. That it was cancelled is our doing only where it is awaited, and then not always."""
+    return (*failures(), CancelledError)
 
 
 def is_our_cancellation(error: BaseException) -> bool:
@@ -59,7 +61,7 @@ class Hook:
             return self.run(*args)
         except PluginError:
             raise  # Of a hook that this one stands for.
-        except RAISED as error:
+        except raised() as error:
             raise self.error(error) from error
 
     def error(self, problem: object) -> PluginError:
@@ -85,7 +87,7 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
         found = list(answer)
     except PluginError:
         raise
-    except RAISED as error:
+    except raised() as error:
         raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
     for reject in found:
         if not isinstance(reject, Reject):

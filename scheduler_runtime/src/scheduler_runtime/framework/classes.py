@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
 from ..table import Table
-from .calls import RAISED, Hook, checked_rows, checked_scores, raised_in, rejections, unyielded
+from .calls import Hook, checked_rows, checked_scores, raised, raised_in, rejections, unyielded
 from .local import Filter, Local, Score, Signatures
 from .outcomes import PluginError
 from .scoring import Scorer
@@ -333,7 +333,7 @@ def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bo
     try:
         answer = hook.run(pod, nodes, state, row)
         return any(True for _ in answer)
-    except RAISED as error:
+    except raised() as error:
         raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
 
 

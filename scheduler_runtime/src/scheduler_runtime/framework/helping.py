@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..api import CLEAR, Consult, Cycle, NodeTable, Nomination, Pod, Reject, Verdicts
-from .calls import RAISED, Hook
+from .calls import Hook, raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _texts(hook: Hook, answer: object) -> Sequence[str]:
         raise hook.error(f"it answered {answer!r}; wanted are reasons, a Nomination or a Reject")
     try:
         texts = tuple(answer)
-    except RAISED as error:  # It yields them one by one.
+    except raised() as error:  # It yields them one by one.
         raise hook.error(error) from error
     for text in texts:
         if not isinstance(text, str):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..api import Pod
 from ..wire import PodSpec, Requests
-from .calls import RAISED, Hook
+from .calls import Hook, raised
 from .scoring import Scorer
 
 _MOST_KEPT = 1024
@@ -75,7 +75,7 @@ def _signed(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
     for plugin in plugins:
         try:
             signature = plugin.signature.run(pod)
-        except RAISED as error:
+        except raised() as error:
             raise plugin.signature.error(error) from error
         if signature is None:
             return None

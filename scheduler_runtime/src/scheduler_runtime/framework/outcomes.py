@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -78,9 +79,15 @@ class Gate:
     reason: str
 
 
-FAILURES: tuple[type[BaseException], ...] = (Exception, SystemExit)
-"""What ends one attempt when a plugin raises it. A ``sys.exit()`` in a library that it calls is no wish to end the
-scheduler."""
+def failures() -> tuple[type[BaseException], ...]:
+    """What ends one attempt when a plugin raises it.
+
+    A ``sys.exit()`` in a library that it calls is no wish to end the scheduler. A KeyboardInterrupt is the plugin's own
+    where handlers of ours hear the signals, as in a scheduler; elsewhere somebody may have pressed Ctrl-C.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return Exception, SystemExit
+    return Exception, SystemExit, KeyboardInterrupt
 
 
 class PluginError(Exception):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry, Watch
 from .advice import EXTENDER
-from .calls import RAISED, checked_rejection
+from .calls import checked_rejection, raised
 from .enabled import Enabled
 from .failures import Failures
 from .keys import Keys
@@ -77,7 +77,7 @@ class Queueing:
             return True
         try:
             return registered.plugin.hint(event, pod) is not SKIP
-        except RAISED as error:  # A pod must not be left behind because a hint failed.
+        except raised() as error:  # A pod must not be left behind because a hint failed.
             self._failures.say("hint failed", error, plugin=plugin, pod=pod.key)
             return True
 

@@ -9,7 +9,7 @@ from traceback import walk_tb
 from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
 from .calls import told
-from .outcomes import FAILURES, RegistrationError
+from .outcomes import RegistrationError, failures
 from .services import PluginHandle, Surroundings
 
 
@@ -50,7 +50,7 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     handle = PluginHandle(name, watches, around)
     try:
         plugin = kind(profile.args.get(name), handle)
-    except FAILURES as error:
+    except failures() as error:
         raise RegistrationError(f"plugin {name}: it cannot be made: {told(error)}{_place(error, kind)}") from error
     return Registered(name, plugin, declaration, hooks_of(kind), watches)
 

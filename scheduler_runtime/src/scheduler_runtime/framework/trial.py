@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..api import NodeTable, Plugin, Pod, Reject, hooks_of
 from ..nominations import Nominations
 from ..table import Table
-from .calls import RAISED, Hook, rejections, row_of_filter
+from .calls import Hook, raised, rejections, row_of_filter
 from .many_trials import ManyTrials
 from .measuring import Measures, timed
 from .outcomes import PluginError
@@ -188,5 +188,5 @@ def _clone(plugin: str, state: Any) -> Any:
     own = getattr(state, "clone", None) or getattr(state, "copy", None)
     try:
         return own() if callable(own) else copy.copy(state)
-    except RAISED as error:
+    except raised() as error:
         raise PluginError(plugin, "pre_filter", f"its state cannot be copied: {error}") from error
