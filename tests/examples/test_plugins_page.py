@@ -72,6 +72,14 @@ def test_the_plugins_pass_their_tests_and_make_a_wheel_that_a_scheduler_finds(fo
     assert found == "{'PriceCap': <class 'price_cap.PriceCap'>}\n"
 
 
+def test_what_blocks_is_given_to_a_thread(folder: Path) -> None:
+    look = (
+        "import asyncio; from ledger import Ledger; from scheduler_runtime import testing; "
+        "asyncio.run(Ledger(None, None).pre_bind(testing.pod('p'), 'n', None)); print(open('ledger').read())"
+    )
+    assert run(folder, f'python -c "{look}"') == "default/p n\n\n"
+
+
 def test_the_operator_takes_what_the_plugin_declares(folder: Path) -> None:
     run(folder, COMMANDS[1])
     declared = yaml.safe_load((folder / "price-cap.yaml").read_text())

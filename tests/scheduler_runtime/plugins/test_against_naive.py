@@ -61,7 +61,7 @@ def clusters(draw: st.DrawFn) -> testing.Cluster:
     """Up to four nodes of all kinds, with pods on them."""
     cluster = testing.Cluster()
     for number in range(draw(st.integers(1, 4))):
-        more = {"ephemeral_storage": "10", "example.com/gpu": "2"} if draw(st.booleans()) else {}
+        more: dict[str, Any] = {"ephemeral_storage": "10", "example.com/gpu": "2"} if draw(st.booleans()) else {}
         cluster.table.set_node(
             testing.node(
                 f"node-{number}",

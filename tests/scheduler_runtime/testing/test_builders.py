@@ -59,6 +59,15 @@ def test_a_node_offers_resources_of_any_name_that_a_pod_can_ask_for() -> None:
     assert {"ephemeral-storage", *more} < allocatable.keys()
 
 
+def test_a_node_may_be_written_as_a_pod_is() -> None:
+    offers = {"cpu": "8", "ephemeral-storage": "1Gi", "example.com/gpu": "2"}
+    written = testing.node("n", offers)
+    more: dict[str, Any] = {"example.com/gpu": "2"}
+    assert written == testing.node("n", cpu="8", ephemeral_storage="1Gi", **more)
+    with pytest.raises(TypeError, match=r"node\(\): cpus is not a field; did you mean cpu\?"):
+        testing.node("n", {"cpus": "8"})
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

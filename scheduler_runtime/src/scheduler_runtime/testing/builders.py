@@ -52,8 +52,9 @@ _NOT_READ = frozenset(
 _HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-def node(
+def node(  # noqa: PLR0913 - a line of YAML each
     name: str,
+    allocatable: Mapping[str, str] | None = None,
     *,
     cpu: str = "4",
     memory: str = "32Gi",
@@ -63,21 +64,24 @@ def node(
     unschedulable: bool = False,
     **more: str,
 ) -> wire.Node:
-    """A node. Underscores in the names of ``more`` resources stand for dashes, as in ``ephemeral_storage``.
+    """A node. What it offers is written as in YAML, in ``allocatable``, or by keywords, in which underscores stand for
+    dashes, as in ``ephemeral_storage``.
 
     Raises TypeError when nobody could ask for such a resource, and ValueError when an amount is no quantity.
     """
-    allocatable: dict[str, str | int | float] = {
+    offered: dict[str, str | int | float] = {
         "cpu": cpu,
         "memory": memory,
         "pods": pods,
         **{_resource(of): more[of] for of in more},
     }
-    thousandths_of(allocatable, f"node {name}: allocatable")
+    for of, amount in (allocatable or {}).items():
+        offered[of if of in offered else _resource(of)] = amount
+    thousandths_of(offered, f"node {name}: allocatable")
     return wire.Node(
         metadata=wire.AnnotatedMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
-        status=wire.NodeStatus(allocatable=allocatable),
+        status=wire.NodeStatus(allocatable=offered),
     )
 
 
