@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler_operator.cli import parameters
 from scheduler_runtime import catalog, logs, running
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.following import ObjectName
@@ -175,6 +176,24 @@ def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:
     again = tmp_path / "again.yaml"
     assert main(["--config", str(written), "--write-config-to", str(again)]) == 0
     assert again.read_text() == written.read_text()
+
+
+@pytest.mark.parametrize(("flags", "expected"), [((), False), (("--kubernetes-version=1.37",), True)])
+def test_whom_a_document_is_written_for_is_said_unless_it_was_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: bool
+) -> None:
+    written = tmp_path / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written), *flags]) == 0
+    said = capsys.readouterr().err
+    assert ("podGroupPostFilter" in written.read_text()) == expected
+    assert said.endswith(
+        "" if flags else f" {written} is written for Kubernetes 1.36; --kubernetes-version chooses another\n"
+    )
+    assert bool(said) != expected
+
+
+def test_every_command_means_the_same_version_where_nobody_names_one() -> None:
+    assert catalog.ASSUMED == parameters.DEFAULT_KUBERNETES
 
 
 def test_a_place_that_cannot_be_written_to_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scheduler_runtime import config, discovery, extras, flags, heap, logs, running
-from scheduler_runtime.catalog import NEWEST, Target, Version
+from scheduler_runtime.catalog import ASSUMED, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.endpoints import About, Rules, Serving
 from scheduler_runtime.extras import Extras
@@ -54,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return refuse(read)
     text, document = read
     if asked.write_config_to:
-        written = with_defaults(document, asked.kubernetes_version or asked.emulated_version, asked.feature_gates)
-        return write(written, asked.write_config_to)
+        return write(document, asked)
     settings = settings_of(asked, text, document, overrides)
     if isinstance(settings, Refused):
         return refuse(settings)
@@ -164,12 +163,19 @@ def unreadable(error: OSError | UnicodeDecodeError) -> Problems:
     return Problems((Problem("", why_unreadable(error)),))
 
 
-def write(text: str, file: str) -> int:
-    """Write what was asked for, or print why that cannot be; return the exit code."""
+def write(document: Document, asked: argparse.Namespace) -> int:
+    """Write ``document`` as it was asked for, or print why that cannot be; return the exit code.
+
+    As with kube-scheduler no API server is asked, so for whom it was written is said unless somebody chose it.
+    """
+    file, chosen = asked.write_config_to, asked.kubernetes_version or asked.emulated_version
+    target = Target(chosen or Version.parse(ASSUMED), asked.feature_gates)
     try:
-        Path(file).write_text(text, encoding="utf-8")
+        Path(file).write_text(config.written(config.defaulted(document, target)), encoding="utf-8")
     except OSError as error:
         return complain(f"{file}: cannot be written: {error.strerror}; --write-config-to chooses another file")
+    if not chosen:
+        logger.info("%s is written for Kubernetes %s; --kubernetes-version chooses another", file, ASSUMED)
     return 0
 
 
@@ -183,12 +189,6 @@ def complain(*lines: str) -> int:
     for line in lines:
         print(line, file=sys.stderr)
     return 1
-
-
-def with_defaults(document: Document, asked: Version | None, feature_gates: Mapping[str, bool]) -> str:
-    """Return the document as YAML with every default of the version asked for, or of the newest, filled in."""
-    target = Target(asked or Version.parse(NEWEST), feature_gates)
-    return config.written(config.defaulted(document, target))
 
 
 if __name__ == "__main__":

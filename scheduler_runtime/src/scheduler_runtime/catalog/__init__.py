@@ -18,6 +18,7 @@ from .target import KNOWN, Target, gate_problems, is_too_new, is_too_old
 from .versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
+    "ASSUMED",
     "BASE_RULES",
     "HOOK_POINTS",
     "IN_TREE_ARGS",
@@ -64,6 +65,9 @@ _VERSIONS: Mapping[str, DefaultSet] = MappingProxyType(
 
 OLDEST, NEWEST = KNOWN[0], KNOWN[-1]
 """The first and the last minor version of Kubernetes whose behaviour is known."""
+
+ASSUMED = "1.36"
+"""The minor version that is meant where nobody names one and no API server is asked, as in the commands of berth."""
 
 
 def in_tree() -> Mapping[str, Declaration]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from scheduler_runtime.catalog import spelling
+from scheduler_runtime.catalog import ASSUMED, spelling
 
 from . import values
 from .document import LEADERSHIP, LEADERSHIP_DEFAULTS, ONLY_WITHOUT_DOCUMENT
@@ -101,7 +101,8 @@ def _running(flags: Any) -> None:
         "--kubernetes-version",
         type=values.version,
         metavar="VERSION",
-        help="whose kube-scheduler to behave like (default: the API server's version)",
+        help=f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED} "
+        "(default: the API server's version)",
     )
     add(
         "--emulated-version",
