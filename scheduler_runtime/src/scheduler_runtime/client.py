@@ -26,6 +26,7 @@ import msgspec
 from scheduler_runtime import http2
 from scheduler_runtime.connections import Answer, LostError, Place, Pool, connect
 from scheduler_runtime.credentials import Credentials, CredentialsError
+from scheduler_runtime.limits import limit
 from scheduler_runtime.metrics import Requests
 from scheduler_runtime.requesting import JSON, Request, Writer
 from scheduler_runtime.streaming import Stream
@@ -198,7 +199,7 @@ class Client:
         """Send it over a connection that nobody else has meanwhile."""
         connection = await self._pool.take()
         try:
-            async with asyncio.timeout(leaving.left()):
+            async with limit(leaving.left(), waits=lambda: connection.has_sent_all):
                 return await connection.exchange(self._writer.text(request, identity), leaving)
         finally:
             self._pool.give(connection)

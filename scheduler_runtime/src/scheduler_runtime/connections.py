@@ -16,7 +16,11 @@ from typing import NamedTuple, TypeVar
 
 from httptools import HttpParserError, HttpResponseParser
 
+from scheduler_runtime.limits import limit
+
 CONNECT_SECONDS = 10.0
+STANDSTILLS = 4
+"""So often we may stand still meanwhile: that takes some turns of the event loop, and nothing has been asked yet."""
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
 
@@ -52,6 +56,11 @@ class Connection(Link):
         self._parser = HttpResponseParser(self)
         self._body: list[bytes] = []
         self._retry_after = ""
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether nothing of a request has still to leave."""
+        return self._transport is None or not self._transport.get_write_buffer_size()
 
     async def exchange(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Answer:
         """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed.
@@ -139,7 +148,7 @@ P = TypeVar("P", bound=Link)
 async def connect(place: Place, protocol: P) -> P:
     """Open a connection to ``place`` for ``protocol``, and return that. Raises OSError or TimeoutError."""
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
             await asyncio.get_running_loop().create_connection(
                 lambda: protocol,
                 place.host,

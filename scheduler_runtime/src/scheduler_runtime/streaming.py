@@ -11,6 +11,7 @@ import asyncio
 from httptools import HttpParserError, HttpResponseParser
 
 from scheduler_runtime.connections import Link, LostError
+from scheduler_runtime.limits import Limit
 
 BEGIN_SECONDS = 20.0
 """An answer begins at once, unless the API server lets it wait for its turn, which it does for 15 s at most."""
@@ -48,7 +49,7 @@ class Stream(Link):
         """Send ``request`` and return when ``status`` is known. Raises LostError."""
         if self._transport is not None:
             self._transport.write(request)
-        late = self._loop.call_later(BEGIN_SECONDS, self._end, f"no answer within {BEGIN_SECONDS:g} s")
+        late = Limit(BEGIN_SECONDS, lambda: self._end(f"no answer within {BEGIN_SECONDS:g} s"))
         try:
             while not self.status:
                 await self._more()

@@ -89,6 +89,9 @@ class Peer(asyncio.Transport):
         assert not self.is_closed, "written after the end"
         self.writes.append(bytes(data))
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def abort(self) -> None:
         self.is_closed = True
 

@@ -11,6 +11,7 @@ from h2.settings import SettingCodes
 
 from scheduler_runtime.connections import Answer, LostError
 from scheduler_runtime.http2 import NotSpokenError, RefusedError, frames
+from scheduler_runtime.limits import READ_SECONDS
 from tests.scheduler_runtime.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
 
@@ -148,6 +149,35 @@ async def test_a_connection_on_which_something_was_late_answers_what_is_under_wa
         await peer.settle()
         assert timely.result().body == b"in time"
         assert peer.is_closed
+
+
+async def test_what_was_answered_while_we_stood_still_is_answered() -> None:
+    clock = Clock()
+    async with greeted() as peer:
+        read_first, read_next, lost = await unanswered(peer, 1.0, 1.0, 1.0)
+        clock.now += 5.0
+        peer.answer(1)
+        peer.tell(peer.judge.data_to_send())
+        await peer.settle()
+        peer.answer(3)
+        await peer.settle()
+        assert (read_first.result().status, read_next.result().status) == (200, 200)
+        assert not lost.done()
+        clock.now += READ_SECONDS
+        await peer.settle()
+        assert isinstance(lost.exception(), TimeoutError)
+        assert peer.is_closed
+
+
+async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_more() -> None:
+    clock = Clock()
+    async with greeted() as peer:
+        peer.reads = False
+        asked = ask(peer, POST, b"x" * 100_000, seconds=1.0)
+        await peer.settle()
+        clock.now += 5.0
+        await peer.settle()
+        assert isinstance(asked.exception(), TimeoutError)
 
 
 async def test_an_early_deadline_is_kept_when_an_earlier_request_has_a_late_one() -> None:

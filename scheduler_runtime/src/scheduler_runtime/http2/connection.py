@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from scheduler_runtime.connections import Answer, Link, LostError
+from scheduler_runtime.limits import LATE_SECONDS, READ_SECONDS
 
 from . import frames, headers
 from .exchange import Exchange, Leaving, NotSpokenError, RefusedError
@@ -59,6 +60,8 @@ class Connection(Link):
         """Of header fields that come in several frames: the flags, and what has come."""
         self._end = "the server closed the connection"
         self._timer: asyncio.TimerHandle | None = None
+        self._looks = False
+        """Whether what is late may still be read."""
 
     def is_good(self, idle_seconds: float) -> bool:
         """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
@@ -170,21 +173,41 @@ class Connection(Link):
     def _watch_over(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._expire)
+        self._timer = self._loop.call_at(deadline, self._expire, deadline)
 
-    def _expire(self) -> None:
-        """Give up what is late. A connection on which something was late may be dead: it takes nothing new."""
-        if self._timer is not None:
-            self._timer.cancel()  # it is not always the timer that asks
-        self._timer, now = None, self._loop.time()
-        late = [(stream, each) for stream, each in self._exchanges.items() if each.deadline <= now]
-        if late:
-            self.retire()
-        for stream, exchange in late:
-            self._send(frames.reset(stream, frames.CANCEL))
-            self._fail(stream, exchange, TimeoutError())
+    def _expire(self, due: float) -> None:
+        """Give up what is late, at the time of what was ``due`` first.
+
+        If we stood still then, the answers may be there, and are read first, once: what was sent stays sent meanwhile.
+        """
+        now = self._loop.time()
+        if now - due > LATE_SECONDS and not self._looks and self._has_sent_all:
+            self._looks = True
+            self._give_up([stream for stream in self._late(now) if self._outflow.holds(stream)])
+            if self._exchanges:
+                self._watch_over(now + READ_SECONDS)
+            return
+        self._looks, self._timer = False, None
+        self._give_up(self._late(now))
         if self._exchanges:
             self._watch_over(min(each.deadline for each in self._exchanges.values()))
+
+    @property
+    def _has_sent_all(self) -> bool:
+        """Whether nothing that was asked has still to leave, but for bodies that the server does not let go yet."""
+        return self._transport is None or not self._transport.get_write_buffer_size()
+
+    def _late(self, now: float) -> list[int]:
+        return [stream for stream, each in self._exchanges.items() if each.deadline <= now]
+
+    def _give_up(self, late: list[int]) -> None:
+        """A connection on which something was late may be dead: it takes nothing new."""
+        exchanges = [(stream, self._exchanges[stream]) for stream in late]
+        if late:
+            self.retire()
+        for stream, exchange in exchanges:
+            self._send(frames.reset(stream, frames.CANCEL))
+            self._fail(stream, exchange, TimeoutError())
 
     # What the event loop tells.
 
@@ -209,7 +232,8 @@ class Connection(Link):
     def data_received(self, data: bytes) -> None:
         self._heard = now = self._loop.time()
         if self._timer is not None and self._timer.when() < now:
-            self._expire()  # before anything that was heard lets more of it go
+            # Before anything that was heard lets more of it go. What has gone may be answered by this.
+            self._give_up([stream for stream in self._late(now) if self._outflow.holds(stream)])
         data, at = self._rest + data if self._rest else data, 0
         try:
             while len(data) - at >= frames.HEAD.size:

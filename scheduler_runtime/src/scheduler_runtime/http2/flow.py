@@ -43,6 +43,10 @@ class Outflow:
             self._windows[stream] = _within(self._windows[stream] + by)
         return self._all()
 
+    def holds(self, stream: int) -> bool:
+        """Whether some of a stream's body has still to go."""
+        return stream in self._left
+
     def forget(self, stream: int) -> bool:
         """Send no more of a stream that has ended. Return whether there was more to send."""
         self._windows.pop(stream, None)

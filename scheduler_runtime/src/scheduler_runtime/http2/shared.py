@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, Answer, Place, connect
+from scheduler_runtime.connections import CONNECT_SECONDS, IDLE_SECONDS, STANDSTILLS, Answer, Place, connect
+from scheduler_runtime.limits import limit
 
 from .connection import Connection
 from .exchange import Leaving, NotSpokenError, RefusedError
@@ -114,7 +115,7 @@ async def _room_of(connection: Connection) -> None:
 async def _opened(place: Place, most: int) -> Connection:
     connection = Connection(most)
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
             await connect(replace(place, reached=lambda: None), connection)
             await connection.greeted
     except BaseException:
