@@ -74,7 +74,7 @@ def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
 
 
 def _suspect() -> str:
-    return suspect(threading.main_thread().ident)
+    return str(suspect(threading.main_thread().ident))
 
 
 def _end(because: str) -> None:

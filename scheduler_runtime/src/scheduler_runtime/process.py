@@ -45,6 +45,7 @@ from scheduler_runtime.plans import Plan
 from scheduler_runtime.preemptions import Preemptions
 from scheduler_runtime.profiles import Profiles
 from scheduler_runtime.settings import Settings
+from scheduler_runtime.standstills import Standstills
 from scheduler_runtime.turns import Turns
 from scheduler_runtime.watches import NODES, Change, Reflector, pods
 from scheduler_runtime.wire import Node, Pod, Resizing
@@ -178,7 +179,14 @@ class Process:
             turns = Turns(self.binder.crowded, self.outbox)
             around = [
                 group.create_task(run)
-                for run in (self.outbox.run(), self.informers.run(), self.election.pulse.run(), turns.run(), *others)
+                for run in (
+                    self.outbox.run(),
+                    self.informers.run(),
+                    self.election.pulse.run(),
+                    Standstills().run(),
+                    turns.run(),
+                    *others,
+                )
             ]
             try:
                 return await self._until_end(stop)

@@ -44,7 +44,7 @@ class Pulse:
 
     def check_by_name(self) -> str | None:
         """The same with who does not end, for the log: not everybody who asks for health may read a pod's name."""
-        return self._complaint(lambda: suspect(self._thread))
+        return self._complaint(lambda: str(suspect(self._thread)))
 
     def _complaint(self, who: Callable[[], str]) -> str | None:
         beaten_at = self._beaten_at

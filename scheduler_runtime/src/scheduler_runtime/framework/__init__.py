@@ -17,7 +17,7 @@ from .outcomes import (
 )
 from .queueing import PodWithoutNode
 from .services import Objects, Services
-from .suspects import suspect
+from .suspects import Suspect, suspect
 
 __all__ = [
     "EXTENDER",
@@ -41,6 +41,7 @@ __all__ = [
     "PodWithoutNode",
     "RegistrationError",
     "Services",
+    "Suspect",
     "Unschedulable",
     "is_our_cancellation",
     "raised",

@@ -8,7 +8,7 @@ from traceback import walk_tb
 
 from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from ..config import EffectiveProfile
-from .calls import told
+from .calls import Hook, told
 from .outcomes import RegistrationError, failures
 from .services import PluginHandle, Surroundings
 
@@ -48,8 +48,9 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
         fields = ", ".join(kind.reads)
         raise RegistrationError(f"plugin {name}: it reads {fields}, which this build does not decode")
     handle = PluginHandle(name, watches, around)
+    hook = Hook(name, "__init__", kind)  # so that one that takes long is seen at work
     try:
-        plugin = kind(profile.args.get(name), handle)
+        plugin = hook.run(profile.args.get(name), handle)
     except failures() as error:
         raise RegistrationError(f"plugin {name}: it cannot be made: {told(error)}{_place(error, kind)}") from error
     return Registered(name, plugin, declaration, hooks_of(kind), watches)

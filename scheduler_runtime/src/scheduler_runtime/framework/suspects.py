@@ -5,24 +5,40 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from ..api import Pod
 from .calls import Hook
+from .outcomes import Placed
 
 
-def suspect(thread: int | None) -> str:
-    """The hook that runs in ``thread`` and the pod it runs for, as far as they show."""
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The hook that runs and the pod it runs for, as far as they show."""
+
+    plugin: str = ""
+    hook: str = ""
+    pod: str = ""
+
+    def __str__(self) -> str:
+        about = f" for {self.pod}" if self.pod else ""
+        if self.plugin:
+            return f"{self.hook} of plugin {self.plugin}{about}"
+        return f"what is done{about}" if about else "a decision or a plugin"
+
+
+def suspect(thread: int | None) -> Suspect:
+    """Who is at work in ``thread``."""
     hook, pod = None, None
     for values in _locals_in(thread):
         hook = hook or next((each for each in (values.get("hook"), values.get("self")) if isinstance(each, Hook)), None)
-        if isinstance(values.get("pod"), Pod):
-            pod = values["pod"]  # The outermost: that of the decision, not one that is tried for its sake.
-    about = f" for {pod.key}" if pod else ""
-    if hook:
-        return f"{hook.name} of plugin {hook.plugin}{about}"
-    return f"what is done{about}" if about else "a decision or a plugin"
+        placed = values.get("placed")
+        about = placed.pod if isinstance(placed, Placed) else values.get("pod")
+        if isinstance(about, Pod):
+            pod = about  # The outermost: that of the decision, not one that is tried for its sake.
+    return Suspect(hook.plugin if hook else "", hook.name if hook else "", pod.key if pod else "")
 
 
 def _locals_in(thread: int | None) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,124 @@
+"""Who holds up the event loop is named, when it goes on; whose process was stopped is not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import Plugin, Pod
+from scheduler_runtime.framework import Placed
+from scheduler_runtime.standstills import LOOK_SECONDS, SAID_EVERY_SECONDS, Standstills
+from tests.support.leases import Clock
+
+MULTI_POINT = {"plugins": {"multiPoint": {"enabled": [{"name": "Blocks"}]}}}
+PRE_BIND = "pre_bind of plugin Blocks for default/p held everything up for 5.0 s: "
+PRE_BIND += "await what it waits for, or hand it to asyncio.to_thread"
+
+
+class Blocks(Plugin):
+    """Blocks wherever it is told to, while ``meanwhile`` happens in another thread."""
+
+    at = ""
+    meanwhile: Callable[[int], None]
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        self._block("__init__")
+
+    async def pre_bind(self, pod: Pod, node: str, state: Any) -> None:
+        self._block("pre_bind")
+
+    def _block(self, hook: str) -> None:
+        if self.at == hook:
+            beside = threading.Thread(target=type(self).meanwhile, args=(threading.get_ident(),))
+            beside.start()
+            beside.join()
+
+
+class Scene:
+    """A loop that stands still for five seconds of a clock, each time that a plugin is at work."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: str, look_seconds: float = LOOK_SECONDS) -> None:
+        self.clock = Clock()
+        self.standstills = Standstills(self.clock)
+        self.look_seconds = look_seconds
+        monkeypatch.setattr(Blocks, "at", at)
+        monkeypatch.setattr(Blocks, "meanwhile", staticmethod(self._pass), raising=False)
+
+    def _pass(self, thread: int) -> None:
+        for _ in range(int(5 / self.look_seconds)):
+            self.clock.now += self.look_seconds
+            self.standstills.look(thread)
+
+    async def work(self) -> None:
+        """Make the plugin, and bring a pod to its node."""
+        framework = testing.framework(MULTI_POINT, Blocks)
+        placed = framework.schedule(testing.pod("p"), testing.Cluster(testing.node("a")))
+        assert isinstance(placed, Placed)
+        await framework.pre_bind(placed, framework.flights(placed))
+        self.clock.now += LOOK_SECONDS
+        self.standstills.turn()
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("pre_bind", [PRE_BIND]),
+        ("__init__", ["__init__ of plugin Blocks held everything up for 5.0 s: give what takes long to a thread"]),
+        ("", []),
+    ],
+)
+async def test_who_holds_everything_up_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at: str, expected: list[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    await Scene(monkeypatch, at).work()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [("WARNING", line) for line in expected]
+
+
+async def test_a_plugin_is_named_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    scene = Scene(monkeypatch, "pre_bind")
+    await scene.work()
+    await scene.work()
+    assert caplog.messages == [PRE_BIND]
+    scene.clock.now += SAID_EVERY_SECONDS
+    scene.standstills.turn()
+    caplog.clear()
+    await scene.work()
+    assert caplog.messages == [PRE_BIND]
+
+
+async def test_a_plugin_is_not_blamed_when_the_whole_process_was_stopped(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await Scene(monkeypatch, "pre_bind", look_seconds=5.0).work()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("INFO", "nothing went on for 5.0 s: no plugin was seen at work")
+    ]
+
+
+async def test_a_loop_that_turns_is_not_complained_of_and_the_thread_ends_with_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def watching() -> bool:
+        return any(each.name == "standstills" for each in threading.enumerate())
+
+    caplog.set_level(logging.INFO)
+    run = asyncio.create_task(Standstills().run())
+    await asyncio.sleep(0)
+    assert watching()
+    thread = next(each for each in threading.enumerate() if each.name == "standstills")
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+    await asyncio.to_thread(thread.join, 10)
+    assert not watching()
+    assert caplog.messages == []
