@@ -18,7 +18,7 @@ from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.changing import WAITS, Changing
 from scheduler_runtime.config import Loaded, Verdict
-from scheduler_runtime.following import Found, Missing, Newest, Unreadable
+from scheduler_runtime.following import Found, Missing, Newest, Unreadable, Unseen
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.metrics import Metrics
@@ -268,6 +268,15 @@ async def test_a_document_that_cannot_be_read_is_refused(caplog: pytest.LogCaptu
         assert told.changing.configz()["refused"] == why
         assert await told.asks(Unreadable(why), caplog) == line.replace("the new document is", "the document is still")
         assert (await told.finds(SECOND)).verdict is None
+
+
+async def test_a_document_that_is_not_told_counts_as_not_followed_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    why = "ConfigMap n/a is not told: 403"
+    async with scene() as told:
+        line = await told.asks(Unseen(why), caplog)
+        assert line == f"the document is waiting, the last one stays in force: {why}"
+        assert (told.changing.loaded.verdict, told.changing.configz()["waiting"]) == ("waiting", why)
+        assert (await told.finds(FIRST)).verdict is None
 
 
 async def test_metrics_tell_what_became_of_the_newest_document() -> None:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest, Unreadable
-from tests.support.scripted import Answer, Script, listed, serving, watched
+from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest, Unreadable, Unseen
+from tests.support.scripted import Answer, Script, listed, refuses, serving, watched
 
 
 class Follows(Protocol):
@@ -154,7 +154,7 @@ def config_map(version: int, data: dict[str, str] | None) -> dict[str, Any]:
 @contextlib.asynccontextmanager
 async def told_by_config_map(*answers: Answer) -> AsyncIterator[tuple[Told, Script]]:
     script = Script(list(answers))
-    async with serving(script) as client, told_by(ConfigMapOfOurs(client, "n", "berth-a"), Found("a")) as told:
+    async with serving(script) as client, told_by(ConfigMapOfOurs(client, "n", "berth-a", 0.02), Found("a")) as told:
         yield told, script
 
 
@@ -186,3 +186,25 @@ async def test_a_config_map_without_a_document_is_told_of() -> None:
         await told.until(
             Missing("ConfigMap n/berth-a has no config.yaml; the document is followed as soon as it is there")
         )
+
+
+FORBIDDEN = 'configmaps "berth-a" is forbidden: User "u" cannot list resource "configmaps"'
+UNSEEN = Unseen(f"ConfigMap n/berth-a is not told: 403 Forbidden: {FORBIDDEN}; it takes get, list and watch on it")
+
+
+async def test_a_config_map_that_may_not_be_read_is_told_of_until_it_may() -> None:
+    refused, first = refuses(403, "Forbidden", FORBIDDEN), listed(config_map(1, {"config.yaml": "a"}))
+    async with told_by_config_map(refused, first, watched()) as (told, _):
+        await told.until(UNSEEN, Found("a"))
+
+
+async def test_a_config_map_that_may_not_be_watched_any_more_is_told_of_until_it_may() -> None:
+    known, refused = config_map(1, {"config.yaml": "a"}), refuses(403, "Forbidden", FORBIDDEN)
+    async with told_by_config_map(listed(known), refused, listed(known), watched(("MODIFIED", known))) as (told, _):
+        await told.until(UNSEEN, Found("a"))
+
+
+async def test_a_config_map_of_an_api_server_that_does_not_answer_is_told_of() -> None:
+    async with told_by_config_map(*[refuses(503, "ServiceUnavailable", "later")] * 2) as (told, _):
+        why = "watching /api/v1/namespaces/n/configmaps is interrupted: 503 ServiceUnavailable: later"
+        await told.until(Unseen(f"ConfigMap n/berth-a is not told: {why}"))

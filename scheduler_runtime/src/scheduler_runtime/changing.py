@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from scheduler_runtime import config
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Loaded, Problems, Verdict
-from scheduler_runtime.following import Found, Missing, Newest, Unreadable
+from scheduler_runtime.following import Found, Missing, Newest, Unreadable, Unseen
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.informers import NotListedError
 from scheduler_runtime.plans import Plan, Planner
@@ -129,6 +129,8 @@ class Changing:
                 self._keep(newest, "missing", why, why)
             case Unreadable(why):
                 self._keep(newest, "refused", why, why)
+            case Unseen(why):
+                self._keep(newest, "waiting", why, why)
             case Found() if newest == self._running.found:
                 self._take_back()
             case Found():
@@ -188,7 +190,7 @@ class Changing:
             self._kept = newest, verdict
             self.refusals += verdict == "refused"
             level = logging.ERROR if verdict == "refused" else logging.WARNING
-            called = "document" if verdict == "missing" else "new document"
+            called = "document" if isinstance(newest, Missing | Unseen) else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", called, verdict, said)
         which = newest.hash if isinstance(newest, Found) else ""
         kept = Loaded(self.loaded.hash, self.loaded.at, verdict, why, which)

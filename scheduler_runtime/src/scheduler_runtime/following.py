@@ -22,6 +22,8 @@ from scheduler_runtime.watches import Change, Reflector
 from scheduler_runtime.wire import ConfigMap
 
 POLL_SECONDS = 0.5
+LOOK_SECONDS = 1.0
+"""How often it is seen whether the ConfigMap is told at all; what is over by the second time is no news."""
 DOCUMENT_KEY = "config.yaml"
 EXTRAS_KEY = "berth.yaml"
 
@@ -60,7 +62,14 @@ class Unreadable:
     why: str
 
 
-Newest = Found | Missing | Unreadable
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What there is is not told for now, and why."""
+
+    why: str
+
+
+Newest = Found | Missing | Unreadable | Unseen
 Tell = Callable[[Newest], None]
 
 
@@ -136,14 +145,15 @@ def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
 class ConfigMapOfOurs:
     """The document and the extras in a ConfigMap, which is watched by its name."""
 
-    def __init__(self, client: Client, namespace: str, name: str) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, look_seconds: float = LOOK_SECONDS) -> None:
         self._client = client
         self._watch = Watch("v1", "ConfigMap", namespace, name)
         self._called = f"ConfigMap {namespace}/{name}"
+        self._look_seconds = look_seconds
 
     async def follow(self, tell: Tell, last: Newest) -> None:
-        """Tell each time when the ConfigMap says something else than ``last``, until cancelled."""
-        told = last
+        """Tell each time when the ConfigMap says something else than ``last``, or is not told, until cancelled."""
+        told = known = last
 
         def take(newest: Newest) -> None:
             nonlocal told
@@ -151,17 +161,40 @@ class ConfigMapOfOurs:
                 tell(newest)
                 told = newest
 
+        def learn(newest: Newest) -> None:
+            nonlocal known
+            known = newest
+            take(newest)
+
         reflector: Reflector[ConfigMap] = Reflector(
-            kind_of(self._watch), self._client, lambda change: take(self._read(change))
+            kind_of(self._watch), self._client, lambda change: learn(self._read(change))
         )
-        following = asyncio.create_task(reflector.run())
-        try:
-            await reflector.synced.wait()
-            if not reflector.objects:
-                take(self._gone())
-            await following
-        finally:
-            following.cancel()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reflector.run())
+            group.create_task(self._see_if_missing(reflector, learn))
+            was_unseen = False
+            while True:
+                await asyncio.sleep(self._look_seconds)
+                unseen = self._unseen(reflector)
+                if unseen and was_unseen and (reflector.refusal or not isinstance(told, Unseen)):
+                    take(unseen)
+                elif not unseen and isinstance(told, Unseen):
+                    take(known)
+                was_unseen = unseen is not None
+
+    async def _see_if_missing(self, reflector: Reflector[ConfigMap], learn: Tell) -> None:
+        await reflector.synced.wait()
+        if not reflector.objects:
+            learn(self._gone())
+
+    def _unseen(self, reflector: Reflector[ConfigMap]) -> Unseen | None:
+        """Why it is not known what the ConfigMap says: it was never listed, or may not be watched any more."""
+        if refusal := reflector.refusal:
+            needs = "; it takes get, list and watch on it" if refusal.status == 403 else ""
+            return Unseen(f"{self._called} is not told: {refusal}{needs}")
+        if not reflector.synced.is_set():
+            return Unseen(f"{self._called} is not told: {reflector.trouble or 'no answer yet'}")
+        return None
 
     def place(self, problem: str) -> str:
         """A problem of what was found, with the ConfigMap that has it."""

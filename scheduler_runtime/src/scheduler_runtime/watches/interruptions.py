@@ -28,6 +28,8 @@ class Interruption:
     def __init__(self, path: str, server: str) -> None:
         self.sentence = ""
         """What is wrong now, said or not; empty when nothing is."""
+        self.refusal: ApiError | None = None
+        """The last answer, if it was one that is about this watch and no trouble of the API server."""
         self._path = path
         self._server = server
         self._own = Trouble(logger)
@@ -39,6 +41,7 @@ class Interruption:
     def begins(self, error: Exception) -> None:
         """The watch, or a list before it, failed."""
         self.sentence = f"watching {self._path} is interrupted: {error}"
+        self.refusal = error if isinstance(error, ApiError) and not _is_of_all(error) else None
         if _is_said_by_the_client(error):
             self._in_a_row = 0
             return
@@ -67,7 +70,7 @@ class Interruption:
 
     def ends(self) -> None:
         """The watch goes on."""
-        self.sentence, self._in_a_row, self._alone_in_a_row = "", 0, 0
+        self.sentence, self.refusal, self._in_a_row, self._alone_in_a_row = "", None, 0, 0
         self._own.ends()
         self._of_all.ends(self)
 

@@ -100,6 +100,11 @@ class Reflector(Generic[T]):
         """What keeps it from following the API server now; empty when nothing does."""
         return self._interruption.sentence
 
+    @property
+    def refusal(self) -> ApiError | None:
+        """Why the API server does not let it follow; None when it does, or gives no answer."""
+        return self._interruption.refusal
+
     async def run(self) -> None:
         """Follow the API server until cancelled."""
         try:
