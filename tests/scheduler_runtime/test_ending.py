@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+
+from scheduler_runtime import ending
 
 NOBODY_HEARS = "and for 0 s nothing has gone on: filter of plugin Stuck for default/p does not end\n"
 
@@ -54,6 +57,31 @@ def test_a_second_signal_ends_the_process_at_once(loop: str) -> None:
     assert process.returncode == 1
     assert said.startswith("ending with exit code 1: SIG")
     assert " after SIG" in said
+
+
+def test_the_same_signal_twice_within_a_second_is_one_wish() -> None:
+    ends: list[str] = []
+    with stuck("600", "asyncio") as process:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGTERM):
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                ends.append(process.communicate(timeout=0.2)[1])
+        assert not ends
+        said = interrupted(process)
+    assert said == "ending with exit code 1: SIGINT after SIGTERM\n"
+
+
+async def test_the_same_signal_a_second_later_is_another_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, acted = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(ending, "ONE_WISH_SECONDS", 0.0)
+    monkeypatch.setattr(ending, "_end", lambda _: loop.call_soon_threadsafe(ended.set))
+    with ending.ending_on((signal.SIGUSR1,), acted.set):
+        signal.raise_signal(signal.SIGUSR1)
+        await asyncio.wait_for(acted.wait(), 5)
+        assert not ended.is_set()
+        signal.raise_signal(signal.SIGUSR1)
+        await asyncio.wait_for(ended.wait(), 5)
 
 
 def test_a_lost_lease_that_is_not_heard_of_ends_the_process() -> None:

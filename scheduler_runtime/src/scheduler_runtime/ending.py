@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
@@ -19,6 +20,8 @@ from scheduler_runtime.framework import suspect
 
 logger = logging.getLogger(__name__)
 
+ONE_WISH_SECONDS = 1.0
+"""The same signal twice within that time is one wish: GNU timeout signals a process, and its group with it in it."""
 HEARD_SECONDS = 15.0
 """How long a loop may take to hear that it has to end."""
 
@@ -44,25 +47,36 @@ def demand(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: st
 def ending_on(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
     """Have the running loop act on the first of ``signals``; the second ends the process at once.
 
+    The same once more right after the first is the first.
+
     Handlers of the loop would run only when it turns. These run as soon as the main thread runs Python, in the middle
     of whatever it does and of each other, so they only pass on what came: what takes a lock could wait for itself.
     """
-    came: SimpleQueue[str] = SimpleQueue()
+    came: SimpleQueue[tuple[str, float]] = SimpleQueue()
+
+    def hear(number: int, _: object) -> None:
+        came.put((signal.Signals(number).name, time.monotonic()))
+
     threading.Thread(target=_watch, args=(asyncio.get_running_loop(), came, act), name="signals", daemon=True).start()
-    before = {each: signal.signal(each, lambda number, _: came.put(signal.Signals(number).name)) for each in signals}
+    before = {each: signal.signal(each, hear) for each in signals}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        came.put("")
+        came.put(("", 0.0))
 
 
-def _watch(loop: asyncio.AbstractEventLoop, came: SimpleQueue[str], act: Callable[[], None]) -> None:
-    if first := came.get():
-        demand(loop, _said(f"{first}: ending", act), first)
-        if second := came.get():
-            _end(f"{second} after {first}")
+def _watch(loop: asyncio.AbstractEventLoop, came: SimpleQueue[tuple[str, float]], act: Callable[[], None]) -> None:
+    first, at = came.get()
+    if not first:
+        return
+    demand(loop, _said(f"{first}: ending", act), first)
+    second, again_at = came.get()
+    while second == first and again_at - at < ONE_WISH_SECONDS:
+        second, again_at = came.get()
+    if second:
+        _end(f"{second} after {first}")
 
 
 def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
