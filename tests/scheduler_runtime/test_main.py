@@ -50,6 +50,18 @@ def test_every_problem_of_a_document_is_a_line_with_its_path(
     ]
 
 
+def test_a_problem_of_a_document_is_an_object_where_every_line_of_the_log_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, parallelism=0, profiles=[{"schedulerName": "a", "plugin": {}}])
+    assert main(["--config", str(path), "--logging-format=json"]) == 1
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(each["level"], each["msg"]) for each in said] == [
+        ("error", f"{path}: parallelism: 0 is too small; it must be at least 1"),
+        ("error", f"{path}: profiles[0].plugin: is not a field; did you mean plugins?"),
+    ]
+
+
 def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugins = {"filter": {"enabled": [{"name": "NodeAfinity"}]}}
     path = config(tmp_path, profiles=[{"schedulerName": "a", "plugins": plugins}])

@@ -185,9 +185,12 @@ def refuse(refused: Refused) -> int:
 
 
 def complain(*lines: str) -> int:
-    """Print what is wrong, a line each, for people; return the exit code."""
+    """Print what is wrong, a line each, for people, or log it where programs read; return the exit code."""
     for line in lines:
-        print(line, file=sys.stderr)
+        if logs.is_json():
+            logger.error("%s", line)
+        else:
+            print(line, file=sys.stderr)
     return 1
 
 

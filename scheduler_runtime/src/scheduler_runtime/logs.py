@@ -25,6 +25,11 @@ def set_up(*, as_json: bool, verbosity: int) -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
+def is_json() -> bool:
+    """Whether each line of the log is an object."""
+    return any(isinstance(each.formatter, JsonFormatter) for each in logging.getLogger().handlers)
+
+
 def _least(verbosity: int) -> int:
     if verbosity >= 4:
         return logging.DEBUG
