@@ -16,6 +16,7 @@ from scheduler_runtime import dumps, testing
 from scheduler_runtime.blocking import RefusedError
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.framework import Steps
 from scheduler_runtime.pending import Pending
 
 
@@ -49,7 +50,7 @@ def test_the_cache_is_told_node_by_node() -> None:
 
 
 def test_the_queue_is_told_place_by_place() -> None:
-    assert dumps.dump_of_pending(pending(), 15) == {
+    assert dumps.dump_of_pending(pending(), 15, Steps()) == {
         "unschedulable": [
             {
                 "name": "default/a",
@@ -65,7 +66,7 @@ def test_the_queue_is_told_place_by_place() -> None:
 
 def test_the_log_has_a_line_for_each_node_and_each_waiting_pod(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    dumps.log(cache(), pending())
+    dumps.log(cache(), pending(), Steps())
     assert [record.message for record in caplog.records] == [
         "cached node",
         "cached pod on an unknown node",

@@ -15,6 +15,7 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.election import Election
 from scheduler_runtime.endpoints import About, Endpoints
+from scheduler_runtime.framework import Steps
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.pages import Pages
 from scheduler_runtime.pending import Pending
@@ -37,6 +38,7 @@ class Process:
     pending: Pending
     election: Election
     pods: Any = field(default_factory=Listed)
+    steps: Steps = field(default_factory=Steps)
     is_stopping: bool = False
     reflectors: tuple[Any, ...] = ()
 

@@ -90,5 +90,7 @@ async def test_the_lease_is_given_up_unless_a_binding_may_still_be_carried_out(
         assert await ended(tmp_path, client, cluster) == 0
     assert cluster.leases.record.is_released is is_released
     assert ("is not released, others wait until it runs out" in caplog.text) is not is_released
+    left = "may still be carried out: bind default/p (bind of plugin DefaultBinder)"
+    assert (left in caplog.text) is not is_released
     (start,) = (record for record in caplog.records if record.getMessage() == "starting")
     assert cluster.leases.record.holder == ("" if is_released else vars(start)["identity"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from scheduler_runtime.framework import (
     Flights,
     Framework,
     Placed,
+    Steps,
     Unschedulable,
     is_our_cancellation,
     raised,
@@ -80,6 +81,10 @@ class Binder:
         self._room.set()
         self.crowded = asyncio.Event()
         """Set while many are under way."""
+        self.steps = Steps()
+        """What pods on their way wait for, as the frameworks note it."""
+        self.left: tuple[str, ...] = ()
+        """What had not ended when it was given up, with what it waited for."""
 
     def __len__(self) -> int:
         """How many pods are on their way, those that wait for a permit included."""
@@ -146,12 +151,21 @@ class Binder:
         if not under_way:
             return True
         _, late = await asyncio.wait(under_way, timeout=seconds)
+        self.left = tuple(self._told(late))
         for uid in tuple(self._tasks):
             self._give_up(uid)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         return not late
+
+    def _told(self, late: Collection[asyncio.Task[None]]) -> Iterator[str]:
+        """Each of these with what it waits for."""
+        waits_for = self.steps.told(self._clock())
+        uids = {task: uid for uid, task in self._tasks.items()}
+        for task in sorted(late, key=asyncio.Task.get_name):
+            steps = waits_for.get(uids.get(task, ""))
+            yield f"{task.get_name()} ({', '.join(steps)})" if steps else task.get_name()
 
     def report(self, outcome: Unschedulable) -> None:
         """Tell the pod's author why it has no node, and do what a plugin has begun to make room."""
@@ -160,7 +174,9 @@ class Binder:
         nomination = outcome.nomination
         self._say(outcome.pod, UNSCHEDULABLE, outcome.message)
         if nomination and nomination.work and not nomination.at_once:
-            work = asyncio.create_task(self.make_room(outcome.pod, nomination.work))
+            work = asyncio.create_task(
+                self.make_room(outcome.pod, nomination.work), name=f"make room for {outcome.pod.key}"
+            )
             self._works.add(work)
             work.add_done_callback(self._works.discard)
 
@@ -204,7 +220,7 @@ class Binder:
             self._pending.settle(pod.uid)
             rejected = await self._prepare(placed, framework, flights)
             if rejected:  # what happened since it was settled was not kept for it: it must not wait for an event
-                self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+                self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=rejected.message))
                 self._ended_without(rejected, attempt)
                 return
             await self._conditions.silence(pod.uid)
@@ -212,17 +228,17 @@ class Binder:
                 await framework.bind(placed)
             self._bound(placed, framework, attempt)
         except BindError as error:
-            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=error.message))
             self._report_failure(pod, error, attempt)
         except asyncio.CancelledError:
             if pod.uid in self._given_up:
                 self._undo(placed, framework)
                 raise
-            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=CANCELLED))
             self._report_failure(pod, BindError("", CANCELLED), attempt)
         except Exception as error:  # an error of ours in one pod's way must not end the others'
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
-            self._undo(placed, framework, partial(self._pending.retry, pod.uid))
+            self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=f"internal error: {error}"))
             self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
             self.report_error(pod, f"internal error: {error}")
 

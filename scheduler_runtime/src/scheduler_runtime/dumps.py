@@ -1,6 +1,6 @@
 """What the scheduler believes, for people: its cache and its queue, and where the API server says otherwise.
 
-Names and numbers only: nothing of a pod's spec that might be a secret.
+Names and numbers, and errors as a pod's events have them: nothing of its spec that might be a secret.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 from scheduler_runtime.blocking import ask
 from scheduler_runtime.cache import Cache, Held
 from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.framework import Steps
 from scheduler_runtime.pending import Entry, Pending
 from scheduler_runtime.wire import QuantityError
 
@@ -55,15 +56,16 @@ def _held(held: Held) -> dict[str, Any]:
         return {**said, "error": str(error)}
 
 
-def dump_of_pending(pending: Pending, now: float) -> dict[str, Any]:
-    """Every waiting pod by where it waits, the longest there first."""
+def dump_of_pending(pending: Pending, now: float, steps: Steps) -> dict[str, Any]:
+    """Every waiting pod by where it waits, the longest there first; of those that are placed what ``steps`` know."""
     places: dict[str, list[dict[str, Any]]] = {}
+    waits_for = steps.told(now)
     for entry in sorted(pending.entries(), key=lambda each: each.added_at):
-        places.setdefault(entry.place.value, []).append(_waiting(entry, now))
+        places.setdefault(entry.place.value, []).append(_waiting(entry, now, waits_for.get(entry.uid)))
     return places
 
 
-def _waiting(entry: Entry, now: float) -> dict[str, Any]:
+def _waiting(entry: Entry, now: float, waits_for: list[str] | None) -> dict[str, Any]:
     return {
         "name": entry.pod.key,
         "uid": entry.uid,
@@ -72,10 +74,12 @@ def _waiting(entry: Entry, now: float) -> dict[str, Any]:
         "attempts": entry.attempts,
         "rejectedBy": sorted(entry.plugins),
         **({"gate": entry.gate} if entry.gate else {}),
+        **({"error": entry.error} if entry.error else {}),
+        **({"waitsFor": waits_for} if waits_for else {}),
     }
 
 
-def log(cache: Cache, pending: Pending) -> None:
+def log(cache: Cache, pending: Pending, steps: Steps) -> None:
     """Write all of it to the log, a line for each node and each waiting pod."""
     nodes = dump_of_cache(cache)
     for node in nodes["nodes"]:
@@ -83,7 +87,7 @@ def log(cache: Cache, pending: Pending) -> None:
         logger.info("cached node", extra={**_without(node, "pods", "name"), "node": node["name"], "pods": pods})
     for pod in nodes["podsOnUnknownNodes"]:
         logger.info("cached pod on an unknown node", extra={"pod": pod["name"], **_without(pod, "name")})
-    for place, entries in dump_of_pending(pending, time.monotonic()).items():
+    for place, entries in dump_of_pending(pending, time.monotonic(), steps).items():
         for entry in entries:
             logger.info("waiting pod", extra={"place": place, "pod": entry["name"], **_without(entry, "name")})
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.ending import demand
@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 BIND_SECONDS_WITHOUT_ELECTION = 30.0
 STOP_SECONDS = 6.0
+SHOWN = 5
+"""So many of what has not ended are named."""
 
 
 class Election:
@@ -90,17 +92,19 @@ class Election:
         self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
         self._thread.start()
 
-    async def stop(self, *, release: bool) -> None:
+    async def stop(self, *, release: bool, left: Sequence[str] = ()) -> None:
         """Renew the lease no more. To be called when we do not act as the leader any more.
 
         With ``release`` it is given up at once, which is for when nothing that was sent may still arrive either.
+        What is ``left`` without it is for the log.
         """
         if self._elector and self._thread:
             if not release:
                 logger.warning(
                     "lease %s is not released, others wait until it runs out: bindings or preemptions did not end "
-                    "in time, and may still be carried out",
+                    "in time, and may still be carried out%s",
                     self._elector.settings.key,
+                    f": {a_few(left)}" if left else "",
                 )
             self._elector.stop(release=release)
             await asyncio.to_thread(self._thread.join, STOP_SECONDS)
@@ -124,6 +128,12 @@ def standing_by(identity: str, seconds: float) -> str:
     if seconds <= 0:
         return identity or "nobody"
     return f"{identity or 'nobody'}; standing by, for {seconds:.0f} s at most if it is not renewed"
+
+
+def a_few(of: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(of) - SHOWN} more" if len(of) > SHOWN else ""
+    return ", ".join(of[:SHOWN]) + more
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:

@@ -103,7 +103,7 @@ class Loop:
     def _fail(self, entry: Entry, message: str, began: float) -> None:
         self._end(entry, "error", began)
         self._cache.forget(entry.pod)
-        self.pending.retry(entry.uid, self._clock())
+        self.pending.retry(entry.uid, self._clock(), message)
         self._binder.report_error(entry.pod, message)
 
     def _end(self, entry: Entry, result: str, began: float) -> None:

@@ -27,6 +27,7 @@ from scheduler_runtime.endpoints import (
     flagz,
     statusz,
 )
+from scheduler_runtime.framework import Steps
 from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.metrics.resources import resource_metrics
 from scheduler_runtime.metrics.slis import HealthMetrics
@@ -45,6 +46,7 @@ class Asked(Protocol):
 
     cache: Cache
     pending: Pending
+    steps: Steps
     election: Election
     pods: Reflector[Pod]
     is_stopping: bool
@@ -99,7 +101,7 @@ class Pages:
         if self.process is None:
             logger.info("there is no cache and no queue yet")
         else:
-            dumps.log(self.process.cache, self.process.pending)
+            dumps.log(self.process.cache, self.process.pending, self.process.steps)
 
     # Checks.
 
@@ -138,7 +140,9 @@ class Pages:
             return {"error": str(error)}
 
     def _pending(self) -> dict[str, Any]:
-        return dumps.dump_of_pending(self.process.pending, time.monotonic()) if self.process else {}
+        if self.process is None:
+            return {}
+        return dumps.dump_of_pending(self.process.pending, time.monotonic(), self.process.steps)
 
 
 def _json(value: Any) -> str:

@@ -31,7 +31,7 @@ from scheduler_runtime.election import Election
 from scheduler_runtime.event_names import event_name
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.extenders import Lending
-from scheduler_runtime.framework import Framework, Services
+from scheduler_runtime.framework import Framework, Services, Steps
 from scheduler_runtime.informers import Informers, caught_up, listed
 from scheduler_runtime.intake import Intake
 from scheduler_runtime.leadership import process_name
@@ -85,6 +85,7 @@ class Process:
         self.is_stopping = False
         self.election = given.election
         self.cache = Cache()
+        self.steps = Steps()
         self.nominations = Nominations()
 
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
@@ -104,6 +105,7 @@ class Process:
 
         self.pending = self._queue(given)
         self.binder = Binder(self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
+        self.binder.steps = self.steps
         self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
         self.intake = self._intake(plan)
         gauges.show(metrics, self, given.target)
@@ -138,6 +140,7 @@ class Process:
             nominations=self.nominations,
             preemptions=preemptions,
             measures=given.metrics,
+            steps=self.steps,
             latest=self._latest,
         )
 
@@ -212,7 +215,7 @@ class Process:
         is_finished = await self.binder.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
-        await self.election.stop(release=is_finished)
+        await self.election.stop(release=is_finished, left=self.binder.left)
         return 0
 
     async def _synced(self) -> None:

@@ -17,6 +17,7 @@ from .outcomes import (
 )
 from .queueing import PodWithoutNode
 from .services import Objects, Services
+from .steps import Steps
 from .suspects import Suspect, suspect
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "PodWithoutNode",
     "RegistrationError",
     "Services",
+    "Steps",
     "Suspect",
     "Unschedulable",
     "is_our_cancellation",

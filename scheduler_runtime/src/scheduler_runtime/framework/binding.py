@@ -28,6 +28,7 @@ class Binding:
         self._around = around
         self._times = times
         self._failures = Failures(logger)
+        self._steps = around.services.steps
         self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
         self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
         self._pre_bind = enabled.hooks("preBind", "pre_bind")
@@ -41,10 +42,12 @@ class Binding:
         waiting = self._around.waiting.get(placed.pod.uid)
         if waiting is None:
             return None
+        self._steps.permits[placed.pod.uid] = waiting
         try:
             rejected = await waiting.wait()
         finally:
             del self._around.waiting[placed.pod.uid]
+            self._steps.permits.pop(placed.pod.uid, None)
         if waiting.preempted_by:
             raise BindError(waiting.preempted_by, "waiting on permit for pod: preempted")
         return None if rejected is None else rejected_by(*rejected, placed.pod)
@@ -111,6 +114,7 @@ class Binding:
         return next((outcome for outcome in outcomes if isinstance(outcome, Unschedulable)), None)
 
     async def _pre_bind_one(self, hook: Hook, placed: Placed) -> Unschedulable | None:
+        self._steps.hooks[placed.pod.uid, hook.plugin] = hook.name
         try:
             reject = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             if reject is None:
@@ -121,6 +125,8 @@ class Binding:
                 raise
             why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
             raise BindError(hook.plugin, why, hook.of) from error
+        finally:
+            self._steps.hooks.pop((placed.pod.uid, hook.plugin), None)
 
     async def bind(self, placed: Placed) -> None:
         """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
@@ -128,6 +134,7 @@ class Binding:
             return
         began = perf_counter()
         for hook in self._bind:
+            self._steps.hooks[placed.pod.uid, hook.plugin] = hook.name
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             except raised() as error:
@@ -136,6 +143,8 @@ class Binding:
                 self._times.since("Bind", began, "Error")
                 why = f'running Bind plugin "{hook.plugin}": {_told(hook, error)}'
                 raise BindError(hook.plugin, why, hook.of) from error
+            finally:
+                self._steps.hooks.pop((placed.pod.uid, hook.plugin), None)
             if answer is None:
                 self._times.since("Bind", began)
                 return

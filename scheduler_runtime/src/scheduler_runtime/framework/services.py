@@ -20,6 +20,7 @@ from .classes import Classes
 from .many_trials import ManyTrials
 from .measuring import Measures, Unmeasured
 from .sampling import Rotation
+from .steps import Steps
 from .trial import RowTrial, Trials
 from .waiting import Waiting
 
@@ -79,6 +80,8 @@ class Services:
     """Where it is noted how long plugins take."""
     rotation: Rotation = field(default_factory=Rotation)
     """Where the search for feasible nodes goes on: of all profiles, as they share the nodes."""
+    steps: Steps = field(default_factory=Steps)
+    """Where it is noted what pods wait for on their way to a node: of all profiles."""
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 from ..api import Pod
@@ -20,11 +21,16 @@ class Waiting:
         self.preempted_by = ""
         """The plugin that needs its room, once one has called it back."""
         self._decided = asyncio.Event()
+        self._since = 0.0
 
     @property
     def held_by(self) -> frozenset[str]:
         """The plugins that have not allowed it yet."""
         return frozenset(self._waits)
+
+    def left(self, now: float) -> dict[str, float]:
+        """For how many seconds at most each of them may hold it yet. May be asked from another thread."""
+        return {plugin: max(seconds - (now - self._since), 0.0) for plugin, seconds in list(self._waits.items())}
 
     def allow(self, plugin: str) -> None:
         """Let ``plugin`` hold it no longer."""
@@ -49,6 +55,7 @@ class Waiting:
     async def wait(self) -> tuple[str, str] | None:
         """Return when the pod may go on: None, or the plugin that rejected it and why."""
         loop = asyncio.get_running_loop()
+        self._since = time.monotonic()
         timers = [loop.call_later(seconds, self._expire, plugin, seconds) for plugin, seconds in self._waits.items()]
         try:
             await self._decided.wait()

@@ -51,6 +51,8 @@ class Entry:
     """Who rejected it the last time: only what they registered can wake it."""
     waits_for: frozenset[str] = frozenset()
     """Those of ``plugins`` that wait for something they started themselves: woken by them it does not back off."""
+    error: str = ""
+    """What the last attempt ended in, if that was an error."""
     gate: str = ""
     """The plugin that keeps it from becoming active, while it is gated."""
     key: Any = None

@@ -177,13 +177,14 @@ class Pending:
         else:
             self._put_away(entry, Place.PARKED, causes.ATTEMPT_FAILED)
 
-    def retry(self, uid: str, now: float) -> None:
-        """Let a pod whose attempt ended in an error back off and come again."""
+    def retry(self, uid: str, now: float, error: str = "") -> None:
+        """Let a pod whose attempt ended in ``error`` back off and come again."""
         entry = self._entries.get(uid)
         if not entry:
             return
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
+        entry.error = error
         self._requeue(entry, now, causes.ATTEMPT_FAILED)
 
     # What changes about the profiles
@@ -324,7 +325,7 @@ class Pending:
         """Begin another wait, for the reason that ``plugins`` rejected the pod, or for an error if there are none."""
         self._leave(entry)
         entry.plugins, entry.waits_for, entry.added_at = plugins, waits_for, now
-        entry.gate, entry.key = "", None
+        entry.error, entry.gate, entry.key = "", "", None
         entry.was_flushed, entry.flushed_at = False, float("-inf")
 
     def _push_active(self, entry: Entry, now: float, cause: Cause) -> None:
