@@ -27,6 +27,10 @@ def devcluster(*arguments: str) -> Result:
         (["up", "--kind", "--image", "a=/bin/b"], "commands stand for images on a process node"),
         (["down", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
         (["env", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
+        (["down", "--name", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
+        (["env", "--name", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
+        (["env", "nobody", "--name", "nobody"], "there is no cluster nobody: make one with 'devcluster up'"),
+        (["env"], "there is no cluster default: make one with 'devcluster up'"),
         (["build", "kubeblet"], "there is no binary 'kubeblet': choose from kube-apiserver, "),
         (["bin", "kubeblet"], "there is no binary 'kubeblet': choose from kube-apiserver, "),
     ],
@@ -36,6 +40,13 @@ def test_a_mistake_is_one_sentence_that_says_what_to_do(home: Path, arguments: l
     assert result.exit_code == 1
     assert result.output.startswith(f"Error: {sentence}")
     assert result.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["env", "down"])
+def test_two_clusters_at_once_are_not_meant(home: Path, command: str) -> None:
+    result = devcluster(command, "a", "--name", "b")
+    assert result.exit_code == 2
+    assert "a and --name b are two clusters; name one" in result.output
 
 
 def test_a_wrong_option_is_shown_with_the_usage(home: Path) -> None:

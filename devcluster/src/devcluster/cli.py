@@ -81,12 +81,17 @@ def up(**options: Any) -> None:
     print(f"  {_again('down', cluster.name)}")
 
 
+name_argument = click.argument("given", metavar="[NAME]", default="")
+name_option = click.option("--name", default="", help="The same as NAME, as of 'devcluster up'.")
+
+
 @main.command()
-@click.argument("name", default="default")
+@name_argument
+@name_option
 @click.option("--all", "everything", is_flag=True, help="End every cluster made by 'devcluster up'.")
-def down(name: str, everything: bool) -> None:
+def down(given: str, name: str, everything: bool) -> None:
     """End a cluster and remove all of it."""
-    for each in [one.name for one in lifecycle.status()] if everything else [name]:
+    for each in [one.name for one in lifecycle.status()] if everything else [_one_of(given, name)]:
         lifecycle.down(each)
         print(f"Cluster {each} is gone.")
 
@@ -103,10 +108,11 @@ def status() -> None:
 
 
 @main.command()
-@click.argument("name", default="default")
-def env(name: str) -> None:
+@name_argument
+@name_option
+def env(given: str, name: str) -> None:
     """Print what makes this shell use a cluster: eval "$(devcluster env)"."""
-    for variable, value in lifecycle.find(name).variables().items():
+    for variable, value in lifecycle.find(_one_of(given, name)).variables().items():
         print(f"export {variable}={shlex.quote(value)}")
 
 
@@ -127,6 +133,13 @@ def path(kubernetes: str, name: str) -> None:
     wanted = name or "kubectl"
     found = binaries(wanted, kubernetes=kubernetes, progress=shown_on(sys.stderr))[wanted]
     print(found if name else found.parent)
+
+
+def _one_of(given: str, name: str) -> str:
+    """The name of the cluster that is meant, however it was given."""
+    if given and name and given != name:
+        raise click.UsageError(f"{given} and --name {name} are two clusters; name one")
+    return given or name or "default"
 
 
 def _how(one: lifecycle.Status) -> str:
