@@ -150,8 +150,8 @@ def test_says_on_the_monotonic_clock_from_when_to_when_it_led(run: Run, caplog: 
     leader.elector.stop()
     assert leader.ended()
     values = [vars(one) for one in caplog.records]
-    since = [one["since"] for one in values if "since" in one]
-    until = [one["until"] for one in values if "until" in one]
+    since = [one["monotonic_from"] for one in values if "monotonic_from" in one]
+    until = [one["monotonic_to"] for one in values if "monotonic_to" in one]
     assert len(until) == 1
     assert began - 0.001 <= since[0] == since[1] <= until[0] <= time.monotonic() + 0.001
 
@@ -163,8 +163,8 @@ def test_who_lost_the_lease_led_no_longer_than_was_safe(run: Run, caplog: pytest
     assert leader.started.wait(2)
     leases.faults["get"] = [LeaseError("no", 500)] * 50
     assert leader.stopped.wait(5)
-    led = next(vars(one) for one in caplog.records if "until" in vars(one))
-    assert led["until"] - led["since"] <= 0.8 + 0.002
+    led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
+    assert led["monotonic_to"] - led["monotonic_from"] <= 0.8 + 0.002
 
 
 def test_who_was_asleep_when_another_took_over_led_until_its_own_safe_time_ended(
@@ -182,8 +182,8 @@ def test_who_was_asleep_when_another_took_over_led_until_its_own_safe_time_ended
         settings(renew_deadline=0.5, retry_period=0.01), leases, clock=clock, on_started=sleep, on_stopped=lambda: None
     )
     elector.run()
-    led = next(vars(one) for one in caplog.records if "until" in vars(one))
-    assert (led["since"], led["until"]) == (1000.0, 1000.5)
+    led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
+    assert (led["monotonic_from"], led["monotonic_to"]) == (1000.0, 1000.5)
 
 
 def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCaptureFixture) -> None:
@@ -197,8 +197,8 @@ def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCa
 
     elector = Elector(settings(retry_period=0.01), leases, clock=clock, on_started=lose_it, on_stopped=lambda: None)
     elector.run()
-    led = next(vars(one) for one in caplog.records if "until" in vars(one))
-    assert (led["since"], led["until"]) == (1000.0, 1002.0)
+    led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
+    assert (led["monotonic_from"], led["monotonic_to"]) == (1000.0, 1002.0)
 
 
 def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog: pytest.LogCaptureFixture) -> None:
@@ -207,9 +207,9 @@ def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog:
     assert leader.started.wait(2)
     leader.elector.stop()
     assert leader.stopped.wait(2)
-    led = next(vars(one) for one in caplog.records if "until" in vars(one))
+    led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
     begin, end = (datetime.fromisoformat(led[name]) for name in ("from", "to"))
-    assert (end - begin).total_seconds() == pytest.approx(led["until"] - led["since"], abs=0.5)
+    assert (end - begin).total_seconds() == pytest.approx(led["monotonic_to"] - led["monotonic_from"], abs=0.5)
     assert abs((datetime.now(UTC) - end).total_seconds()) < 60
 
 

@@ -155,11 +155,11 @@ class Elector:
     def _lead(self) -> bool:
         """Lead as long as that is possible or wanted; return whether the lease may be released.
 
-        From when to when is said on the monotonic clock, which all processes of a machine share, and as times of day.
+        From when to when is said as times of day, and on the monotonic clock, which all processes of a machine share.
         """
         since = self._safe_until - self.settings.renew_deadline
         self._leading = True
-        said: dict[str, float | str] = {"since": round(since, 3), "from": self._shown(since)}
+        said: dict[str, float | str] = {"from": self._shown(since), "monotonic_from": round(since, 3)}
         logger.info("leading: %s holds lease %s", self.settings.identity, self.settings.key, extra=said)
         try:
             self._on_started()
@@ -167,7 +167,7 @@ class Elector:
         finally:
             self._leading = False
             until = min(self._clock(), self._safe_until, self._superseded_at)
-            said |= {"until": round(until, 3), "to": self._shown(until)}
+            said |= {"to": self._shown(until), "monotonic_to": round(until, 3)}
             logger.info("led with lease %s", self.settings.key, extra=said)
 
     def _shown(self, instant: float) -> str:

@@ -28,12 +28,12 @@ class Candidate:
     @property
     def leads_since(self) -> float | None:
         """When it sent what made it the leader; None when it has not been yet."""
-        return self._said(r"INFO leading: .* since=(\S+)")
+        return self._said(r"INFO leading: .* monotonic_from=(\S+)")
 
     @property
     def led_until(self) -> float | None:
         """When it stopped believing that it leads; None when it has not, or could not say so."""
-        return self._said(r"INFO led with lease .* until=(\S+)")
+        return self._said(r"INFO led with lease .* monotonic_to=(\S+)")
 
     def _said(self, pattern: str) -> float | None:
         found = re.search(pattern, self.process.log)
