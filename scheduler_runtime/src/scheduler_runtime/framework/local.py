@@ -10,7 +10,8 @@ from ..wire import PodSpec, Requests
 from .calls import Hook, raised
 from .scoring import Scorer
 
-_MOST_KEPT = 1024
+_MOST_KEPT = 128
+"""Each holds on to its template, which would be forgotten otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
