@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -105,12 +106,13 @@ async def test_a_request_that_nobody_waits_for_any_more_is_called_off_and_the_ot
 
 
 class Clock:
-    """Moves the time of the event loop as a test says."""
+    """The time of the event loop, and of whoever looks past it, as a test says."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         loop = asyncio.get_running_loop()
         self.now = loop.time()
-        loop.time = lambda: self.now  # type: ignore[method-assign]
+        for each, name in ((loop, "time"), (time, "monotonic")):
+            monkeypatch.setattr(each, name, lambda: self.now)
 
 
 async def unanswered(peer: Peer, *seconds: float) -> list[asyncio.Task[Answer]]:
@@ -119,8 +121,10 @@ async def unanswered(peer: Peer, *seconds: float) -> list[asyncio.Task[Answer]]:
     return asked
 
 
-async def test_a_request_ends_at_its_deadline_and_neither_sooner_nor_later() -> None:
-    clock = Clock()
+async def test_a_request_ends_at_its_deadline_and_neither_sooner_nor_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
     async with greeted() as peer:
         began = clock.now
         asked = await unanswered(peer, 30.0, 10.0, 20.0)
@@ -135,8 +139,10 @@ async def test_a_request_ends_at_its_deadline_and_neither_sooner_nor_later() -> 
         assert peer.is_closed
 
 
-async def test_a_connection_on_which_something_was_late_answers_what_is_under_way_and_ends() -> None:
-    clock = Clock()
+async def test_a_connection_on_which_something_was_late_answers_what_is_under_way_and_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
     async with greeted(max_concurrent_streams=2) as peer:
         late, timely, waiting = await unanswered(peer, 1.0, 60.0, 60.0)
         clock.now += 1.0
@@ -151,8 +157,10 @@ async def test_a_connection_on_which_something_was_late_answers_what_is_under_wa
         assert peer.is_closed
 
 
-async def test_what_was_answered_while_we_stood_still_is_answered() -> None:
-    clock = Clock()
+async def test_what_was_answered_while_we_stood_still_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
     async with greeted() as peer:
         read_first, read_next, lost = await unanswered(peer, 1.0, 1.0, 1.0)
         clock.now += 5.0
@@ -169,19 +177,26 @@ async def test_what_was_answered_while_we_stood_still_is_answered() -> None:
         assert peer.is_closed
 
 
-async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_more() -> None:
-    clock = Clock()
+async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
     async with greeted() as peer:
         peer.reads = False
         asked = ask(peer, POST, b"x" * 100_000, seconds=1.0)
         await peer.settle()
         clock.now += 5.0
+        peer.judge.increment_flow_control_window(100_000)
+        peer.judge.increment_flow_control_window(100_000, stream_id=1)
         await peer.settle()
         assert isinstance(asked.exception(), TimeoutError)
+        assert not peer.asked[1].is_complete
 
 
-async def test_an_early_deadline_is_kept_when_an_earlier_request_has_a_late_one() -> None:
-    clock = Clock()
+async def test_an_early_deadline_is_kept_when_an_earlier_request_has_a_late_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
     async with greeted() as peer:
         _, early = await unanswered(peer, 60.0), await unanswered(peer, 1.0)
         clock.now += 1.0

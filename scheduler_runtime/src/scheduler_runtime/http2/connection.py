@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from scheduler_runtime.connections import Answer, Link, LostError
-from scheduler_runtime.limits import LATE_SECONDS, READ_SECONDS
+from scheduler_runtime.limits import Limit
 
 from . import frames, headers
 from .exchange import Exchange, Leaving, NotSpokenError, RefusedError
@@ -59,9 +59,9 @@ class Connection(Link):
         self._block: tuple[int, bytes] = (0, b"")
         """Of header fields that come in several frames: the flags, and what has come."""
         self._end = "the server closed the connection"
-        self._timer: asyncio.TimerHandle | None = None
-        self._looks = False
-        """Whether what is late may still be read."""
+        self._watch: Limit | None = None
+        self._late_at = 0.0
+        """When the first of what is under way is late."""
 
     def is_good(self, idle_seconds: float) -> bool:
         """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
@@ -106,8 +106,8 @@ class Connection(Link):
         self.rooms.close()
         if not self.greeted.done():
             self.greeted.set_result(None)
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
         self._go()
         if self._transport is not None:
             self._transport.abort()
@@ -167,37 +167,27 @@ class Connection(Link):
         self._going.append(self._head(stream, exchange.head, ends=not exchange.content))
         if exchange.content:
             self._going.append(self._outflow.body(stream, exchange.content))
-        if self._timer is None or self._timer.when() > exchange.deadline:
+        if self._watch is None or self._late_at > exchange.deadline:
             self._watch_over(exchange.deadline)
 
     def _watch_over(self, deadline: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._expire, deadline)
+        if self._watch is not None:
+            self._watch.cancel()
+        self._late_at = deadline
+        self._watch = Limit(deadline - self._loop.time(), self._expire, waits=self._has_sent_all)
 
-    def _expire(self, due: float) -> None:
-        """Give up what is late, at the time of what was ``due`` first.
-
-        If we stood still then, the answers may be there, and are read first, once: what was sent stays sent meanwhile.
-        """
-        now = self._loop.time()
-        if now - due > LATE_SECONDS and not self._looks and self._has_sent_all:
-            self._looks = True
-            self._give_up([stream for stream in self._late(now) if self._outflow.holds(stream)])
-            if self._exchanges:
-                self._watch_over(now + READ_SECONDS)
-            return
-        self._looks, self._timer = False, None
-        self._give_up(self._late(now))
+    def _expire(self) -> None:
+        self._watch = None
+        self._give_up(self._late())
         if self._exchanges:
             self._watch_over(min(each.deadline for each in self._exchanges.values()))
 
-    @property
     def _has_sent_all(self) -> bool:
         """Whether nothing that was asked has still to leave, but for bodies that the server does not let go yet."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    def _late(self, now: float) -> list[int]:
+    def _late(self) -> list[int]:
+        now = self._loop.time()
         return [stream for stream, each in self._exchanges.items() if each.deadline <= now]
 
     def _give_up(self, late: list[int]) -> None:
@@ -231,9 +221,9 @@ class Connection(Link):
 
     def data_received(self, data: bytes) -> None:
         self._heard = now = self._loop.time()
-        if self._timer is not None and self._timer.when() < now:
+        if self._watch is not None and self._late_at < now:
             # Before anything that was heard lets more of it go. What has gone may be answered by this.
-            self._give_up([stream for stream in self._late(now) if self._outflow.holds(stream)])
+            self._give_up([stream for stream in self._late() if self._outflow.holds(stream)])
         data, at = self._rest + data if self._rest else data, 0
         try:
             while len(data) - at >= frames.HEAD.size:
