@@ -152,8 +152,7 @@ class Binder:
             return True
         _, late = await asyncio.wait(under_way, timeout=seconds)
         self.left = tuple(self._told(late))
-        for uid in tuple(self._tasks):
-            self._give_up(uid)
+        self._given_up.update(self._tasks)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)

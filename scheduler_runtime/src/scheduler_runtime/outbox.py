@@ -73,7 +73,7 @@ class Delivery:
 
     def end(self) -> None:
         """Nothing of it is under way any more."""
-        self._is_given_up = True
+        self._is_given_up = True  # or it would take its sender's next message along
         if self._over is not None:
             self._over.set()
 
