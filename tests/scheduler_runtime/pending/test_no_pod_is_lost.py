@@ -174,7 +174,7 @@ class PendingMachine(RuleBasedStateMachine):
         assert places.keys() == self.alive.keys()
         assert {uid for uid, place in places.items() if place is Place.IN_FLIGHT} == self.in_flight.keys()
         away = {uid for uid, place in places.items() if place in (Place.PARKED, Place.GATED)}
-        assert {uid for index in self.pending._parked.values() for uid in index} == away
+        assert {entry.uid for entry in self.pending._parked} == away
         assert not self.pending.kept_events() or self.in_flight
 
     @invariant()

@@ -38,6 +38,7 @@ from scheduler_runtime.pending import causes
 from scheduler_runtime.pending.backing_off import BackingOff
 from scheduler_runtime.pending.entry import Entry, Heap, Place
 from scheduler_runtime.pending.in_flight import InFlight
+from scheduler_runtime.pending.parked import Parked
 from scheduler_runtime.pending.seams import Cause, Event, Profile
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class Pending:
         self._entries: dict[str, Entry] = {}
         self._active = Heap(Place.ACTIVE)
         self._backing_off = backing_off or BackingOff()
-        self._parked: dict[tuple[str, str], dict[str, Entry]] = {}
+        self._parked = Parked()
         self._in_flight = InFlight()
         self._flushed_at = float("-inf")
         self._interested: dict[tuple[str, Any], list[tuple[str, str]]] = {}
@@ -238,7 +239,7 @@ class Pending:
         if wanted and self._in_flight:
             self._in_flight.keep([event])
         for profile, plugin in wanted:
-            for entry in list(self._parked.get((profile, plugin), {}).values()):
+            for entry in self._parked.of(profile, plugin):
                 if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
                 if self._hears(entry, event) and self._profiles[profile].hint(plugin, event, entry.pod):
@@ -342,8 +343,7 @@ class Pending:
     def _put_away(self, entry: Entry, place: Place, cause: Cause) -> None:
         entry.place = place
         self._on_queued("unschedulable", cause)
-        for plugin in entry.plugins:
-            self._parked.setdefault((entry.profile, plugin), {})[entry.uid] = entry
+        self._parked.put(entry)
 
     def _leave(self, entry: Entry) -> None:
         """Take a pod out of the index or heap of its place."""
@@ -355,13 +355,7 @@ class Pending:
             case Place.BACKOFF:
                 self._backing_off.discard(entry.uid)
             case Place.PARKED | Place.GATED:
-                self._take_back(entry)
-
-    def _take_back(self, entry: Entry) -> None:
-        for plugin in entry.plugins:
-            index = self._parked.get((entry.profile, plugin))
-            if index and index.pop(entry.uid, None) and not index:
-                del self._parked[entry.profile, plugin]
+                self._parked.discard(entry)
 
     def _tick(self, now: float) -> None:
         for entry in self._backing_off.pop_ended(now):
@@ -369,8 +363,7 @@ class Pending:
         if now - self._flushed_at < FLUSH_INTERVAL:
             return
         self._flushed_at = now
-        waiting = {uid: entry for index in self._parked.values() for uid, entry in index.items()}
-        for entry in waiting.values():
+        for entry in self._parked:
             if now - max(entry.added_at, entry.flushed_at) > self._longest_parked:
                 entry.was_flushed, entry.flushed_at = True, now
                 self._requeue(entry, now, causes.WAITED_TOO_LONG)
