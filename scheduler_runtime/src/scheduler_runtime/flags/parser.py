@@ -76,150 +76,137 @@ def parser() -> Parser:
 
 
 def _running(flags: Any) -> None:
-    add = flags.add_argument
-    add("--config", default="", metavar="FILE", help="the KubeSchedulerConfiguration (default: upstream's defaults)")
-    add(
-        "--extras",
-        default="",
-        metavar="FILE",
-        help="what the document has no field for: which events are posted, plugins that ConfigMaps hold, which profile "
-        "asks which extenders (default: all events, installed plugins, all extenders)",
+    _file(flags, "config", "the KubeSchedulerConfiguration", unless="upstream's defaults")
+    _file(
+        flags,
+        "extras",
+        "what the document has no field for: which events are posted, plugins that ConfigMaps hold, which profile asks "
+        "which extenders",
+        unless="all events, installed plugins, all extenders",
     )
-    add(
-        "--config-map",
+    _add(
+        flags,
+        "config-map",
+        "follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml",
+        unless="of the files",
         type=values.object_name,
         metavar="NAMESPACE/NAME",
-        help="follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml (default: of the files)",
     )
-    add(
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        help="credentials, if the document names none (default: $KUBECONFIG, then those of the pod)",
+    _file(
+        flags,
+        "kubeconfig",
+        "credentials, if the document names none",
+        unless="$KUBECONFIG, then those of the pod",
     )
-    add(
-        "--kubernetes-version",
+    _add(
+        flags,
+        "kubernetes-version",
+        f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED}",
+        unless="the API server's version",
         type=values.version,
         metavar="VERSION",
-        help=f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED} "
-        "(default: the API server's version)",
     )
-    add(
-        "--emulated-version",
+    _add(
+        flags,
+        "emulated-version",
+        "upstream's name for the same",
+        unless="as there",
         type=values.emulated,
         metavar="VERSION",
-        help="upstream's name for the same (default: as there)",
     )
-    add(
-        "--feature-gates",
+    _add(
+        flags,
+        "feature-gates",
+        "feature gates of that kube-scheduler to turn on or off",
+        unless="as in that version",
+        default={},
         type=values.gates,
         action=_Merged,
-        default={},
         metavar="GATE=true,…",
-        help="feature gates of that kube-scheduler to turn on or off (default: as in that version)",
     )
-    add(
-        "--write-config-to",
+    _add(
+        flags,
+        "write-config-to",
+        "write the document with its defaults there, and end",
+        unless="write nothing, and schedule pods",
         metavar="FILE",
-        help="write the document with its defaults there, and end (default: write nothing, and schedule pods)",
     )
-    add(
-        "--pod-max-in-unschedulable-pods-duration",
-        type=values.duration,
-        default=values.duration("5m0s"),
-        metavar="DURATION",
-        help="try a parked pod again after that time whatever happens (default: 5m0s)",
+    _duration(
+        flags,
+        "pod-max-in-unschedulable-pods-duration",
+        "try a parked pod again after that time whatever happens",
+        default="5m0s",
     )
     for name, path in ONLY_WITHOUT_DOCUMENT.items():
-        kind, default = (float, 50) if name.endswith("qps") else (int, 100)
-        add(f"--{name}", type=kind, metavar="N", help=f"{path} where there is no document (default: {default})")
-    add("--version", action="version", version=importlib.metadata.version("berth-runtime"))
+        kind, unless = (float, "50") if name.endswith("qps") else (int, "100")
+        _add(flags, name, f"{path} where there is no document", unless=unless, type=kind, metavar="N")
+    flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
 
 def _serving(flags: Any) -> None:
-    add = flags.add_argument
-    add(
-        "--bind-address",
-        type=values.address,
-        default="0.0.0.0",  # noqa: S104
-        metavar="IP",
-        help="serve on this address (default: 0.0.0.0)",
-    )
-    add(
-        "--secure-port",
+    _add(flags, "bind-address", "serve on this address", default="0.0.0.0", type=values.address, metavar="IP")  # noqa: S104
+    _add(
+        flags,
+        "secure-port",
+        "serve on this port; 0 serves nothing",
+        default="10259",
         type=values.port,
-        default=10259,
         metavar="PORT",
-        help="serve on this port; 0 serves nothing (default: 10259)",
     )
-    add(
-        "--tls-cert-file",
-        default="",
-        metavar="FILE",
-        help="serve with this certificate, which is read again on change (default: kube-scheduler.crt of --cert-dir)",
+    _file(
+        flags,
+        "tls-cert-file",
+        "serve with this certificate, which is read again on change",
+        unless="kube-scheduler.crt of --cert-dir",
     )
-    add(
-        "--tls-private-key-file",
-        default="",
-        metavar="FILE",
-        help="and its key (default: kube-scheduler.key of --cert-dir)",
-    )
-    add(
-        "--cert-dir",
-        default="",
+    _file(flags, "tls-private-key-file", "and its key", unless="kube-scheduler.key of --cert-dir")
+    _file(
+        flags,
+        "cert-dir",
+        "where kube-scheduler.crt and .key are, or are written to",
+        unless="nowhere; without all of these a certificate is made in memory",
         metavar="DIRECTORY",
-        help="where kube-scheduler.crt and .key are, or are written to (default: nowhere; without all of these a "
-        "certificate is made in memory)",
     )
-    add(
-        "--tls-min-version",
-        type=values.tls_version,
+    _add(
+        flags,
+        "tls-min-version",
+        "speak no older one",
+        unless="VersionTLS12",
         default="",
+        type=values.tls_version,
         metavar="VERSION",
-        help="speak no older one (default: VersionTLS12)",
     )
-    add(
-        "--tls-cipher-suites",
+    _add(
+        flags,
+        "tls-cipher-suites",
+        "for TLS 1.2 and older; those of 1.3 cannot be chosen",
+        unless="OpenSSL's",
+        default=[],
         type=values.suites,
         action=_Extended,
-        default=[],
         metavar="SUITE,…",
-        help="for TLS 1.2 and older; those of 1.3 cannot be chosen (default: OpenSSL's)",
     )
 
 
 def _access(flags: Any) -> None:
-    add = flags.add_argument
-    for what in ("authentication", "authorization"):
-        review = "TokenReviews" if what == "authentication" else "SubjectAccessReviews"
-        help_text = f"credentials for {review} (default: those of the scheduler)"
-        add(f"--{what}-kubeconfig", default="", metavar="FILE", help=help_text)
-    add(
-        "--client-ca-file",
-        default="",
-        metavar="FILE",
-        help="also believe client certificates of this authority (default: none)",
-    )
-    add(
-        "--authorization-always-allow-paths",
+    for what, reviews in (("authentication", "TokenReviews"), ("authorization", "SubjectAccessReviews")):
+        _file(flags, f"{what}-kubeconfig", f"credentials for {reviews}", unless="those of the scheduler")
+    _file(flags, "client-ca-file", "also believe client certificates of this authority", unless="none")
+    _add(
+        flags,
+        "authorization-always-allow-paths",
+        "open to everybody; /* is everything",
+        default="/healthz,/readyz,/livez",
         type=values.paths,
         action=_Extended,
-        default=["/healthz", "/readyz", "/livez"],
         metavar="PATH,…",
-        help="open to everybody (default: /healthz,/readyz,/livez); /* is everything",
     )
     for name, what in (
         ("authentication-token-webhook-cache-ttl", "who a token belongs to"),
         ("authorization-webhook-cache-authorized-ttl", "that somebody may"),
         ("authorization-webhook-cache-unauthorized-ttl", "that somebody may not"),
     ):
-        add(
-            f"--{name}",
-            type=values.duration,
-            default=values.duration("10s"),
-            metavar="DURATION",
-            help=f"keep {what} (default: 10s)",
-        )
+        _duration(flags, name, f"keep {what}", default="10s")
 
 
 _FORMS: Mapping[Callable[[str], Any], str] = {values.boolean: "true|false", values.duration: "DURATION"}
@@ -227,30 +214,47 @@ _FORMS: Mapping[Callable[[str], Any], str] = {values.boolean: "true|false", valu
 
 def _leading(flags: Any) -> None:
     for name, (kind, field) in LEADERSHIP.items():
-        default = str(LEADERSHIP_DEFAULTS[name]).lower()
-        help_text = f"leaderElection.{field} (default: the document's, or {default})"
-        flags.add_argument(f"--{name}", type=kind, metavar=_FORMS.get(kind, "NAME"), help=help_text)
+        unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
+        _add(flags, name, f"leaderElection.{field}", unless=unless, type=kind, metavar=_FORMS.get(kind, "NAME"))
 
 
 def _logging(flags: Any) -> None:
-    add = flags.add_argument
-    add("--logging-format", choices=("text", "json"), default="text", help="how the log looks (default: text)")
-    add(
+    _add(flags, "logging-format", "how the log looks", default="text", choices=("text", "json"))
+    _add(
+        flags,
+        "v",
+        "2: a line for each decision; 4: what developers want",
         "-v",
-        "--v",
+        default="0",
         type=int,
-        default=0,
         metavar="LEVEL",
-        help="2: a line for each decision; 4: what developers want (default: 0)",
     )
-    add(
-        "--disabled-metrics",
+    _add(
+        flags,
+        "disabled-metrics",
+        "metrics not to show",
+        unless="none",
+        default=[],
         type=values.words,
         action=_Extended,
-        default=[],
         metavar="NAME,…",
-        help="metrics not to show (default: none)",
     )
+
+
+def _add(flags: Any, name: str, what: str, *short: str, default: Any = None, unless: str = "", **how: Any) -> None:
+    """Add the flag called ``name``, which says ``what``.
+
+    ``default`` is what it says when it is not given, as one would write it, unless ``unless`` has words for that.
+    """
+    flags.add_argument(*short, f"--{name}", help=f"{what} (default: {unless or default})", default=default, **how)
+
+
+def _file(flags: Any, name: str, what: str, unless: str, metavar: str = "FILE") -> None:
+    _add(flags, name, what, unless=unless, default="", metavar=metavar)
+
+
+def _duration(flags: Any, name: str, what: str, default: str) -> None:
+    _add(flags, name, what, default=default, type=values.duration, metavar="DURATION")
 
 
 class _Extended(argparse.Action):
