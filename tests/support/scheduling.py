@@ -87,8 +87,9 @@ class Scene:
         )
         self.metrics = Metrics()
         conditions = Conditions(client, self.outbox, services.nominations)
-        self.binder = Binder(frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics)
-        self.binder.steps = services.steps
+        self.binder = Binder(
+            frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics, services.steps
+        )
         self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
 
     def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:

@@ -59,15 +59,16 @@ class Binder:
         recorder: Recorder,
         conditions: Conditions,
         metrics: Metrics,
-        clock: Callable[[], float] = time.monotonic,
+        steps: Steps,
     ) -> None:
+        """``steps`` are what pods on their way wait for, as the frameworks note it."""
         self._frameworks = frameworks
         self._cache = cache
         self._pending = pending
         self.recorder = recorder
         self._conditions = conditions
         self._metrics = metrics
-        self._clock = clock
+        self._steps = steps
         self.failures = Failures(logger)
         self._slots = asyncio.Semaphore(SLOTS)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -81,8 +82,6 @@ class Binder:
         self._room.set()
         self.crowded = asyncio.Event()
         """Set while many are under way."""
-        self.steps = Steps()
-        """What pods on their way wait for, as the frameworks note it."""
         self.left: tuple[str, ...] = ()
         """What had not ended when it was given up, with what it waited for."""
 
@@ -160,7 +159,7 @@ class Binder:
 
     def _told(self, late: Collection[asyncio.Task[None]]) -> Iterator[str]:
         """Each of these with what it waits for."""
-        waits_for = self.steps.told(self._clock())
+        waits_for = self._steps.told(time.monotonic())
         uids = {task: uid for uid, task in self._tasks.items()}
         for task in sorted(late, key=asyncio.Task.get_name):
             steps = waits_for.get(uids.get(task, ""))
@@ -181,7 +180,7 @@ class Binder:
 
     async def make_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
         """Do what a plugin does to make room for ``pod``."""
-        began, result = self._clock(), "error"
+        began, result = time.monotonic(), "error"
         try:
             await work
             result = "success"
@@ -190,7 +189,7 @@ class Binder:
                 raise
             self.failures.say("making room failed", error, pod=pod.key)
         finally:
-            self._metrics.preemption_carried_out(result, self._clock() - began)
+            self._metrics.preemption_carried_out(result, time.monotonic() - began)
 
     def report_error(self, pod: Pod, message: str) -> None:
         """Tell the pod's author that something other than a lack of nodes keeps the pod waiting."""
@@ -238,11 +237,11 @@ class Binder:
         except Exception as error:  # an error of ours in one pod's way must not end the others'
             logger.exception("binding ended unexpectedly", extra={"pod": pod.key})
             self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=f"internal error: {error}"))
-            self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
+            self._metrics.ended("error", pod.spec.scheduler_name, time.monotonic() - attempt.began)
             self.report_error(pod, f"internal error: {error}")
 
     def _ended_without(self, rejected: Unschedulable, attempt: Attempt) -> None:
-        seconds = self._clock() - attempt.began
+        seconds = time.monotonic() - attempt.began
         self._metrics.ended("unschedulable", rejected.pod.spec.scheduler_name, seconds)
         self.report(rejected)
 
@@ -251,13 +250,13 @@ class Binder:
             return None
         self._waiting.add(placed.pod.uid)
         self._measure()
-        began, result = self._clock(), "Error"
+        began, result = time.monotonic(), "Error"
         try:
             rejected = await framework.wait_on_permit(placed)
             result = "Unschedulable" if rejected else "Success"
             return rejected
         finally:
-            self._metrics.permitted(result, self._clock() - began)
+            self._metrics.permitted(result, time.monotonic() - began)
             self._waiting.discard(placed.pod.uid)
             self._measure()
 
@@ -283,7 +282,7 @@ class Binder:
     def _bound(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
         framework.post_bind(placed)
         self.recorder.scheduled(placed.pod, placed.node)
-        self._metrics.scheduled(placed.pod.spec.scheduler_name, attempt, self._clock())
+        self._metrics.scheduled(placed.pod.spec.scheduler_name, attempt, time.monotonic())
         logger.log(DECISION, "bound", extra={"pod": placed.pod.key, "node": placed.node, "attempt": attempt.number})
 
     def _undo(self, placed: Placed, framework: Framework, wait: Callable[[float], None] = lambda _: None) -> None:
@@ -292,7 +291,7 @@ class Binder:
         They are woken too when the pod was deleted before: what plugins had reserved for it is free only now.
         """
         framework.unreserve(placed)
-        now = self._clock()
+        now = time.monotonic()
         self._cache.forget(placed.pod)
         wait(now)
         freed = Held(placed.pod, placed.node, assumed=True).there
@@ -307,7 +306,7 @@ class Binder:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
             self.failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
-        self._metrics.ended("error", pod.spec.scheduler_name, self._clock() - attempt.began)
+        self._metrics.ended("error", pod.spec.scheduler_name, time.monotonic() - attempt.began)
         self.report_error(pod, error.message)
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:

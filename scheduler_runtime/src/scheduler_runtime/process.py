@@ -104,8 +104,9 @@ class Process:
         self.profiles.replace(plan, self.profiles.made(plan))
 
         self.pending = self._queue(given)
-        self.binder = Binder(self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics)
-        self.binder.steps = self.steps
+        self.binder = Binder(
+            self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics, self.steps
+        )
         self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
         self.intake = self._intake(plan)
         gauges.show(metrics, self, given.target)
