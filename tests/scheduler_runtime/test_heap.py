@@ -11,17 +11,28 @@ import pytest
 
 MEGABYTE = 1 << 20
 SET_UP = "from scheduler_runtime import heap; heap.set_up()"
-TAKES_TURNS = f"""
+RESIDENT = f"""
 import resource
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / {MEGABYTE}
+"""
+TAKES_TURNS = f"""{RESIDENT}
 bytes(20 * {MEGABYTE})  # from now on glibc by itself takes less than that from between the blocks that stay
 before, stay = resident(), []
 for _ in range(20):
     large = [b"x" * (2 * {MEGABYTE}) for _ in range(5)]
     stay.append(b"y" * 4096)
     del large
+print(resident() - before)
+"""
+SCATTERED = f"""{RESIDENT}
+from scheduler_runtime import heap
+before = resident()
+blocks = [b"x" * 8192 for _ in range(4000)]
+stay = blocks[::10]
+del blocks
+TIDY
 print(resident() - before)
 """
 BY_THREADS = """
@@ -49,6 +60,11 @@ pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reaso
 def test_large_blocks_are_given_back_though_small_ones_between_them_stay() -> None:
     without, with_it = (printed(each + TAKES_TURNS) for each in ("", SET_UP))
     assert with_it < 1 < without
+
+
+def test_pages_between_blocks_that_stay_are_given_back_when_it_is_tidied() -> None:
+    without, with_it = (printed(SET_UP + SCATTERED.replace("TIDY", each)) for each in ("", "heap.tidy()"))
+    assert with_it < 8 < 24 < without
 
 
 def test_all_threads_allocate_from_one_region(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ async def test_what_the_profiles_before_were_made_of_is_not_kept(
             return Answer.ALLOW
 
     both = {"plugins": {"permit": {"enabled": [{"name": "Remembers"}, {"name": "Unmade"}]}}}
-    monkeypatch.setattr(process, "CIRCLES_SECONDS", 0.01)
+    monkeypatch.setattr(process, "TIDY_SECONDS", 0.01)
     first = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Remembers"}]}}}])
     async with scene(tmp_path, first, Script(), Remembers, Unmade) as at:
         if is_refused:

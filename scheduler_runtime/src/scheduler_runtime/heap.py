@@ -8,6 +8,8 @@ metrics, compares its cache and has its document changed then grows for hours, b
 from __future__ import annotations
 
 import ctypes
+import gc
+from collections.abc import Callable
 
 LARGE_BYTES = 1 << 20
 """More than a column of a hundred thousand nodes, which come and go in each decision."""
@@ -20,7 +22,17 @@ def set_up() -> None:
 
     To be called before threads of ours.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
+    if mallopt := _from_glibc("mallopt"):
         for name, value in ((_MMAP_THRESHOLD, LARGE_BYTES), (_TRIM_THRESHOLD, LARGE_BYTES), (_ARENA_MAX, 1)):
             mallopt(name, value)
+
+
+def tidy() -> None:
+    """Give back what refers to itself in circles, and the pages between blocks that stay."""
+    gc.collect()
+    if trim := _from_glibc("malloc_trim"):
+        trim(0)
+
+
+def _from_glibc(name: str) -> Callable[..., object] | None:
+    return getattr(ctypes.CDLL(None), name, None)

@@ -19,7 +19,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_runtime import gauges
+from scheduler_runtime import gauges, heap
 from scheduler_runtime.api import Event
 from scheduler_runtime.binder import Binder
 from scheduler_runtime.binds import FencedBinds
@@ -57,7 +57,7 @@ FINISH_SECONDS = 10.0
 DRAIN_SECONDS = 3.0
 LISTING_SECONDS = 60.0
 """Whoever has not listed everything by then waits for the API server."""
-CIRCLES_SECONDS = 30.0
+TIDY_SECONDS = 30.0
 """So long after a change nothing of the profiles before is under way any more."""
 
 
@@ -263,7 +263,7 @@ class Process:
             self.informers.end(begun)
             raise
         finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
-            asyncio.get_running_loop().call_later(CIRCLES_SECONDS, gc.collect)
+            asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.tidy)
         self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
         self._swap(plan, made)
 

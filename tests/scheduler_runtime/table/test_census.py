@@ -205,6 +205,16 @@ def test_what_was_counted_for_pods_that_are_gone_is_given_up() -> None:
     assert len(table._censuses._index._anchored) <= FEW
 
 
+def test_there_are_few_besides_those_that_count_pods() -> None:
+    table = testing.Cluster(testing.node("a")).table
+    for number in range(4 * FEW):
+        table.add_pod(testing.pod(f"p-{number}", labels={"app": f"app-{number}"}), "a")
+        table.census(applied(number))
+    for number in range(4 * FEW, 20 * FEW):
+        table.census(applied(number))
+    assert 4 * FEW < len(list(table._censuses)) <= 5 * FEW
+
+
 def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> None:
     table = testing.Cluster(testing.node("a")).table
     table.add_pod(testing.pod("p", labels={"app": "app-0"}), "a")

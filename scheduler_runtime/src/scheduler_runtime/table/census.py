@@ -25,7 +25,7 @@ BUDGET_BYTES = 64 * 2**20
 """What all censuses together may take; the one that was not asked for the longest is given up."""
 
 FEW = 128
-"""With fewer censuses nobody looks which of them count no pod."""
+"""Before there are so many new censuses nobody looks which of them count no pod."""
 
 MAX_SUMS = 8
 """By as many labels each census is summed up at a time: every pod that comes or goes changes all of them."""
@@ -225,7 +225,7 @@ class Censuses:
             return
         for population in [each for each, census in self._kept.items() if not census.total]:
             self._give_up(population)
-        self._sweep_at = max(FEW, 2 * len(self._kept))
+        self._sweep_at = len(self._kept) + max(FEW, len(self._kept) // 4)
 
     def _give_up(self, population: Population) -> None:
         del self._kept[population]

@@ -23,7 +23,7 @@ from .resizing import Resizing, follows_from_spec
 
 MAX_SHAPES = 8192
 FEW = 256
-"""So many are not worth a sweep."""
+"""So many new ones are not worth a sweep."""
 _COMMON = ("namespace", "labels", "annotations", "owner_references")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -101,7 +101,8 @@ class Shapes:
         of_shape, of_kin = _references(nobodys_shape.requests), _references(nobodys_kin[-1])
         self._shapes.keep(lambda shape: _references(shape.requests) > of_shape)
         self._kin.keep(lambda common: _references(common[-1]) > of_kin)
-        self._sweep_at = max(FEW, 2 * (len(self._shapes) + len(self._kin)))
+        kept = len(self._shapes) + len(self._kin)
+        self._sweep_at = kept + max(FEW, kept // 4)
 
 
 def _references(shared: object) -> int:
