@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from scheduler_runtime.wire import Pod, QuantityError, decode_pod, decode_pod_list
-from scheduler_runtime.wire.resizing import BY_CONTAINER
-from scheduler_runtime.wire.shapes import FEW, Shapes
+from scheduler_runtime.wire.resizing import BY_CONTAINER, Resizing
+from scheduler_runtime.wire.shapes import FEW, MOST_RUNS, Shapes
 
 
 def raw(name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -22,6 +22,12 @@ def decoded(name: str, spec: dict[str, Any], **more: Any) -> Pod:
 
 def of(cpu: str) -> dict[str, Any]:
     return {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+
+
+def running(cpu: str, **more: Any) -> dict[str, Any]:
+    """The status of a pod whose container has that."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return {**ready, "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more}
 
 
 def test_pods_of_one_template_share_their_spec_and_their_needs() -> None:
@@ -58,11 +64,42 @@ def test_pods_that_ask_for_something_else_share_nothing() -> None:
 
 
 def test_what_a_running_pod_really_has_is_its_own() -> None:
-    resized = {"name": "c", "resources": {"requests": {"cpu": "300m"}}}
     assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
-    running = decoded("b", of("100m"), status={"containerStatuses": [resized]})
-    assert running.requests.amounts == {"cpu": 300}
+    assert decoded("b", of("100m"), status=running("300m")).requests.amounts == {"cpu": 300}
     assert decoded("c", of("100m")).requests.amounts == {"cpu": 100}
+
+
+def test_pods_of_one_template_that_run_share_what_their_status_says_of_it() -> None:
+    one, other = (decoded(name, of("100m"), status=running("100m", nominatedNodeName=name)) for name in "ab")
+    assert (one.status.nominated_node_name, other.status.nominated_node_name) == ("a", "b")
+    assert one.requests is other.requests
+    assert one.status.conditions is other.status.conditions
+    assert one.status.container_statuses is other.status.container_statuses
+
+
+def test_pods_that_do_not_run_alike_share_nothing_of_it() -> None:
+    one, other = (decoded("a", of("100m"), status=running(cpu)) for cpu in ("200m", "300m"))
+    assert [each.requests.amounts for each in (one, other)] == [{"cpu": 200}, {"cpu": 300}]
+    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    too_much = [decoded("a", of("900m"), status=running("200m", conditions=each)) for each in ([], [never])]
+    assert [each.requests.amounts for each in too_much] == [{"cpu": 900}, {"cpu": 200}]
+
+
+def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
+    containers = [{"name": name, "resources": {"requests": {"cpu": cpu}}} for name, cpu in (("c", "1"), ("d", "3"))]
+    swapped = [{**one, "name": other["name"]} for one, other in zip(containers, reversed(containers), strict=True)]
+    shapes, made = Shapes(), raw("a", {"containers": containers}, status={"containerStatuses": swapped})
+    taken = [shapes.share(msgspec.convert(made, Pod), how).requests.amounts for how in (BY_CONTAINER, Resizing(True))]
+    assert taken == [{"cpu": 6000}, {"cpu": 4000}]
+
+
+def test_of_one_template_few_ways_to_run_are_remembered() -> None:
+    shapes = Shapes()
+    for number in range(1, 100):
+        made = shapes.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
+        assert made.requests.amounts == {"cpu": number}
+    (shape,) = shapes._shapes._kept.values()
+    assert len(shape.runs) == MOST_RUNS
 
 
 def test_what_cannot_be_read_is_told_for_each_pod() -> None:
@@ -82,14 +119,15 @@ def test_what_is_like_nothing_else_because_nobody_owns_it_is_not_remembered() ->
     assert one.labels is not other.labels
 
 
-@pytest.mark.parametrize("owner", [None, "web"])
-def test_what_no_pod_has_any_more_is_forgotten(owner: str | None) -> None:
+@pytest.mark.parametrize(("owner", "runs"), [(None, False), ("web", False), (None, True)])
+def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) -> None:
     shapes = Shapes()
 
     def pod(number: int) -> Pod:
         owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{owner}-{number}", "uid": f"{number}"}]
         metadata = {"name": f"p{number}", "labels": {"app": f"{number}"}, "ownerReferences": owners if owner else []}
-        made = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata), Pod)
+        status = running(f"{number}m") if runs else {}
+        made = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata, status=status), Pod)
         return shapes.share(made, BY_CONTAINER)
 
     stays = [pod(number) for number in range(4 * FEW)]

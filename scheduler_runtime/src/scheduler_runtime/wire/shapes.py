@@ -1,16 +1,15 @@
 """What pods of one template have in common, held once.
 
 A workload's pods differ in their names and little else. Those of one shape share the parts of their spec and what
-follows from it, so that a pod costs little memory, and its needs are added up once for all of them; those of one
-owner share what they are labelled with.
+follows from it, so that a pod costs little memory, and its needs are added up once for all of them; those of them that
+run as well as each other share what their status says of that, and those of one owner what they are labelled with.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -24,8 +23,19 @@ from .resizing import Resizing, follows_from_spec
 MAX_SHAPES = 8192
 FEW = 256
 """So many new ones are not worth a sweep."""
+MOST_RUNS = 16
+"""So many ways to run are known of a shape: starting, ready, not ready, resized in place."""
 _COMMON = ("namespace", "labels", "annotations", "owner_references")
+_RUNS = ("conditions", "container_statuses", "init_container_statuses", "resources", "allocated_resources")
 _encode = msgspec.msgpack.Encoder().encode
+
+
+class _Run(NamedTuple):
+    """How pods run, and what they take then."""
+
+    requests: Requests
+    status: tuple[Any, ...]
+    """In the order of ``_RUNS``."""
 
 
 @dataclass(slots=True)
@@ -34,8 +44,29 @@ class _Shape:
 
     spec: PodSpec
     requests: Requests | None = None
-    """None while nobody asked, or when they cannot be read."""
+    """Of pods that do not run yet; None while there were none, or when they cannot be read."""
+    runs: dict[bytes, _Run] = field(default_factory=dict)
+    """Of the others, by what their status says."""
     terms: dict[str, Any] = field(default_factory=dict)
+
+    def run_of(self, pod: Pod, resizing: Resizing) -> _Run:
+        """Raises QuantityError."""
+        status = tuple([getattr(pod.status, name) for name in _RUNS])
+        key = _encode((status, resizing))
+        run = self.runs.get(key)
+        if run is None:
+            if len(self.runs) >= MOST_RUNS:
+                del self.runs[next(iter(self.runs))]
+            run = self.runs[key] = _Run(requests_of(pod, resizing), status)
+        return run
+
+    @property
+    def references(self) -> int:
+        """From how many places what its pods take is referred to: more than nobody's when there are such pods."""
+        taken = [run.requests for run in self.runs.values()]
+        if self.requests is not None:
+            taken.append(self.requests)
+        return max(map(sys.getrefcount, taken), default=0)
 
 
 class Shapes:
@@ -58,13 +89,18 @@ class Shapes:
         force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
         if shape.spec.affinity is not None:
             force_setattr(pod, "terms", shape.terms)
-        with contextlib.suppress(QuantityError):  # Whoever asks for them is told.
-            if not follows_from_spec(pod.status):
-                force_setattr(pod, "derived", requests_of(pod, resizing))
-                return pod
-            if shape.requests is None:
-                shape.requests = pod.requests
-            force_setattr(pod, "derived", shape.requests)
+        try:
+            if follows_from_spec(pod.status):
+                if shape.requests is None:
+                    shape.requests = pod.requests
+                force_setattr(pod, "derived", shape.requests)
+            else:
+                run = shape.run_of(pod, resizing)
+                force_setattr(pod, "derived", run.requests)
+                for name, value in zip(_RUNS, run.status, strict=True):
+                    force_setattr(pod.status, name, value)
+        except QuantityError:
+            pass  # Whoever asks for them is told.
         return pod
 
     def _share_labels(self, metadata: AnnotatedMeta) -> None:
@@ -97,10 +133,11 @@ class Shapes:
         """Forget what no pod has any more, once there may be much of it: no pod of an old template comes again."""
         if len(self._shapes) + len(self._kin) < self._sweep_at:
             return
-        nobodys_shape, nobodys_kin = _Shape(PodSpec(), Requests({}, 0, 0, {})), (object(),)
-        of_shape, of_kin = _references(nobodys_shape.requests), _references(nobodys_kin[-1])
-        self._shapes.keep(lambda shape: _references(shape.requests) > of_shape)
-        self._kin.keep(lambda common: _references(common[-1]) > of_kin)
+        of_nobody = _Shape(PodSpec(), Requests({}, 0, 0, {})).references
+        self._shapes.keep(lambda shape: shape.references > of_nobody)
+        nobodys = (object(),)
+        of_nobodys = _references(nobodys[-1])
+        self._kin.keep(lambda common: _references(common[-1]) > of_nobodys)
         kept = len(self._shapes) + len(self._kin)
         self._sweep_at = kept + max(FEW, kept // 4)
 
