@@ -1,16 +1,15 @@
 """How much memory a large cluster takes, and how long until the first bind: ``python -m bench.size``.
 
-The pods are real ones in a real API server, created with their node already set; they are made once, and each
-contender starts on them in turn. (A made-up server would have to speak protobuf to be fair to kube-scheduler, and its
-pages and its pace would still be its own.) Memory is the most that was ever resident, start-up included.
+The pods are real ones in a real API server, created with their node already set and said to run as a kubelet says it;
+they are made once, and each contender starts on them in turn. (A made-up server would have to speak protobuf to be fair
+to kube-scheduler, and its pages and its pace would still be its own.) Memory is the most that was ever resident,
+start-up included.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import copy
-import json
 import signal
 import statistics
 import sys
@@ -25,19 +24,18 @@ import yaml
 
 import devcluster
 from bench import contenders
-from bench.api import Api, Request, nodes, pods
+from bench.api import Api, nodes, pods
 from bench.client import Server
 from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
 from bench.pauses import Pauses
 from bench.processes import peak_megabytes
+from bench.residents import NAMESPACE, residents, statuses
 from bench.running import build, control_plane, quiet
 from bench.workloads import CASES, NODE_TEMPLATE, Object
 from devcluster import Cluster, DevclusterError
 from devcluster.processes import Process
 
 POD_TEMPLATE = "templates/pod-default.yaml"
-APPS = 100
-NAMESPACE = "bound"
 COLD_SECONDS = 600.0
 END_SECONDS = 30.0
 
@@ -118,7 +116,9 @@ class _Measuring:
         """Make nodes, and pods that are on them already."""
         await api.create(nodes(template(NODE_TEMPLATE), self.asked.nodes, None))
         await api.need_namespace(NAMESPACE)
-        await api.create(bound_pods(template(POD_TEMPLATE), self.asked.pods, self.asked.nodes))
+        pod, how_many = template(POD_TEMPLATE), (self.asked.pods, self.asked.nodes)
+        await api.create(residents(pod, *how_many))
+        await api.patch(statuses(pod, *how_many))
 
     async def _size(self, api: Api, contender: Contender) -> Size:
         process, seconds = await self._first_bind(api, contender)
@@ -158,16 +158,6 @@ def template(path: str) -> Object:
     """One of the workloads' templates."""
     read: Object = yaml.safe_load((CASES.parent / path).read_text())
     return read
-
-
-def bound_pods(of: Object, count: int, node_count: int) -> Iterator[Request]:
-    """Requests for pods of a hundred apps, spread evenly over the nodes."""
-    for number in range(count):
-        pod = copy.deepcopy(of)
-        app = f"app-{number % APPS}"
-        pod["metadata"] |= {"generateName": f"{app}-", "labels": {"app": app}}
-        pod["spec"]["nodeName"] = f"scheduler-perf-{number % node_count}"
-        yield f"/api/v1/namespaces/{NAMESPACE}/pods", json.dumps(pod).encode()
 
 
 def milliseconds(seconds: tuple[float, float]) -> tuple[float, float]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from bench.size import APPS, POD_TEMPLATE, Longest, Size, bound_pods, lines, parsed, template
+from bench.residents import APPS, residents, statuses
+from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
 
 
-def test_bound_pods_are_spread_evenly_over_the_nodes_and_the_apps() -> None:
-    pods = [json.loads(body) for _, body in bound_pods(template(POD_TEMPLATE), 3 * APPS, 50)]
+def test_what_lives_on_the_nodes_is_spread_evenly_over_them_and_the_apps() -> None:
+    pods = [json.loads(body) for _, body in residents(template(POD_TEMPLATE), 3 * APPS, 50)]
     assert set(Counter(pod["spec"]["nodeName"] for pod in pods).values()) == {6}
     assert set(Counter(pod["metadata"]["labels"]["app"] for pod in pods).values()) == {3}
+
+
+def test_everything_that_lives_on_a_node_runs_with_what_it_asks_for() -> None:
+    of, paths = template(POD_TEMPLATE), list[str]()
+    for path, body in statuses(of, 3, 2):
+        paths.append(path)
+        (container,) = json.loads(body)["status"]["containerStatuses"]
+        assert container["resources"] == of["spec"]["containers"][0]["resources"]
+    names = [json.loads(body)["metadata"]["name"] for _, body in residents(of, 3, 2)]
+    assert paths == [f"/api/v1/namespaces/bound/pods/{name}/status" for name in names]
 
 
 def test_the_most_memory_of_all_starts_and_the_middle_of_their_times_are_said() -> None:
