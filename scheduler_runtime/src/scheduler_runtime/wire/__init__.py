@@ -51,7 +51,18 @@ from .objects import (
 from .quantity import QuantityError
 from .requests import Requests
 from .resizing import Resizing
-from .streams import ListMeta, NodeList, PodList, Status, WatchEvent, continue_token, decode_pod, decode_pod_list
+from .streams import (
+    ListMeta,
+    NodeList,
+    PodList,
+    Status,
+    WatchEvent,
+    continue_token,
+    decode_node,
+    decode_node_list,
+    decode_pod,
+    decode_pod_list,
+)
 from .unreadable import (
     Identified,
     IdentifiedList,
@@ -129,8 +140,6 @@ __all__ = [
     "read_page",
 ]
 
-decode_node = msgspec.json.Decoder(Node).decode
-decode_node_list = msgspec.json.Decoder(NodeList).decode
 decode_status = msgspec.json.Decoder(Status).decode
 decode_event = msgspec.json.Decoder(WatchEvent).decode
 """One line of a watch. The object stays raw, because its type depends on the event's: see :class:`WatchEvent`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .images import SharedImages
 from .objects import Node, ObjectMeta, Pod, Wire
 from .resizing import BY_CONTAINER, Resizing
 from .shapes import Shapes
@@ -61,7 +62,7 @@ class WatchEvent(Wire, frozen=True, gc=False):
 
     def node(self) -> Node:
         """The object of a watch on nodes."""
-        return _decode_node(self.object)
+        return decode_node(self.object)
 
     def bookmark(self) -> str:
         """The resource version that a ``BOOKMARK`` brings."""
@@ -73,9 +74,11 @@ class WatchEvent(Wire, frozen=True, gc=False):
 
 
 _shapes = Shapes()
+_images = SharedImages()
 _decode_pod = msgspec.json.Decoder(Pod).decode
 _decode_pod_list = msgspec.json.Decoder(PodList).decode
 _decode_node = msgspec.json.Decoder(Node).decode
+_decode_node_list = msgspec.json.Decoder(NodeList).decode
 _decode_bookmark = msgspec.json.Decoder(Bookmark).decode
 _decode_list_head = msgspec.json.Decoder(_ListHead).decode
 _decode_status = msgspec.json.Decoder(Status).decode
@@ -91,6 +94,19 @@ def decode_pod_list(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> PodL
     page = _decode_pod_list(raw)
     for pod in page.items:
         _shapes.share(pod, resizing)
+    return page
+
+
+def decode_node(raw: bytes | str) -> Node:
+    """Read a node. Raises msgspec.MsgspecError."""
+    return _images.share(_decode_node(raw))
+
+
+def decode_node_list(raw: bytes | str) -> NodeList:
+    """Read a page of nodes. Raises msgspec.MsgspecError."""
+    page = _decode_node_list(raw)
+    for node in page.items:
+        _images.share(node)
     return page
 
 
