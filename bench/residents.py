@@ -1,10 +1,10 @@
-"""Pods that are on their nodes already: as a ReplicaSet makes them and a kubelet tells how they run."""
+"""Nodes with their images, and pods that are on them already: as ReplicaSets make them and kubelets tell of them."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bench.api import Request
@@ -12,9 +12,20 @@ from bench.workloads import Object
 
 APPS = 100
 NAMESPACE = "bound"
+IMAGES = 200
+IMAGES_TOLD = 50
+"""No kubelet tells of more, unless it is told to."""
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _SINCE = "2026-01-01T08:00:00Z"
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def with_images(nodes: Iterable[Request]) -> Iterator[Request]:
+    """What creates ``nodes``, each with some of the two hundred images that there are."""
+    for number, (path, body) in enumerate(nodes):
+        node = json.loads(body)
+        node["status"]["images"] = [_image((7 * number + place) % IMAGES) for place in range(IMAGES_TOLD)]
+        yield path, json.dumps(node).encode()
 
 
 def residents(of: Object, count: int, node_count: int) -> Iterator[Request]:
@@ -30,6 +41,11 @@ def statuses(of: Object, count: int, node_count: int) -> Iterator[Request]:
     """What says of each of them that it runs, a merge patch."""
     for number in range(count):
         yield f"{_PODS}/{_name(number)}/status", json.dumps({"status": _status(of, number, node_count)}).encode()
+
+
+def _image(number: int) -> dict[str, Any]:
+    repository = f"registry.example.com/team-{number % 20}/application-{number}"
+    return {"names": [f"{repository}@sha256:{number:064x}", f"{repository}:v1.{number}.0"], "sizeBytes": 10**8 + number}
 
 
 def _app(number: int) -> str:

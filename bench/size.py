@@ -1,9 +1,9 @@
 """How much memory a large cluster takes, and how long until the first bind: ``python -m bench.size``.
 
-The pods are real ones in a real API server, created with their node already set and said to run as a kubelet says it;
-they are made once, and each contender starts on them in turn. (A made-up server would have to speak protobuf to be fair
-to kube-scheduler, and its pages and its pace would still be its own.) Memory is the most that was ever resident,
-start-up included.
+The nodes and pods are real ones in a real API server: nodes with the images that a kubelet tells of, and pods created
+with their node already set, and said to run as a kubelet says it. They are made once, and each contender starts on them
+in turn. (A made-up server would have to speak protobuf to be fair to kube-scheduler, and its pages and its pace would
+still be its own.) Memory is the most that was ever resident, start-up included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bench.client import Server
 from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
 from bench.pauses import Pauses
 from bench.processes import peak_megabytes
-from bench.residents import NAMESPACE, residents, statuses
+from bench.residents import NAMESPACE, residents, statuses, with_images
 from bench.running import build, control_plane, quiet
 from bench.workloads import CASES, NODE_TEMPLATE, Object
 from devcluster import Cluster, DevclusterError
@@ -114,7 +114,7 @@ class _Measuring:
 
     async def _fill(self, api: Api) -> None:
         """Make nodes, and pods that are on them already."""
-        await api.create(nodes(template(NODE_TEMPLATE), self.asked.nodes, None))
+        await api.create(with_images(nodes(template(NODE_TEMPLATE), self.asked.nodes, None)))
         await api.need_namespace(NAMESPACE)
         pod, how_many = template(POD_TEMPLATE), (self.asked.pods, self.asked.nodes)
         await api.create(residents(pod, *how_many))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from bench.residents import APPS, residents, statuses
+from bench.api import nodes
+from bench.residents import APPS, IMAGES_TOLD, residents, statuses, with_images
 from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
+from bench.workloads import NODE_TEMPLATE
 
 
 def test_what_lives_on_the_nodes_is_spread_evenly_over_them_and_the_apps() -> None:
@@ -23,6 +25,13 @@ def test_everything_that_lives_on_a_node_runs_with_what_it_asks_for() -> None:
         assert container["resources"] == of["spec"]["containers"][0]["resources"]
     names = [json.loads(body)["metadata"]["name"] for _, body in residents(of, 3, 2)]
     assert paths == [f"/api/v1/namespaces/bound/pods/{name}/status" for name in names]
+
+
+def test_nodes_have_images_of_which_neighbours_have_most() -> None:
+    made = with_images(nodes(template(NODE_TEMPLATE), 2, None))
+    one, other = ({each["names"][0] for each in json.loads(body)["status"]["images"]} for _, body in made)
+    assert len(one) == len(other) == IMAGES_TOLD
+    assert IMAGES_TOLD / 2 < len(one & other) < IMAGES_TOLD
 
 
 def test_the_most_memory_of_all_starts_and_the_middle_of_their_times_are_said() -> None:
