@@ -53,6 +53,15 @@ def test_pods_of_one_owner_share_what_they_are_labelled_with() -> None:
     assert (one.annotations is other.annotations, one.owner_references is other.owner_references) == (True, True)
 
 
+def test_pods_of_one_owner_with_annotations_of_their_own_share_the_rest() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w"}
+    more = {"labels": {"app": "web"}, "ownerReferences": [owner]}
+    every = [{"name": "p", "annotations": {"address": name}, **more} for name in ("10.0.0.1", "10.0.0.2")]
+    one, other = (decoded("p", of("1"), metadata=each).metadata for each in every)
+    assert (one.annotations, other.annotations) == ({"address": "10.0.0.1"}, {"address": "10.0.0.2"})
+    assert one.labels is other.labels
+
+
 def test_pods_with_other_labels_keep_them() -> None:
     one, other = (decoded(name, of("1"), metadata={"name": name, "labels": {"app": name}}) for name in "ab")
     assert (one.labels, other.labels) == ({"app": "a"}, {"app": "b"})

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from ..recent import Recent
-from .objects import AnnotatedMeta, Pod, PodSpec
+from .objects import AnnotatedMeta, OwnerReference, Pod, PodSpec
 from .quantity import QuantityError
 from .requests import Requests, requests_of
 from .resizing import Resizing, follows_from_spec
@@ -25,9 +25,23 @@ FEW = 256
 """So many new ones are not worth a sweep."""
 MOST_RUNS = 16
 """So many ways to run are known of a shape: starting, ready, not ready, resized in place."""
-_COMMON = ("namespace", "labels", "annotations", "owner_references")
 _RUNS = ("conditions", "container_statuses", "init_container_statuses", "resources", "allocated_resources")
 _encode = msgspec.msgpack.Encoder().encode
+
+
+class _Kin(NamedTuple):
+    """What pods of one owner have in common."""
+
+    namespace: str
+    labels: dict[str, str] | None
+    owner_references: tuple[OwnerReference, ...]
+    annotations: dict[str, str] | None
+    """Of the first."""
+
+    @property
+    def references(self) -> int:
+        """From how many places it is referred to: more than nobody's when there are such pods."""
+        return sys.getrefcount(self.owner_references)
 
 
 class _Run(NamedTuple):
@@ -74,8 +88,7 @@ class Shapes:
 
     def __init__(self, size: int = MAX_SHAPES) -> None:
         self._shapes: Recent[bytes, _Shape] = Recent(size)
-        self._kin: Recent[bytes, tuple[Any, ...]] = Recent(size)
-        """What pods of one owner have in common, in the order of ``_COMMON``."""
+        self._kin: Recent[bytes, _Kin] = Recent(size)
         self._sweep_at = FEW
 
     def share(self, pod: Pod, resizing: Resizing) -> Pod:
@@ -104,21 +117,25 @@ class Shapes:
         return pod
 
     def _share_labels(self, metadata: AnnotatedMeta) -> None:
-        """Give ``metadata`` the very labels, annotations and owners of the first that had the same.
+        """Give ``metadata`` the very labels and owners of the first that had the same, and its annotations if they are.
 
-        What nobody owns is often like nothing else, and would only fill the memory.
+        Networks annotate each pod with its address. What nobody owns is often like nothing else, and would only fill
+        the memory.
         """
         if not metadata.owner_references:
             return
-        common = (metadata.namespace, metadata.labels, metadata.annotations, metadata.owner_references)
+        common = (metadata.namespace, metadata.labels, metadata.owner_references)
         key = _encode(common)
-        first = self._kin.get(key)
-        if first is None:
+        kin = self._kin.get(key)
+        if kin is None:
             self._sweep_in_time()
-            self._kin.put(key, common)
+            self._kin.put(key, _Kin(*common, metadata.annotations))
             return
-        for name, value in zip(_COMMON, first, strict=True):
-            force_setattr(metadata, name, value)
+        force_setattr(metadata, "namespace", kin.namespace)
+        force_setattr(metadata, "labels", kin.labels)
+        force_setattr(metadata, "owner_references", kin.owner_references)
+        if metadata.annotations == kin.annotations:
+            force_setattr(metadata, "annotations", kin.annotations)
 
     def _of(self, spec: PodSpec) -> _Shape:
         key = _encode(spec)
@@ -135,13 +152,7 @@ class Shapes:
             return
         of_nobody = _Shape(PodSpec(), Requests({}, 0, 0, {})).references
         self._shapes.keep(lambda shape: shape.references > of_nobody)
-        nobodys = (object(),)
-        of_nobodys = _references(nobodys[-1])
-        self._kin.keep(lambda common: _references(common[-1]) > of_nobodys)
+        of_nobodys = _Kin("", None, (OwnerReference(),), None).references
+        self._kin.keep(lambda kin: kin.references > of_nobodys)
         kept = len(self._shapes) + len(self._kin)
         self._sweep_at = kept + max(FEW, kept // 4)
-
-
-def _references(shared: object) -> int:
-    """From how many places ``shared`` is referred to: more than nobody's when pods have it."""
-    return sys.getrefcount(shared)
