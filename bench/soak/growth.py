@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WARM_UP_SECONDS = 90.0
-"""How long a process may grow after it began to lead, or to stand by: what is kept for speed fills up."""
+WARM_UP_SECONDS = 240.0
+"""How long a process may grow after it began to lead, or to stand by: so long the series of events fill up."""
 JUDGED_SECONDS = 180.0
 """Less time than that says nothing."""
 MOST_GROWN = {"files": 8, "sockets": 130, "threads": 2, "tasks": 8, "series": 60}
 """How many more there may be in a calm than in the first. Two pools keep up to 64 connections each."""
-MOST_MEGABYTES = 12.0
+MOST_MEGABYTES = 6.0
 """How much memory may seem to grow between the ends of the line through all samples: some is noise."""
-MEGABYTES_PER_HOUR = 60.0
+MEGABYTES_PER_HOUR = 20.0
 """What is allowed over a longer time, if it is more."""
 
 
