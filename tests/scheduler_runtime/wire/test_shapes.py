@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.wire import Pod, QuantityError, decode_pod, decode_pod_list
+from scheduler_runtime.wire import Affinity, Pod, QuantityError, decode_pod, decode_pod_list
 from scheduler_runtime.wire.resizing import BY_CONTAINER, Resizing
 from scheduler_runtime.wire.shapes import FEW, MOST_RUNS, Shapes
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def raw(name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -28,6 +30,14 @@ def running(cpu: str, **more: Any) -> dict[str, Any]:
     """The status of a pod whose container has that."""
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     return {**ready, "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **more}
+
+
+def daemon(node: str) -> dict[str, Any]:
+    """A pod of a DaemonSet, for that node, of which there is to be one in each zone."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    apart = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "d"}}}]
+    nodes, pods = {REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}, {REQUIRED: apart}
+    return {**of("1"), "affinity": {"nodeAffinity": nodes, "podAntiAffinity": pods}}
 
 
 def test_pods_of_one_template_share_their_spec_and_their_needs() -> None:
@@ -67,12 +77,38 @@ def test_pods_with_other_labels_keep_them() -> None:
     assert (one.labels, other.labels) == ({"app": "a"}, {"app": "b"})
 
 
+def test_pods_whose_volumes_have_names_of_their_own_share_their_spec() -> None:
+    volumes = [{"volumes": [{"name": f"kube-api-access-{name}", "projected": {}}]} for name in ("x7k2p", "9qz4m")]
+    one, other = (decoded("p", {**of("100m"), **each}) for each in volumes)
+    assert one.spec is other.spec
+
+
+def test_pods_of_a_daemon_set_share_all_but_their_node() -> None:
+    one, other = (decoded(name, daemon(name)) for name in "ab")
+    bound = decoded("c", {**daemon("c"), "nodeName": "c"}, status=running("1"))
+    assert one.spec.containers is other.spec.containers is bound.spec.containers
+    assert one.requests is other.requests
+    assert one.terms is other.terms is bound.terms
+    assert [pod.spec.node_name for pod in (one, other, bound)] == ["", "", "c"]
+    for pod in (one, other, bound):
+        assert pod.spec.affinity == msgspec.convert(daemon(pod.name)["affinity"], Affinity)
+
+
+def test_pods_with_the_same_affinity_share_it_wherever_they_are() -> None:
+    affinity = daemon("n")["affinity"]
+    affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] = [
+        {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    ]
+    one, other = (decoded(name, {**of("1"), "affinity": affinity, "nodeName": name}) for name in "ab")
+    assert one.spec.affinity is other.spec.affinity
+
+
 def test_pods_that_ask_for_something_else_share_nothing() -> None:
     assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
     assert decoded("b", of("200m")).requests.amounts == {"cpu": 200}
 
 
-def test_what_a_running_pod_really_has_is_its_own() -> None:
+def test_what_running_pods_have_is_not_what_those_that_wait_ask_for() -> None:
     assert decoded("a", of("100m")).requests.amounts == {"cpu": 100}
     assert decoded("b", of("100m"), status=running("300m")).requests.amounts == {"cpu": 300}
     assert decoded("c", of("100m")).requests.amounts == {"cpu": 100}
@@ -102,19 +138,63 @@ def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
     assert taken == [{"cpu": 6000}, {"cpu": 4000}]
 
 
-def test_of_one_template_few_ways_to_run_are_remembered() -> None:
+@pytest.mark.parametrize(
+    ("of_pod", "told", "taken"),
+    [
+        (None, {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}, 3000),
+        (None, {"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]}, 5000),
+        ({"requests": {"cpu": "2"}}, {"resources": {"requests": {"cpu": "5"}}}, 5000),
+        ({"requests": {"cpu": "2"}}, {"allocatedResources": {"cpu": "6"}}, 6000),
+    ],
+)
+def test_every_field_that_tells_what_a_pod_takes_counts(of_pod: Any, told: dict[str, Any], taken: int) -> None:
+    spec = {**of("1"), "initContainers": [{"name": "i", "restartPolicy": "Always"}], "resources": of_pod}
+    usual = running("1", resources={"requests": {"cpu": "1"}}, allocatedResources={"cpu": "1"})
     shapes = Shapes()
-    for number in range(1, 100):
-        made = shapes.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
-        assert made.requests.amounts == {"cpu": number}
+    for _ in range(2):
+        shapes.share(msgspec.convert(raw("a", spec, status=usual), Pod), BY_CONTAINER)
+        made = shapes.share(msgspec.convert(raw("b", spec, status={**usual, **told}), Pod), BY_CONTAINER)
+        assert made.requests.amounts == {"cpu": taken}
+
+
+def run(shapes: Shapes, number: int) -> Pod:
+    """A pod of one template that runs with so many thousandths of a processor."""
+    return shapes.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
+
+
+def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() -> None:
+    shapes = Shapes()
+    usual = [run(shapes, 1) for _ in range(3)]
+    others = [run(shapes, number) for number in range(2, 100)]
+    assert [pod.requests.amounts["cpu"] for pod in others] == list(range(2, 100))
     (shape,) = shapes._shapes._kept.values()
     assert len(shape.runs) == MOST_RUNS
+    assert run(shapes, 1).requests is usual[0].requests
+
+
+def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_stays() -> None:
+    shapes = Shapes()
+    stays = run(shapes, 1)
+    for number in range(2, 10):
+        run(shapes, number)
+    (shape,) = shapes._shapes._kept.values()
+    assert len(shape.runs) <= 2
+    assert run(shapes, 1).requests is stays.requests
+
+
+def test_what_cannot_be_read_takes_no_room_from_what_can() -> None:
+    shapes = Shapes()
+    pods = [run(shapes, number) for number in range(1, MOST_RUNS + 1)]
+    unreadable = msgspec.convert(raw("p", of("1m"), status=running("lots")), Pod)
+    assert shapes.share(unreadable, BY_CONTAINER).derived is None
+    assert all(run(shapes, number).requests is pod.requests for number, pod in enumerate(pods, 1))
 
 
 def test_what_cannot_be_read_is_told_for_each_pod() -> None:
     for name, amount in (("a", "lots"), ("b", "lots"), ("c", "1" * 5000)):
+        pod = decoded(name, of(amount))
         with pytest.raises(QuantityError, match=amount[:9]):
-            _ = decoded(name, of(amount)).requests
+            _ = pod.requests
 
 
 def test_the_pods_of_a_list_share_as_well() -> None:

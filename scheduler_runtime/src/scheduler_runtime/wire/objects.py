@@ -215,7 +215,6 @@ class ImageVolume(Wire, frozen=True, gc=False):
 class Volume(Wire, frozen=True, gc=False):
     """A volume of a kind on which the choice of the node depends; all kinds are None for an ordinary one."""
 
-    name: str = ""
     persistent_volume_claim: Present | None = None
     ephemeral: Present | None = None
     gce_persistent_disk: Present | None = None

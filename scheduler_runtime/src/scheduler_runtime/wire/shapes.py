@@ -1,8 +1,8 @@
 """What pods of one template have in common, held once.
 
 A workload's pods differ in their names and little else. Those of one shape share the parts of their spec and what
-follows from it, so that a pod costs little memory, and its needs are added up once for all of them; those of them that
-run as well as each other share what their status says of that, and those of one owner what they are labelled with.
+follows from it, so that a pod costs little memory, and its needs are added up once for all of them; those that run
+alike share what their status says of it, and those of one owner what they are labelled with.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from ..recent import Recent
-from .objects import AnnotatedMeta, OwnerReference, Pod, PodSpec
+from .objects import Affinity, AnnotatedMeta, OwnerReference, Pod, PodSpec
 from .quantity import QuantityError
 from .requests import Requests, requests_of
 from .resizing import Resizing, follows_from_spec
@@ -24,7 +24,7 @@ MAX_SHAPES = 8192
 FEW = 256
 """So many new ones are not worth a sweep."""
 MOST_RUNS = 16
-"""So many ways to run are known of a shape: starting, ready, not ready, resized in place."""
+"""So many ways to run are known of a shape, such as starting, ready and resized."""
 _RUNS = ("conditions", "container_statuses", "init_container_statuses", "resources", "allocated_resources")
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -48,8 +48,17 @@ class _Run(NamedTuple):
     """How pods run, and what they take then."""
 
     requests: Requests
-    status: tuple[Any, ...]
-    """In the order of ``_RUNS``."""
+    status: tuple[Any, ...] = ()
+    """In the order of ``_RUNS``; nothing when it says nothing of containers."""
+
+    @property
+    def references(self) -> int:
+        """From how many places it is referred to: more than nobody's when there are such pods."""
+        return sys.getrefcount(self.requests)
+
+
+_NOBODYS_RUN = _Run(Requests({}, 0, 0, {})).references
+_NOBODYS_KIN = _Kin("", None, (OwnerReference(),), None).references
 
 
 @dataclass(slots=True)
@@ -57,30 +66,35 @@ class _Shape:
     """A spec without a node, and what follows from it."""
 
     spec: PodSpec
-    requests: Requests | None = None
-    """Of pods that do not run yet; None while there were none, or when they cannot be read."""
+    waits: _Run | None = None
+    """As pods do before they run; None while there were none, or when what they ask for cannot be read."""
     runs: dict[bytes, _Run] = field(default_factory=dict)
-    """Of the others, by what their status says."""
+    """By what the status says."""
     terms: dict[str, Any] = field(default_factory=dict)
 
     def run_of(self, pod: Pod, resizing: Resizing) -> _Run:
-        """Raises QuantityError."""
+        """How ``pod`` runs. Raises QuantityError."""
         status = tuple([getattr(pod.status, name) for name in _RUNS])
         key = _encode((status, resizing))
         run = self.runs.get(key)
         if run is None:
-            if len(self.runs) >= MOST_RUNS:
-                del self.runs[next(iter(self.runs))]
-            run = self.runs[key] = _Run(requests_of(pod, resizing), status)
+            run = _Run(requests_of(pod, resizing), status)
+            self._make_room()
+            self.runs[key] = run
         return run
 
-    @property
-    def references(self) -> int:
-        """From how many places what its pods take is referred to: more than nobody's when there are such pods."""
-        taken = [run.requests for run in self.runs.values()]
-        if self.requests is not None:
-            taken.append(self.requests)
-        return max(map(sys.getrefcount, taken), default=0)
+    def is_had(self) -> bool:
+        """Whether there are pods of it, as far as is known; how nobody runs any more is forgotten."""
+        self._forget()
+        return bool(self.runs) or (self.waits is not None and self.waits.references > _NOBODYS_RUN)
+
+    def _make_room(self) -> None:
+        self._forget()
+        if len(self.runs) >= MOST_RUNS:
+            del self.runs[min(self.runs, key=lambda key: self.runs[key].references)]
+
+    def _forget(self) -> None:
+        self.runs = {key: run for key, run in self.runs.items() if run.references > _NOBODYS_RUN}
 
 
 class Shapes:
@@ -97,16 +111,14 @@ class Shapes:
         What a pod takes that is not what its spec says is added up as ``resizing`` has it.
         """
         self._share_labels(pod.metadata)
-        node_name = pod.spec.node_name
-        shape = self._of(replace(pod.spec, node_name="") if node_name else pod.spec)
-        force_setattr(pod, "spec", replace(shape.spec, node_name=node_name) if node_name else shape.spec)
-        if shape.spec.affinity is not None:
+        shape = self._share_spec(pod)
+        if pod.spec.affinity is not None:
             force_setattr(pod, "terms", shape.terms)
         try:
             if follows_from_spec(pod.status):
-                if shape.requests is None:
-                    shape.requests = pod.requests
-                force_setattr(pod, "derived", shape.requests)
+                if shape.waits is None:
+                    shape.waits = _Run(pod.requests)
+                force_setattr(pod, "derived", shape.waits.requests)
             else:
                 run = shape.run_of(pod, resizing)
                 force_setattr(pod, "derived", run.requests)
@@ -115,6 +127,19 @@ class Shapes:
         except QuantityError:
             pass  # Whoever asks for them is told.
         return pod
+
+    def _share_spec(self, pod: Pod) -> _Shape:
+        """Give ``pod`` the spec of its shape, with the node that it is on, or that its DaemonSet wants it on."""
+        spec = pod.spec
+        anywhere = _anywhere(spec.affinity)
+        if not spec.node_name and anywhere is spec.affinity:
+            shape = self._of(spec)
+            force_setattr(pod, "spec", shape.spec)
+            return shape
+        shape = self._of(replace(spec, node_name="", affinity=anywhere))
+        affinity = shape.spec.affinity if anywhere is spec.affinity else spec.affinity
+        force_setattr(pod, "spec", replace(shape.spec, node_name=spec.node_name, affinity=affinity))
+        return shape
 
     def _share_labels(self, metadata: AnnotatedMeta) -> None:
         """Give ``metadata`` the very labels and owners of the first that had the same, and its annotations if they are.
@@ -150,9 +175,16 @@ class Shapes:
         """Forget what no pod has any more, once there may be much of it: no pod of an old template comes again."""
         if len(self._shapes) + len(self._kin) < self._sweep_at:
             return
-        of_nobody = _Shape(PodSpec(), Requests({}, 0, 0, {})).references
-        self._shapes.keep(lambda shape: shape.references > of_nobody)
-        of_nobodys = _Kin("", None, (OwnerReference(),), None).references
-        self._kin.keep(lambda kin: kin.references > of_nobodys)
+        self._shapes.keep(_Shape.is_had)
+        self._kin.keep(lambda kin: kin.references > _NOBODYS_KIN)
         kept = len(self._shapes) + len(self._kin)
         self._sweep_at = kept + max(FEW, kept // 4)
+
+
+def _anywhere(affinity: Affinity | None) -> Affinity | None:
+    """``affinity``, without that to nodes if it names some: a DaemonSet gives one to each pod."""
+    nodes = affinity and affinity.node_affinity
+    if not affinity or not nodes or not nodes.required:
+        return affinity
+    names_some = any(term.match_fields for term in nodes.required.node_selector_terms)
+    return replace(affinity, node_affinity=None) if names_some else affinity
