@@ -62,13 +62,13 @@ class Api:
 
     async def create(self, requests: Iterator[Request]) -> None:
         """Send all of ``requests``, each creator the next as soon as its last is answered."""
-        await self._share(requests, Connection.post)
+        await self._send_all(requests, Connection.post)
 
     async def patch(self, requests: Iterator[Request]) -> None:
-        """Change what is there, as fast."""
-        await self._share(requests, Connection.patch)
+        """Send all of ``requests``, which are merge patches, in the same way."""
+        await self._send_all(requests, Connection.patch)
 
-    async def _share(
+    async def _send_all(
         self, requests: Iterator[Request], send: Callable[[Connection, str, bytes], Awaitable[bytes]]
     ) -> None:
         async def sender(connection: Connection) -> None:

@@ -27,7 +27,6 @@ for _ in range(20):
 print(resident() - before)
 """
 SCATTERED = f"""{RESIDENT}
-from scheduler_runtime import heap
 before = resident()
 blocks = [b"x" * 8192 for _ in range(4000)]
 stay = blocks[::10]

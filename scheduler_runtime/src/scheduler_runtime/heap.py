@@ -1,4 +1,4 @@
-"""That the C library gives memory back.
+"""That the C library gives memory back, and Python what refers to itself.
 
 As glibc has it, each thread allocates from a region of its own, and a large block that was given back once makes all
 that are smaller come from such a region from then on, between smaller ones that stay. A scheduler that is asked for its
@@ -28,7 +28,10 @@ def set_up() -> None:
 
 
 def tidy() -> None:
-    """Give back what refers to itself in circles, and the pages between blocks that stay."""
+    """Give back what refers to itself in circles, and the pages between blocks that stay.
+
+    Nothing else goes on meanwhile: about 10 ms in a process of 200 MB.
+    """
     gc.collect()
     if trim := _from_glibc("malloc_trim"):
         trim(0)

@@ -71,6 +71,8 @@ class Peer(asyncio.Transport):
         self.speaks = speaks
         self.reads = True
         """Whether it allows more bytes for those that it got."""
+        self.held_up = 0
+        """How many bytes the network has not taken yet."""
         self.writes: list[bytes] = []
         self.asked: dict[int, Asked] = {}
         self.seen: list[events.Event] = []
@@ -90,7 +92,7 @@ class Peer(asyncio.Transport):
         self.writes.append(bytes(data))
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.held_up
 
     def abort(self) -> None:
         self.is_closed = True

@@ -177,6 +177,16 @@ async def test_what_was_answered_while_we_stood_still_is_answered(
         assert peer.is_closed
 
 
+async def test_a_request_that_has_not_left_ends_at_once_after_we_stood_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    async with greeted() as peer:
+        (asked,) = await unanswered(peer, 1.0)
+        peer.held_up = 1
+        clock.now += 5.0
+        await peer.settle()
+        assert isinstance(asked.exception(), TimeoutError)
+
+
 async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -60,8 +60,8 @@ class Connection(Link):
         """Of header fields that come in several frames: the flags, and what has come."""
         self._end = "the server closed the connection"
         self._watch: Limit | None = None
-        self._late_at = 0.0
-        """When the first of what is under way is late."""
+        self._watched_until = 0.0
+        """Nothing that is under way is late before."""
 
     def is_good(self, idle_seconds: float) -> bool:
         """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
@@ -167,13 +167,13 @@ class Connection(Link):
         self._going.append(self._head(stream, exchange.head, ends=not exchange.content))
         if exchange.content:
             self._going.append(self._outflow.body(stream, exchange.content))
-        if self._watch is None or self._late_at > exchange.deadline:
+        if self._watch is None or self._watched_until > exchange.deadline:
             self._watch_over(exchange.deadline)
 
     def _watch_over(self, deadline: float) -> None:
         if self._watch is not None:
             self._watch.cancel()
-        self._late_at = deadline
+        self._watched_until = deadline
         self._watch = Limit(deadline - self._loop.time(), self._expire, waits=self._has_sent_all)
 
     def _expire(self) -> None:
@@ -221,7 +221,7 @@ class Connection(Link):
 
     def data_received(self, data: bytes) -> None:
         self._heard = now = self._loop.time()
-        if self._watch is not None and self._late_at < now:
+        if self._watch is not None and self._watched_until < now:
             # Before anything that was heard lets more of it go. What has gone may be answered by this.
             self._give_up([stream for stream in self._late() if self._outflow.holds(stream)])
         data, at = self._rest + data if self._rest else data, 0
