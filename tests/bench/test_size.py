@@ -4,27 +4,51 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 from bench.api import nodes
-from bench.residents import APPS, IMAGES_TOLD, residents, statuses, with_images
+from bench.residents import AGENTS, APPS, IMAGES_TOLD, residents, statuses, with_images
 from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
 from bench.workloads import NODE_TEMPLATE
+from scheduler_runtime.wire import Pod, decode_pod
+
+NODES, PODS = 50, 50 * (AGENTS + 4)
 
 
-def test_what_lives_on_the_nodes_is_spread_evenly_over_them_and_the_apps() -> None:
-    pods = [json.loads(body) for _, body in residents(template(POD_TEMPLATE), 3 * APPS, 50)]
-    assert set(Counter(pod["spec"]["nodeName"] for pod in pods).values()) == {6}
-    assert set(Counter(pod["metadata"]["labels"]["app"] for pod in pods).values()) == {3}
+def living() -> list[Pod]:
+    """Those pods as a scheduler reads them, once they run."""
+    of, found = template(POD_TEMPLATE), list[Pod]()
+    for (path, body), (status_path, status) in zip(residents(of, PODS, NODES), statuses(of, PODS, NODES), strict=True):
+        found.append(decode_pod(json.dumps(json.loads(body) | json.loads(status))))
+        assert status_path == f"{path}/{found[-1].name}/status"
+    return found
 
 
-def test_everything_that_lives_on_a_node_runs_with_what_it_asks_for() -> None:
-    of, paths = template(POD_TEMPLATE), list[str]()
-    for path, body in statuses(of, 3, 2):
-        paths.append(path)
-        (container,) = json.loads(body)["status"]["containerStatuses"]
-        assert container["resources"] == of["spec"]["containers"][0]["resources"]
-    names = [json.loads(body)["metadata"]["name"] for _, body in residents(of, 3, 2)]
-    assert paths == [f"/api/v1/namespaces/bound/pods/{name}/status" for name in names]
+def test_what_lives_on_the_nodes_is_spread_evenly_over_them() -> None:
+    assert set(Counter(pod.spec.node_name for pod in living()).values()) == {AGENTS + 4}
+
+
+def test_each_node_has_a_pod_of_each_daemon_set_and_the_others_are_of_many_apps() -> None:
+    owners = Counter((owner.kind, owner.name) for pod in living() for owner in pod.metadata.owner_references)
+    agents = [count for (kind, _), count in owners.items() if kind == "DaemonSet"]
+    assert agents == [NODES] * AGENTS
+    assert len(owners) == AGENTS + min(APPS, 4 * NODES)
+
+
+def test_pods_run_with_what_they_ask_for_and_differ_as_those_of_a_cluster_do() -> None:
+    pods = living()
+    assert {pod.status.phase for pod in pods} == {"Running"}
+    assert all(status.resources for pod in pods for status in pod.status.container_statuses)
+    assert {pod.requests.amounts["cpu"] for pod in pods} == set(range(50, 50 + AGENTS + APPS))
+    unready = [pod for pod in pods if any(each.status == "False" for each in pod.status.conditions)]
+    assert len(unready) == PODS // 50
+    assert len({volume["name"] for volume in volumes()}) == PODS
+
+
+def volumes() -> Iterator[dict[str, Any]]:
+    for _, body in residents(template(POD_TEMPLATE), PODS, NODES):
+        yield from json.loads(body)["spec"]["volumes"]
 
 
 def test_nodes_have_images_of_which_neighbours_have_most() -> None:
