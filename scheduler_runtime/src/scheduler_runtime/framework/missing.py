@@ -13,6 +13,7 @@ from types import MappingProxyType
 from ..api import Cycle, NodeTable, Pod, Reject, Verdicts
 from ..catalog import Version
 from ..config import EffectiveProfile
+from ..wire import Volume
 
 Judged = Callable[[Pod], str]
 """The field of a pod that a plugin looks at; empty when the pod has nothing for it to judge."""
@@ -27,12 +28,15 @@ _MIGRATED_VOLUMES = (
     "vsphere_volume",
     "portworx_volume",
 )
+_ORDINARY = Volume()
+"""As a pod has for its token, and most have besides."""
 _CLAIMED_VOLUMES = ("persistent_volume_claim", "ephemeral")
 
 
 def _is_plain(pod: Pod) -> bool:
     """Whether nothing in ``pod`` concerns any of the plugins below, as in most pods."""
-    return not (pod.spec.volumes or pod.spec.resource_claims)
+    spec = pod.spec
+    return not (spec.resource_claims or (spec.volumes and any(volume != _ORDINARY for volume in spec.volumes)))
 
 
 def _claims(pod: Pod) -> str:
