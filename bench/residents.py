@@ -50,7 +50,8 @@ def residents(of: Object, count: int, node_count: int) -> Iterator[Request]:
         node, token = f"scheduler-perf-{number % node_count}", f"kube-api-access-{number:05}"
         mount = {"name": token, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
         pod["spec"]["containers"] = [{**_container(of, number, node_count), "volumeMounts": [mount]}]
-        pod["spec"] |= {"nodeName": node, "volumes": [{"name": token, "projected": _TOKEN}]}
+        volumes = [{"name": token, "projected": _TOKEN}]
+        pod["spec"] |= {"nodeName": node, "serviceAccountName": "default", "volumes": volumes}
         if owner["kind"] == "DaemonSet":
             pod["spec"]["affinity"] = _only_on(node)
         yield _PODS, json.dumps(pod).encode()
