@@ -27,7 +27,7 @@ from bench import contenders
 from bench.api import Api, nodes, pods
 from bench.client import Server
 from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
-from bench.pauses import Pauses
+from bench.pauses import LEAST_SECONDS, Pauses
 from bench.processes import peak_megabytes
 from bench.residents import NAMESPACE, residents, statuses, with_images
 from bench.running import build, control_plane, quiet
@@ -83,7 +83,7 @@ def lines(asked: argparse.Namespace, sizes: Sequence[Size], longest: Longest) ->
         first = statistics.median(size.first_bind_seconds for size in mine)
         yield f"  {name:15} peak {memory:6.0f} MB   first bind after {first:5.1f} s"
     for what, (loop, collector) in (("starting", longest.starting), ("scheduling", longest.scheduling)):
-        yield f"  longest pause of our loop while {what}: {loop:.0f} ms (of the collector: {collector:.0f} ms)"
+        yield f"  longest pause of our loop while {what}: {told(loop)} (of the collector: {told(collector)})"
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -158,6 +158,11 @@ def template(path: str) -> Object:
     """One of the workloads' templates."""
     read: Object = yaml.safe_load((CASES.parent / path).read_text())
     return read
+
+
+def told(pause: float) -> str:
+    """A pause in words, in milliseconds; short ones were not kept."""
+    return f"{pause:.0f} ms" if pause else f"under {LEAST_SECONDS * 1000:.0f} ms"
 
 
 def milliseconds(seconds: tuple[float, float]) -> tuple[float, float]:
