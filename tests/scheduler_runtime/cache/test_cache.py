@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -85,6 +86,18 @@ def test_only_a_version_that_takes_something_else_is_counted_again(
     cache.add(replace(one, status=after))
     assert (cache.table.changes.position > position) == counts
     assert cpu(cache, "one") == 1000
+
+
+@pytest.mark.parametrize(("had", "counts"), [("1", False), ("2", True)])
+def test_a_pod_that_runs_with_what_it_asked_for_is_not_counted_again(cache: Cache, had: str, counts: bool) -> None:
+    asked = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    runs = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": had}}}]}
+    made = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "one", "containers": [asked]}}
+    cache.add(wire.decode_pod(msgspec.json.encode(made)))
+    position = cache.table.changes.position
+    cache.add(wire.decode_pod(msgspec.json.encode({**made, "status": runs})))
+    assert (cache.table.changes.position > position) == counts
+    assert cpu(cache, "one") == 1000 * int(had)
 
 
 def test_add_pod_will_replace_assumed(cache: Cache) -> None:

@@ -21,7 +21,7 @@ def counts_alike(old: Pod, new: Pod) -> bool:
     if (
         old.metadata.labels != new.metadata.labels
         or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
-        or (old.status != new.status and _takes_other_than(old, new))
+        or (old.status != new.status and _may_take_other_than(old, new) and not _takes_the_same(old, new))
     ):
         return False
     if new.derived is None and old.derived is not None:
@@ -31,7 +31,7 @@ def counts_alike(old: Pod, new: Pod) -> bool:
     return True
 
 
-def _takes_other_than(old: Pod, new: Pod) -> bool:
+def _may_take_other_than(old: Pod, new: Pod) -> bool:
     """Whether what ``new`` takes may differ from what ``old`` took though their specs agree: one was resized."""
     before, after = old.status, new.status
     if follows_from_spec(before) and follows_from_spec(after):
@@ -43,3 +43,8 @@ def _takes_other_than(old: Pod, new: Pod) -> bool:
         or before.allocated_resources != after.allocated_resources
         or is_infeasible(old) != is_infeasible(new)
     )
+
+
+def _takes_the_same(old: Pod, new: Pod) -> bool:
+    """Whether both were read and what they take is known to agree, as when a pod runs with what it asked for."""
+    return new.derived is not None and new.derived is not old.derived and new.derived == old.derived
