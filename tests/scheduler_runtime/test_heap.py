@@ -21,7 +21,7 @@ TAKES_TURNS = f"""{RESIDENT}
 bytes(20 * {MEGABYTE})  # from now on glibc by itself takes less than that from between the blocks that stay
 before, stay = resident(), []
 for _ in range(20):
-    large = [b"x" * (2 * {MEGABYTE}) for _ in range(5)]
+    large = [b"x" * ({MEGABYTE} // 2) for _ in range(20)]
     stay.append(b"y" * 4096)
     del large
 print(resident() - before)
