@@ -11,12 +11,14 @@ import ctypes
 import gc
 from collections.abc import Callable
 
-LARGE_BYTES = 1 << 18
-"""More than a column of thirty thousand nodes, which come and go in each decision.
+LARGE_BYTES = 320 << 10
+"""More than a column of forty thousand nodes, or what is read of a connection at a time: these come and go always.
 
-What is read and told by the hundred kilobytes would leave holes: with 1 MiB here a soak's heap grew from 21 to 28 MB in
-six minutes, of which it used 26; with this it stays at 18.
+What is told by the hundred kilobytes leaves holes between blocks that stay: with 1 MiB here a soak's heap grew from
+21 to 28 MB in six minutes, of which it used 26.
 """
+FREE_BYTES = 1 << 20
+"""So much may be free at the end of the region. With less, every read would give some back and take it again."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """As malloc.h has them."""
 
@@ -27,7 +29,7 @@ def set_up() -> None:
     To be called before threads of ours.
     """
     if mallopt := _from_glibc("mallopt"):
-        for name, value in ((_MMAP_THRESHOLD, LARGE_BYTES), (_TRIM_THRESHOLD, LARGE_BYTES), (_ARENA_MAX, 1)):
+        for name, value in ((_MMAP_THRESHOLD, LARGE_BYTES), (_TRIM_THRESHOLD, FREE_BYTES), (_ARENA_MAX, 1)):
             mallopt(name, value)
 
 
