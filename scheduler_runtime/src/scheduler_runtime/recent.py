@@ -38,3 +38,8 @@ class Recent(Generic[K, V]):
         """Forget everything else."""
         for key in [key for key, value in self._kept.items() if not is_wanted(value)]:
             del self._kept[key]
+
+
+def next_sweep(kept: int, few: int) -> int:
+    """At how many to look again which are wanted, when ``kept`` were: each new one pays for a look at a few others."""
+    return kept + max(few, kept // 4)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..recent import next_sweep
 from ..wire import Pod
 from .changes import Changes
 from .columns import Column, Ints, LabelColumn
@@ -225,7 +226,7 @@ class Censuses:
             return
         for population in [each for each, census in self._kept.items() if not census.total]:
             self._give_up(population)
-        self._sweep_at = len(self._kept) + max(FEW, len(self._kept) // 4)
+        self._sweep_at = next_sweep(len(self._kept), FEW)
 
     def _give_up(self, population: Population) -> None:
         del self._kept[population]

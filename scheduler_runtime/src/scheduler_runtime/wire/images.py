@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import force_setattr
 
+from ..recent import next_sweep
 from .objects import ContainerImage, Node
 
 FEW = 1024
@@ -41,7 +42,7 @@ class SharedImages:
         (of_nobody,) = _references({each: each for each in [ContainerImage()]})
         counted = zip(self._known, _references(self._known), strict=True)
         self._known = {image: image for image, references in counted if references > of_nobody}
-        self._sweep_at = len(self._known) + max(FEW, len(self._known) // 4)
+        self._sweep_at = next_sweep(len(self._known), FEW)
 
 
 def _references(known: Iterable[ContainerImage]) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from ..recent import Recent
+from ..recent import Recent, next_sweep
 from .objects import Affinity, AnnotatedMeta, OwnerReference, Pod, PodSpec
 from .quantity import QuantityError
 from .requests import Requests, requests_of
@@ -177,14 +177,12 @@ class Shapes:
             return
         self._shapes.keep(_Shape.is_had)
         self._kin.keep(lambda kin: kin.references > _NOBODYS_KIN)
-        kept = len(self._shapes) + len(self._kin)
-        self._sweep_at = kept + max(FEW, kept // 4)
+        self._sweep_at = next_sweep(len(self._shapes) + len(self._kin), FEW)
 
 
 def _anywhere(affinity: Affinity | None) -> Affinity | None:
     """``affinity``, without that to nodes if it names some: a DaemonSet gives one to each pod."""
-    nodes = affinity and affinity.node_affinity
-    if not affinity or not nodes or not nodes.required:
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return affinity
-    names_some = any(term.match_fields for term in nodes.required.node_selector_terms)
+    names_some = any(term.match_fields for term in affinity.node_affinity.required.node_selector_terms)
     return replace(affinity, node_affinity=None) if names_some else affinity
