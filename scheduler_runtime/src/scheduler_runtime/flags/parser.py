@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -77,184 +77,65 @@ def parser() -> Parser:
 
 def _running(flags: Any) -> None:
     _file(flags, "config", "the KubeSchedulerConfiguration", unless="upstream's defaults")
-    _file(
-        flags,
-        "extras",
-        "what the document has no field for: which events are posted, plugins that ConfigMaps hold, which profile asks "
-        "which extenders",
-        unless="all events, installed plugins, all extenders",
-    )
-    _add(
-        flags,
-        "config-map",
-        "follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml",
-        unless="of the files",
-        type=values.object_name,
-        metavar="NAMESPACE/NAME",
-    )
-    _file(
-        flags,
-        "kubeconfig",
-        "credentials, if the document names none",
-        unless="$KUBECONFIG, then those of the pod",
-    )
-    _add(
-        flags,
-        "kubernetes-version",
-        f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED}",
-        unless="the API server's version",
-        type=values.version,
-        metavar="VERSION",
-    )
-    _add(
-        flags,
-        "emulated-version",
-        "upstream's name for the same",
-        unless="as there",
-        type=values.emulated,
-        metavar="VERSION",
-    )
-    _add(
-        flags,
-        "feature-gates",
-        "feature gates of that kube-scheduler to turn on or off",
-        unless="as in that version",
-        default={},
-        type=values.gates,
-        action=_Merged,
-        metavar="GATE=true,…",
-    )
-    _add(
-        flags,
-        "write-config-to",
-        "write the document with its defaults there, and end",
-        unless="write nothing, and schedule pods",
-        metavar="FILE",
-    )
-    _duration(
-        flags,
-        "pod-max-in-unschedulable-pods-duration",
-        "try a parked pod again after that time whatever happens",
-        default="5m0s",
-    )
+    extras = "which events are posted, plugins that ConfigMaps hold, which profile asks which extenders"
+    unless = "all events, installed plugins, all extenders"
+    _file(flags, "extras", f"what the document has no field for: {extras}", unless)
+    followed = "follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml"
+    _add(flags, "config-map", followed, values.object_name, unless="of the files")
+    _file(flags, "kubeconfig", "credentials, if the document names none", "$KUBECONFIG, then those of the pod")
+    like = f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED}"
+    _add(flags, "kubernetes-version", like, values.version, unless="the API server's version")
+    _add(flags, "emulated-version", "upstream's name for the same", values.emulated, unless="as there")
+    gates = "feature gates of that kube-scheduler to turn on or off"
+    _add(flags, "feature-gates", gates, values.gates, default={}, unless="as in that version")
+    written = "write the document with its defaults there, and end"
+    _file(flags, "write-config-to", written, "write nothing, and schedule pods", default=None)
+    tried = "try a parked pod again after that time whatever happens"
+    _add(flags, "pod-max-in-unschedulable-pods-duration", tried, values.duration, default="5m0s")
     for name, path in ONLY_WITHOUT_DOCUMENT.items():
         kind, unless = (float, "50") if name.endswith("qps") else (int, "100")
-        _add(flags, name, f"{path} where there is no document", unless=unless, type=kind, metavar="N")
+        _add(flags, name, f"{path} where there is no document", kind, unless=unless, metavar="N")
     flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
 
 def _serving(flags: Any) -> None:
-    _add(flags, "bind-address", "serve on this address", default="0.0.0.0", type=values.address, metavar="IP")  # noqa: S104
-    _add(
-        flags,
-        "secure-port",
-        "serve on this port; 0 serves nothing",
-        default="10259",
-        type=values.port,
-        metavar="PORT",
-    )
-    _file(
-        flags,
-        "tls-cert-file",
-        "serve with this certificate, which is read again on change",
-        unless="kube-scheduler.crt of --cert-dir",
-    )
-    _file(flags, "tls-private-key-file", "and its key", unless="kube-scheduler.key of --cert-dir")
-    _file(
-        flags,
-        "cert-dir",
-        "where kube-scheduler.crt and .key are, or are written to",
-        unless="nowhere; without all of these a certificate is made in memory",
-        metavar="DIRECTORY",
-    )
-    _add(
-        flags,
-        "tls-min-version",
-        "speak no older one",
-        unless="VersionTLS12",
-        default="",
-        type=values.tls_version,
-        metavar="VERSION",
-    )
-    _add(
-        flags,
-        "tls-cipher-suites",
-        "for TLS 1.2 and older; those of 1.3 cannot be chosen",
-        unless="OpenSSL's",
-        default=[],
-        type=values.suites,
-        action=_Extended,
-        metavar="SUITE,…",
-    )
+    _add(flags, "bind-address", "serve on this address", values.address, default="0.0.0.0")  # noqa: S104
+    _add(flags, "secure-port", "serve on this port; 0 serves nothing", values.port, default="10259")
+    certificate = "serve with this certificate, which is read again on change"
+    _file(flags, "tls-cert-file", certificate, "kube-scheduler.crt of --cert-dir")
+    _file(flags, "tls-private-key-file", "and its key", "kube-scheduler.key of --cert-dir")
+    directory, unless = "where kube-scheduler.crt and .key are, or are written to", "a certificate is made in memory"
+    _file(flags, "cert-dir", directory, f"nowhere; without all of these {unless}", metavar="DIRECTORY")
+    _add(flags, "tls-min-version", "speak no older one", values.tls_version, default="", unless="VersionTLS12")
+    suites = "for TLS 1.2 and older; those of 1.3 cannot be chosen"
+    _add(flags, "tls-cipher-suites", suites, values.suites, default=[], unless="OpenSSL's")
 
 
 def _access(flags: Any) -> None:
     for what, reviews in (("authentication", "TokenReviews"), ("authorization", "SubjectAccessReviews")):
-        _file(flags, f"{what}-kubeconfig", f"credentials for {reviews}", unless="those of the scheduler")
-    _file(flags, "client-ca-file", "also believe client certificates of this authority", unless="none")
-    _add(
-        flags,
-        "authorization-always-allow-paths",
-        "open to everybody; /* is everything",
-        default="/healthz,/readyz,/livez",
-        type=values.paths,
-        action=_Extended,
-        metavar="PATH,…",
-    )
+        _file(flags, f"{what}-kubeconfig", f"credentials for {reviews}", "those of the scheduler")
+    _file(flags, "client-ca-file", "also believe client certificates of this authority", "none")
+    everybody, paths = "open to everybody; /* is everything", "/healthz,/readyz,/livez"
+    _add(flags, "authorization-always-allow-paths", everybody, values.paths, default=paths)
     for name, what in (
         ("authentication-token-webhook-cache-ttl", "who a token belongs to"),
         ("authorization-webhook-cache-authorized-ttl", "that somebody may"),
         ("authorization-webhook-cache-unauthorized-ttl", "that somebody may not"),
     ):
-        _duration(flags, name, f"keep {what}", default="10s")
-
-
-_FORMS: Mapping[Callable[[str], Any], str] = {values.boolean: "true|false", values.duration: "DURATION"}
+        _add(flags, name, f"keep {what}", values.duration, default="10s")
 
 
 def _leading(flags: Any) -> None:
     for name, (kind, field) in LEADERSHIP.items():
         unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
-        _add(flags, name, f"leaderElection.{field}", unless=unless, type=kind, metavar=_FORMS.get(kind, "NAME"))
+        _add(flags, name, f"leaderElection.{field}", kind, unless=unless, metavar=_FORMS.get(kind, "NAME"))
 
 
 def _logging(flags: Any) -> None:
     _add(flags, "logging-format", "how the log looks", default="text", choices=("text", "json"))
-    _add(
-        flags,
-        "v",
-        "2: a line for each decision; 4: what developers want",
-        "-v",
-        default="0",
-        type=int,
-        metavar="LEVEL",
-    )
-    _add(
-        flags,
-        "disabled-metrics",
-        "metrics not to show",
-        unless="none",
-        default=[],
-        type=values.words,
-        action=_Extended,
-        metavar="NAME,…",
-    )
-
-
-def _add(flags: Any, name: str, what: str, *short: str, default: Any = None, unless: str = "", **how: Any) -> None:
-    """Add the flag called ``name``, which says ``what``.
-
-    ``default`` is what it says when it is not given, as one would write it, unless ``unless`` has words for that.
-    """
-    flags.add_argument(*short, f"--{name}", help=f"{what} (default: {unless or default})", default=default, **how)
-
-
-def _file(flags: Any, name: str, what: str, unless: str, metavar: str = "FILE") -> None:
-    _add(flags, name, what, unless=unless, default="", metavar=metavar)
-
-
-def _duration(flags: Any, name: str, what: str, default: str) -> None:
-    _add(flags, name, what, default=default, type=values.duration, metavar="DURATION")
+    levels = "2: a line for each decision; 4: what developers want"
+    _add(flags, "v", levels, int, "-v", default="0", metavar="LEVEL")
+    _add(flags, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
 
 
 class _Extended(argparse.Action):
@@ -270,6 +151,46 @@ class _Merged(argparse.Action):
 
     def __call__(self, _: object, asked: argparse.Namespace, value: Any, option: str | None = None) -> None:
         setattr(asked, self.dest, {**getattr(asked, self.dest), **value})
+
+
+_FORMS: Mapping[Any, str] = {
+    values.address: "IP",
+    values.boolean: "true|false",
+    values.duration: "DURATION",
+    values.emulated: "VERSION",
+    values.gates: "GATE=true,…",
+    values.object_name: "NAMESPACE/NAME",
+    values.paths: "PATH,…",
+    values.port: "PORT",
+    values.suites: "SUITE,…",
+    values.tls_version: "VERSION",
+    values.version: "VERSION",
+    values.words: "NAME,…",
+}
+_JOINED: Mapping[Any, type[argparse.Action]] = {
+    values.gates: _Merged,
+    values.paths: _Extended,
+    values.suites: _Extended,
+    values.words: _Extended,
+}
+"""What may be given in several parts."""
+
+
+def _add(
+    flags: Any, name: str, what: str, kind: Any = None, *short: str, default: Any = None, unless: str = "", **how: Any
+) -> None:
+    """Add the flag called ``name``, which says ``what``, by a value of that ``kind``.
+
+    ``default`` is what it says when it is not given, as one would write it, unless ``unless`` has words for that.
+    """
+    how = {"metavar": _FORMS.get(kind), "type": kind, **how}
+    if kind in _JOINED:
+        how["action"] = _JOINED[kind]
+    flags.add_argument(*short, f"--{name}", help=f"{what} (default: {unless or default})", default=default, **how)
+
+
+def _file(flags: Any, name: str, what: str, unless: str, metavar: str = "FILE", default: str | None = "") -> None:
+    _add(flags, name, what, unless=unless, default=default, metavar=metavar)
 
 
 def _as_written_here(argument: str) -> str:
