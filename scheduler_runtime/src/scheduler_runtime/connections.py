@@ -21,6 +21,8 @@ from scheduler_runtime.limits import limit
 CONNECT_SECONDS = 10.0
 STANDSTILLS = 4
 """So often we may stand still meanwhile: that takes some turns of the event loop, and nothing has been asked yet."""
+READ_BYTES = 64 << 10
+"""So much is read of a connection at a time: four records of TLS."""
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
 
@@ -37,18 +39,35 @@ class Answer(NamedTuple):
     retry_after: str = ""
 
 
-class Link(asyncio.Protocol, ABC):
-    """One end of a connection."""
+class Link(asyncio.BufferedProtocol, ABC):
+    """One end of a connection. What comes is read into one buffer and copied from there, as long as it is.
+
+    Without it each read over TLS would ask for 256 KiB, and give back what it did not need.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(bytearray(READ_BYTES))
 
     @abstractmethod
     def close(self) -> None:
         """End it at once, if it has begun."""
+
+    @abstractmethod
+    def take(self, data: bytes) -> None:
+        """Take in what was read."""
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.take(bytes(self._buffer[:nbytes]))
 
 
 class Connection(Link):
     """One connection. Whoever has it asks, and gives it back or closes it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_open = True
         self.idle_since = 0.0
         self._transport: asyncio.Transport | None = None
@@ -94,7 +113,7 @@ class Connection(Link):
         self.is_open = False
         self._fail(str(error) if error else "the server closed the connection")
 
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         if self._waiter is None:
             self.close()  # Nobody asked.
             return

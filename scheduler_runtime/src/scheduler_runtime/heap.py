@@ -11,14 +11,14 @@ import ctypes
 import gc
 from collections.abc import Callable
 
-LARGE_BYTES = 320 << 10
-"""More than a column of forty thousand nodes, or what is read of a connection at a time: these come and go always.
+LARGE_BYTES = 256 << 10
+"""More than a column of thirty thousand nodes: these come and go always.
 
 What is told by the hundred kilobytes leaves holes between blocks that stay: with 1 MiB here a soak's heap grew from
 21 to 28 MB in six minutes, of which it used 26.
 """
-FREE_BYTES = 1 << 20
-"""So much may be free at the end of the region. With less, every read would give some back and take it again."""
+FREE_BYTES = 256 << 10
+"""So much may be free at the end of the region: what one turn of the event loop takes and gives back is less."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """As malloc.h has them."""
 

@@ -27,6 +27,7 @@ class Stream(Link):
 
         A watch on what seldom changes is silent for long where the API server sends no bookmarks.
         """
+        super().__init__()
         self.status = 0
         self.retry_after = ""
         self.fell_silent = False
@@ -110,7 +111,7 @@ class Stream(Link):
     def connection_lost(self, error: Exception | None) -> None:
         self._end(str(error) if error else "the server closed the connection")
 
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         self._heard = self._loop.time()
         try:
             self._parser.feed_data(data)

@@ -32,6 +32,7 @@ class Connection(Link):
 
     def __init__(self, most: int) -> None:
         """``most`` requests are under way at a time, or fewer if the server says so."""
+        super().__init__()
         self.is_open = False
         self.is_spoken = False
         """Whether the server speaks HTTP/2."""
@@ -219,7 +220,7 @@ class Connection(Link):
     def connection_lost(self, error: Exception | None) -> None:
         self.close(str(error) if error else self._end)
 
-    def data_received(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         self._heard = now = self._loop.time()
         if self._watch is not None and self._watched_until < now:
             # Before anything that was heard lets more of it go. What has gone may be answered by this.

@@ -1,4 +1,4 @@
-"""What is written leaves at once: nothing else that a turn of the event loop does comes between."""
+"""What is written leaves at once, and what is read takes the memory that it needs, over TLS, too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scheduler_runtime.endpoints.self_signed import self_signed
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 STANDSTILL_SECONDS = 0.3
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": importlib.import_module("uvloop").new_event_loop}
 
 
 @contextlib.contextmanager
@@ -61,19 +63,40 @@ async def asked_before_a_standstill(place: Place) -> float:
     return float(await over)
 
 
+def trusted(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """What a server offers, and what its clients trust."""
+    certificate, key = self_signed("127.0.0.1", 1)
+    (directory / "cert").write_bytes(certificate)
+    (directory / "key").write_bytes(key)
+    offered = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    offered.load_cert_chain(directory / "cert", directory / "key")
+    return offered, ssl.create_default_context(cafile=str(directory / "cert"))
+
+
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_request_leaves_before_what_else_is_done_in_its_turn(loop: str, secure: bool, tmp_path: Path) -> None:
-    offered = asked = None
-    if secure:
-        certificate, key = self_signed("127.0.0.1", 1)
-        (tmp_path / "cert").write_bytes(certificate)
-        (tmp_path / "key").write_bytes(key)
-        offered = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        offered.load_cert_chain(tmp_path / "cert", tmp_path / "key")
-        asked = ssl.create_default_context(cafile=str(tmp_path / "cert"))
+    offered, asked = trusted(tmp_path) if secure else (None, None)
     came = list[float]()
-    factory = importlib.import_module("uvloop").new_event_loop if loop == "uvloop" else asyncio.new_event_loop
-    with server(offered, came) as port, asyncio.Runner(loop_factory=factory) as runner:
+    with server(offered, came) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         over = runner.run(asked_before_a_standstill(Place("127.0.0.1", port, asked)))
     assert came[0] < over - STANDSTILL_SECONDS / 2
+
+
+async def most_taken_while_reading(place: Place) -> int:
+    """Bytes that were asked of memory at most while an answer came."""
+    connection = await connect(place, Connection())
+    tracemalloc.start()
+    try:
+        assert (await connection.exchange(REQUEST)).body == b"ok"
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        connection.close()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_short_answer_over_tls_takes_little_memory(loop: str, tmp_path: Path) -> None:
+    offered, asked = trusted(tmp_path)
+    with server(offered, []) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        assert runner.run(most_taken_while_reading(Place("127.0.0.1", port, asked))) < 64 << 10
