@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +14,13 @@ from scheduler_runtime import config, testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, declaration_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
-from scheduler_runtime.extras import Extras
+from scheduler_runtime.extras import ConfigMapSource, Extras, OwnPlugin
 from scheduler_runtime.following import Found
 from scheduler_runtime.framework import RegistrationError, Services
 from scheduler_runtime.plans import Plan, Planner
 from scheduler_runtime.profiles import Profiles
 from scheduler_runtime.sources import Sources
+from tests.support.distributions import install
 from tests.support.scripted import Script, serving
 
 TARGET = Target.parse("v1.36.4")
@@ -124,6 +127,17 @@ async def test_what_only_others_ask_extenders_about_is_not_ignored() -> None:
     assert isinstance(found, Plan), str(found)
     ignored = [each.args["NodeResourcesFit"].model_dump()["ignored_resources"] for each in found.profiles]
     assert ignored == [(), ("example.com/gpu",)]
+
+
+async def test_where_plugins_of_ones_own_are_from_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "told-caps", PriceCap="PriceCap", Other="PriceCap")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
+    assert isinstance(made, Plan), str(made)
+    assert made.origins == ["PriceCap: told_caps:PriceCap of told-caps 1.0"]
+    source = OwnPlugin(config_map=ConfigMapSource(name="caps", key="cap.py", sha256="ab12"))
+    read = replace(made, extras=Extras(plugins={"PriceCap": source}))
+    assert read.origins == ["PriceCap: cap.py of ConfigMap caps, SHA-256 ab12"]
 
 
 async def test_extenders_that_are_not_there_are_refused() -> None:

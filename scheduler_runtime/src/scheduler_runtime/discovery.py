@@ -10,8 +10,9 @@ from importlib.metadata import EntryPoint
 
 from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.api.offers import chosen, offers, origin
+from scheduler_runtime.api.choosing import chosen
 from scheduler_runtime.catalog import REMOVED, find, is_upstreams
+from scheduler_runtime.catalog.offers import offers, origin
 from scheduler_runtime.catalog.spelling import did_you_mean, nearest_name
 from scheduler_runtime.config import Document, Problem, Problems
 
@@ -27,6 +28,12 @@ def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
         else:
             loaded[name] = plugin
     return Problems(tuple(problems)) if problems else loaded
+
+
+def origins(names: Collection[str]) -> Mapping[str, str]:
+    """Who offers each plugin of these ``names``, as far as it is installed."""
+    offered = offers() if names else {}
+    return {name: " and ".join(map(origin, offered[name])) for name in offered.keys() & frozenset(names)}
 
 
 def _named(document: Document) -> Iterator[str]:

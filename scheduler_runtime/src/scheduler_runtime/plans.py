@@ -37,6 +37,14 @@ class Plan:
         return {**IN_TREE, **self.plugins}
 
     @property
+    def origins(self) -> list[str]:
+        """Where each plugin that does not come with this build is from, for people."""
+        sources = {name: own.config_map for name, own in self.extras.plugins.items() if own.config_map}
+        read = {name: f"{at.key} of ConfigMap {at.name}, SHA-256 {at.sha256}" for name, at in sources.items()}
+        found = {**discovery.origins(self.plugins), **read}
+        return [f"{name}: {found.get(name, 'given')}" for name in sorted(self.plugins)]
+
+    @property
     def watches(self) -> tuple[Watch, ...]:
         """What the plugins of the profiles read."""
         return tuple(dict.fromkeys(declared_watches(self.profiles, self.classes)))

@@ -157,7 +157,7 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         yield client, teller
 
 
-def _started_as(settings: Settings, version: Version, process: Process) -> dict[str, Any]:
+def _started_as(settings: Settings, plan: Plan, version: Version, process: Process) -> dict[str, Any]:
     """What it is, as whom it decides, and by which document, for the log."""
     identity = process.election.identity
     return {
@@ -166,6 +166,7 @@ def _started_as(settings: Settings, version: Version, process: Process) -> dict[
         **({"identity": identity} if identity else {}),
         "follows": _source(settings),
         "profiles": list(process.profiles),
+        **({"plugins": plan.origins} if plan.plugins else {}),
     }
 
 
@@ -198,5 +199,5 @@ def assemble(
         process = Process(given)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
-    logger.info("starting", extra=_started_as(settings, version, process))
+    logger.info("starting", extra=_started_as(settings, plan, version, process))
     return process

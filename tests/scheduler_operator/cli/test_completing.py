@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -9,6 +10,7 @@ from click.shell_completion import ShellComplete
 from scheduler_operator.cli.kubectl import completions
 from scheduler_operator.cli.program import COMMANDS, group
 from tests.scheduler_operator.cli.berth import berth
+from tests.support.distributions import install
 
 
 def completed(*arguments: str) -> list[tuple[str, str]]:
@@ -29,6 +31,12 @@ def completed(*arguments: str) -> list[tuple[str, str]]:
 )  # fmt: skip
 def test_completes(arguments: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
     assert completed(*arguments) == expected
+
+
+def test_completes_what_is_installed_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "completed-caps", "raise SystemExit('it was imported')", CompletedCap="X")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert completed("plugins", "comp") == [("plain", "CompletedCap")]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

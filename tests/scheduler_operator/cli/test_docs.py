@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.scheduler_operator.cli.berth import berth
+from tests.support.distributions import install
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/cli.md").read_text()
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/cli.md").read_text()
+PRICE_CAP = (ROOT / "examples/plugins/price_cap/price_cap.py").read_text()
 FILES = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
 EXAMPLES = re.findall(r"```console\n\$ berth ([^\n]*)\n(.*?)```", PAGE, re.DOTALL)
 REST = "…\n"
@@ -24,7 +27,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("command", "printed"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_prints_what_the_page_says(command: str, printed: str) -> None:
+def test_prints_what_the_page_says(command: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "PriceCap" in command:
+        install(tmp_path, "price-cap", PRICE_CAP, PriceCap="PriceCap")
+        monkeypatch.syspath_prepend(tmp_path)
     ran = berth(*shlex.split(command))
     pattern = ".*\n".join(re.escape(part) for part in printed.split(REST))
     assert re.fullmatch(pattern, ran.stderr + ran.stdout, re.DOTALL), ran.stderr + ran.stdout

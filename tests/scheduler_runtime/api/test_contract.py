@@ -63,7 +63,7 @@ class Cheap(PriceCap):
 def test_a_class_declares_what_it_has() -> None:
     declaration = declaration_of(PriceCap)
     assert declaration.name == "PriceCap"
-    assert declaration.hooks == ("filter", "normalize_score", "score")
+    assert declaration.hooks == ("filter", "score", "normalize_score")
     assert declaration.args is PriceCap.Args
     assert declaration.rules_for() == (
         Rule(("metrics.k8s.io",), ("nodes",), ("list",)),

@@ -1,8 +1,9 @@
-"""What the catalogue knows of each plugin, put together for people."""
+"""What the catalogue, or an installed distribution, says of each plugin, put together for people."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from pydantic import BaseModel
@@ -10,6 +11,18 @@ from pydantic import BaseModel
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import KNOWN, Action, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
+from scheduler_runtime.catalog.offers import offers, origin
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What an installed distribution says of a plugin that Kubernetes does not have."""
+
+    origin: str
+    summary: str = ""
+    declaration: Declaration | None = None
+    problem: str = ""
+    """Why it cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -19,15 +32,16 @@ class PluginFacts:
     name: str
     points: Mapping[str, tuple[str, ...]]
     """Its extension points in each minor version that has it."""
+    offered: Offered | None = None
 
     @property
     def summary(self) -> str:
-        return SUMMARIES.get(self.name, "")
+        return self.offered.summary if self.offered else SUMMARIES.get(self.name, "")
 
     @property
     def declaration(self) -> Declaration | None:
-        """What berth's own implementation declares; None while there is none."""
-        return catalog.find(self.name)
+        """What an implementation for berth's own scheduler declares; None while there is none."""
+        return self.offered.declaration if self.offered else catalog.find(self.name)
 
     @cached_property
     def default_weights(self) -> Mapping[str, int]:
@@ -37,7 +51,8 @@ class PluginFacts:
 
     @property
     def arguments(self) -> tuple["Argument", ...]:
-        model = catalog.IN_TREE_ARGS.get(self.name)
+        own = self.offered.declaration if self.offered else None
+        model = own.args if own else catalog.IN_TREE_ARGS.get(self.name)
         return tuple(arguments(model, ARGUMENTS.get(self.name, {}))) if model else ()
 
     @property
@@ -72,6 +87,30 @@ def default_weights(minor: str) -> Mapping[str, int]:
 
 
 def every_plugin() -> Mapping[str, PluginFacts]:
+    """Every plugin of every version, and then each that is installed, by name."""
+    of_kubernetes = plugins_of_kubernetes()
+    offered = {name: points for name, points in sorted(offers().items()) if name not in of_kubernetes}
+    return {**of_kubernetes, **{name: PluginFacts(name, {}, _offered(name, offered[name])) for name in offered}}
+
+
+def every_name() -> Iterator[str]:
+    """The names of these, without a look at their code."""
+    yield from plugins_of_kubernetes()
+    yield from sorted(offers())
+
+
+def _offered(name: str, points: list[EntryPoint]) -> Offered:
+    from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
+    from scheduler_runtime.api.choosing import chosen
+
+    found, by = chosen(name, points), " and ".join(sorted(map(origin, points)))
+    if isinstance(found, str):
+        return Offered(by, problem=found)
+    first_paragraph = (found.__doc__ or "").strip().partition("\n\n")[0]
+    return Offered(by, " ".join(first_paragraph.split()), declaration_of(found))
+
+
+def plugins_of_kubernetes() -> Mapping[str, PluginFacts]:
     """Every plugin of every version, by name."""
     points: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in sorted(catalog.in_tree())}
     for minor in every_minor():
@@ -92,7 +131,8 @@ def _fields(
     for name, written in node.get("properties", {}).items():
         inner, path = _resolved(written, definitions), f"{prefix}{name}"
         required = name in node.get("required", ())
-        yield Argument(path, _type(inner, definitions), written.get("default"), required, texts.get(path, ""))
+        text = texts.get(path) or written.get("description", "")
+        yield Argument(path, _type(inner, definitions), written.get("default"), required, text)
         if inner.get("type") == "array":
             yield from _fields(_resolved(inner.get("items", {}), definitions), definitions, f"{path}[].", texts)
         else:

@@ -173,9 +173,13 @@ class Plugin:
 
 def hooks_of(plugin: type[Plugin]) -> frozenset[str]:
     """The hooks that a class implements."""
-    return frozenset(
-        hook for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS) if getattr(plugin, hook) is not getattr(Plugin, hook)
-    )
+    return frozenset(_hooks_in_order(plugin))
+
+
+def _hooks_in_order(plugin: type[Plugin]) -> tuple[str, ...]:
+    """The same, in the order in which they run."""
+    every = (*HOOK_POINTS, *UNPOINTED_HOOKS)
+    return tuple(hook for hook in every if getattr(plugin, hook) is not getattr(Plugin, hook))
 
 
 def declaration_of(plugin: type[Plugin]) -> Declaration:
@@ -184,7 +188,7 @@ def declaration_of(plugin: type[Plugin]) -> Declaration:
         return plugin.declaration
     return Declaration(
         name=plugin.name or plugin.__name__,
-        hooks=tuple(sorted(hooks_of(plugin))),
+        hooks=_hooks_in_order(plugin),
         args=plugin.Args,
         rules=plugin.rules,
         watches=plugin.watches,

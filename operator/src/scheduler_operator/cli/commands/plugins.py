@@ -1,4 +1,4 @@
-"""``berth plugins``: the catalogue."""
+"""``berth plugins``: the catalogue, and what is installed beside it."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _WIDTH = 100
 )
 @parameters.output("table", "yaml", "json")
 def command(name: str | None, declare: str | None, form: str) -> Answer:
-    """Show the plugins there are; with NAME, everything about one of them.
+    """Show the plugins there are, installed ones of yours included; with NAME, everything about one of them.
 
     That is what it does, the versions and extension points it has, its default weight, its arguments with their
     defaults, and, where berth's own scheduler has it, its hooks, permissions and events.
@@ -50,21 +50,33 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
     if name is None:
         text = _overview(every.values()) if form == "table" else ""
         return Answer(text or forms.document([_value(each) for each in every.values()], form))
-    if name not in every:
+    facts = every.get(name)
+    if facts is None:
         from scheduler_runtime.config import unknown
 
-        raise RefusedError(Refusal(name, unknown(name)))
-    return Answer(_page(every[name]) if form == "table" else forms.document(_value(every[name]), form))
+        raise RefusedError(Refusal(name, unknown(name, others=every)))
+    if facts.offered and facts.offered.problem:
+        raise RefusedError(Refusal(name, facts.offered.problem))
+    return Answer(_page(facts) if form == "table" else forms.document(_value(facts), form))
 
 
 def _overview(every: Iterable["PluginFacts"]) -> str:
     from scheduler_operator.cli.tables import table
 
     rows = [
-        (facts.name, _versions(list(facts.points)), _weight(facts), "yes" if facts.declaration else "-", facts.summary)
+        (facts.name, _versions(list(facts.points)), _weight(facts), "yes" if facts.declaration else "-", _what(facts))
         for facts in every
     ]
     return table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "WHAT IT DOES"), rows)
+
+
+def _what(facts: "PluginFacts") -> str:
+    """What it does; of one that is installed where from, or why it cannot be used."""
+    if not facts.offered:
+        return facts.summary
+    if facts.offered.problem:
+        return f"Cannot be used: {facts.offered.problem}."
+    return f"{facts.summary} ({facts.offered.origin})".lstrip()
 
 
 def _versions(minors: list[str]) -> str:
@@ -95,8 +107,11 @@ def _page(facts: "PluginFacts") -> str:
 def _sections(facts: "PluginFacts") -> Iterator[str]:
     from scheduler_operator.cli.tables import table
 
-    yield f"{facts.name}\n{facts.summary}\n"
-    yield table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), list(_by_version(facts)))
+    yield "".join(f"{line}\n" for line in (facts.name, facts.summary) if line)
+    if facts.offered:
+        yield f"From {facts.offered.origin}.\n"
+    else:
+        yield table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), list(_by_version(facts)))
     if facts.arguments:
         yield "".join(_argument(argument) for argument in facts.arguments)
     else:
@@ -145,7 +160,8 @@ def _rule(rule: Any) -> str:
     resources = ", ".join(
         f"{resource}.{group}" if group else resource for group in rule.api_groups for resource in rule.resources
     )
-    return f"{', '.join(rule.verbs)} {resources}"
+    names = f" {', '.join(rule.resource_names)}" if rule.resource_names else ""
+    return f"{', '.join(rule.verbs)} {resources}{names}{f' in {rule.namespace}' if rule.namespace else ''}"
 
 
 def _value(facts: "PluginFacts") -> dict[str, Any]:
@@ -156,6 +172,8 @@ def _value(facts: "PluginFacts") -> dict[str, Any]:
         "name": facts.name,
         "summary": facts.summary,
         "berth": declared is not None,
+        "origin": facts.offered.origin if facts.offered else "",
+        "problem": facts.offered.problem if facts.offered else "",
         "points": {minor: list(points) for minor, points in facts.points.items()},
         "defaultIn": dict(facts.default_weights),
         "arguments": [_argument_value(argument) for argument in facts.arguments],

@@ -1,23 +1,14 @@
-"""Plugins that installed distributions offer: entry points of the group ``berth.plugins``."""
+"""The classes behind what installed distributions offer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from ..catalog import find, is_upstreams
+from ..catalog.offers import origin
 from .contract import Plugin, declaration_of
 from .flaws import flaws_of
-
-GROUP = "berth.plugins"
-
-
-def offers() -> dict[str, list[EntryPoint]]:
-    """What the installed distributions offer, by the plugin's name. Nothing is imported."""
-    found: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, []).append(point)
-    return found
 
 
 def chosen(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
@@ -43,8 +34,3 @@ def _loaded(point: EntryPoint) -> type[Plugin] | str:
     if flaws := "; ".join(flaws_of(kind)):
         return f"{origin(point)}: {flaws}"
     return kind
-
-
-def origin(point: EntryPoint) -> str:
-    """Where the class is, and who says so."""
-    return f"{point.value} of {point.dist.name} {point.dist.version}" if point.dist else point.value
