@@ -64,6 +64,14 @@ def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
     assert said(caplog) == [words, "over"]
 
 
+def test_what_to_do_about_a_kind_that_is_not_there_is_said(
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        watches[0].begins(ApiError(404, "", "page not found"))
+    assert said(caplog) == ["404: page not found; the API server has no such kind: install what defines it"]
+
+
 def test_a_watch_that_is_refused_alone_speaks_for_itself(
     watches: list[Interruption], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -40,7 +40,7 @@ class Interruption:
 
     def begins(self, error: Exception) -> None:
         """The watch, or a list before it, failed."""
-        self.sentence = f"watching {self._path} is interrupted: {error}"
+        self.sentence = f"watching {self._path} is interrupted: {error}{_remedy(error)}"
         self.refusal = error if isinstance(error, ApiError) and not _is_of_all(error) else None
         if _is_said_by_the_client(error):
             self._in_a_row = 0
@@ -77,6 +77,12 @@ class Interruption:
     def leave(self) -> None:
         """Nobody watches this any more, whether it goes on or not."""
         self._of_all.leave(self)
+
+
+def _remedy(error: Exception) -> str:
+    """What would help, where the answer alone does not say it."""
+    is_absent = isinstance(error, ApiError) and error.status == 404
+    return "; the API server has no such kind: install what defines it" if is_absent else ""
 
 
 def _is_said_by_the_client(error: Exception) -> bool:
