@@ -145,6 +145,22 @@ async def test_extenders_that_are_not_there_are_refused() -> None:
     assert str(found) == "berth.yaml: extenders.one[1]: the document has 2 extenders, and none at 2"
 
 
+async def test_everything_that_is_wrong_is_told_at_once() -> None:
+    wrong = {
+        "schedulerName": "one",
+        "plugins": {"filter": {"enabled": [{"name": "PriceCup"}, {"name": "NodeAfinity"}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Most"}}}],
+    }
+    found = await planned("extenders: {one: [7]}", profiles=[wrong])
+    assert isinstance(found, Problems)
+    assert [each.path for each in found] == [
+        "plugin PriceCup",
+        "berth.yaml: extenders.one[0]",
+        "profiles[0].plugins.filter.enabled[1].name",
+        "profiles[0].pluginConfig[0].args.scoringStrategy.type",
+    ]
+
+
 async def test_a_profile_looks_at_as_many_nodes_as_the_document_says_unless_it_says_it_itself() -> None:
     profiles = [{"schedulerName": "one"}, {"schedulerName": "two", "percentageOfNodesToScore": 0}]
     found = await planned("", percentageOfNodesToScore=30, profiles=profiles)

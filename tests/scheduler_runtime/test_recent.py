@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.plugins.interpodaffinity import wanted as wanted_module
-from scheduler_runtime.recent import Recent
+from scheduler_runtime.recent import Recent, next_sweep
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 
@@ -27,3 +27,16 @@ def test_what_pods_want_is_remembered_for_as_long_as_they_ask(monkeypatch: pytes
     wants.of(first)
     wants.of(third)
     assert wants.of(first) is known
+
+
+@pytest.mark.parametrize("living", [0, 100, 10_000])
+def test_of_what_comes_and_goes_little_is_kept_and_little_is_looked_at(living: int) -> None:
+    few, come, looked_at = 64, 100_000, 0
+    kept = sweep_at = living
+    for _ in range(come):
+        kept += 1
+        if kept >= sweep_at:
+            looked_at += kept
+            kept, sweep_at = living, next_sweep(living, few)
+        assert kept <= max(living * 1.25, living + few)
+    assert looked_at <= 7 * come

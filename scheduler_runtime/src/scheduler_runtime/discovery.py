@@ -48,16 +48,13 @@ def _enabled(document: Document) -> Iterator[str]:
             yield from (entry.name for entry in profile.plugins.at(point).enabled)
 
 
-def missing(document: Document, found: Collection[str]) -> Problems | None:
-    """That ``document`` enables plugins which neither Kubernetes has nor are ``found``, with those that are installed.
+def missing(document: Document, found: Collection[str]) -> Mapping[str, str]:
+    """The plugins that ``document`` enables and which neither Kubernetes has nor are ``found``, with what to do.
 
     A misspelt plugin of Kubernetes is left to whoever knows the versions.
     """
     offered = offers()
-    problems = tuple(
-        Problem(f"plugin {name}", _not_installed(name, offered)) for name in unknown(document, found, offered)
-    )
-    return Problems(problems) if problems else None
+    return {name: _not_installed(name, offered) for name in unknown(document, found, offered)}
 
 
 def unknown(document: Document, found: Collection[str], offered: Iterable[str]) -> list[str]:

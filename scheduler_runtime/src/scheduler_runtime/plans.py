@@ -74,29 +74,29 @@ class Planner:
         """
         document, told = await asyncio.to_thread(self.read, found.text), _extras(found.extras)
         if isinstance(document, Problems) or isinstance(told, Problems):
-            return _all(document, told)
+            return Problems(_all(document, told))
         installed, loaded = await asyncio.to_thread(discovery.installed, document), await self.sources.load(told)
         if isinstance(installed, Problems) or isinstance(loaded, Problems):
-            return _all(installed, loaded)
+            return Problems(_all(installed, loaded))
         plugins = {**installed, **loaded}
-        if problems := undeclared(plugins, told) or await asyncio.to_thread(discovery.missing, document, plugins):
-            return problems
-        if problems := _misplaced(document, told):
-            return problems
-        profiles = await asyncio.to_thread(self._profiles, document, plugins, told)
-        if isinstance(profiles, Problems):
-            return profiles
+        absent = await asyncio.to_thread(discovery.missing, document, plugins)
+        profiles = await asyncio.to_thread(self._profiles, document, plugins, told, absent)
+        wrong = _all(undeclared(plugins, told), _absent(absent), _misplaced(document, told), profiles)
+        if wrong or isinstance(profiles, Problems):
+            return Problems(wrong)
         in_full = config.defaulted(document, self.target, _declared(plugins))
         return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins, in_full=in_full)
 
     def _profiles(
-        self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras
+        self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras, absent: Iterable[str]
     ) -> tuple[EffectiveProfile, ...] | Problems:
+        """What the profiles come to, or what is wrong with them beside that plugins are ``absent``."""
         declared = _declared(plugins)
         extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
         profiles = config.effective_profiles(document, self.target, declared, extenders)
         if isinstance(profiles, Problems):
-            return Problems(tuple(_for_a_process(each) for each in profiles))
+            of_absent = {config.unknown(name, self.target) for name in absent}
+            return Problems(tuple(_for_a_process(each) for each in profiles if each.message not in of_absent))
         return tuple(_sampled(each, document) for each in profiles)
 
 
@@ -108,7 +108,12 @@ def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, 
     """The extenders that the profile called ``profile`` asks: all of the document, where nothing else is told."""
     if told.extenders is None:
         return document.extenders
-    return tuple(document.extenders[place] for place in told.extenders.get(profile, ()))
+    places = told.extenders.get(profile, ())
+    return tuple(document.extenders[place] for place in places if place < len(document.extenders))
+
+
+def _absent(plugins: Mapping[str, str]) -> Problems | None:
+    return Problems(tuple(Problem(f"plugin {name}", why) for name, why in plugins.items())) if plugins else None
 
 
 def _misplaced(document: Document, told: Extras) -> Problems | None:
@@ -145,6 +150,6 @@ def _extras(text: str) -> Extras | Problems:
     return told
 
 
-def _all(*outcomes: object) -> Problems:
-    found: Iterable[Problem] = (each for outcome in outcomes if isinstance(outcome, Problems) for each in outcome)
-    return Problems(tuple(found))
+def _all(*outcomes: object) -> tuple[Problem, ...]:
+    """What is wrong with any of these."""
+    return tuple(each for outcome in outcomes if isinstance(outcome, Problems) for each in outcome)
