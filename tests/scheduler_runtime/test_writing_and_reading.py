@@ -1,4 +1,4 @@
-"""What is written leaves at once, and what is read takes the memory that it needs, over TLS, too."""
+"""What is written leaves at once, and what is read comes whole and takes the memory that it needs, over TLS, too."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": importlib.import_module("u
 
 
 @contextlib.contextmanager
-def server(tls: ssl.SSLContext | None, came: list[float]) -> Iterator[int]:
-    """A server in a thread of its own, which notes when a request comes, and answers it; yields its port."""
+def server(tls: ssl.SSLContext | None, came: list[float], answer: bytes = OK) -> Iterator[int]:
+    """A server in a thread of its own, which notes when a request comes, and answers it; yields its port.
+
+    It has closed its side of the connection when the answer can be read.
+    """
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -34,8 +37,10 @@ def server(tls: ssl.SSLContext | None, came: list[float]) -> Iterator[int]:
         with tls.wrap_socket(plain, server_side=True) if tls else plain as visitor:
             visitor.recv(len(REQUEST))
             came.append(time.monotonic())
-            visitor.sendall(OK)
-            visitor.recv(1)
+            visitor.sendall(answer)
+            visitor.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
+                visitor.recv(1)
 
     listening.settimeout(10)
     thread = threading.Thread(target=serve, daemon=True)
@@ -100,3 +105,25 @@ def test_a_short_answer_over_tls_takes_little_memory(loop: str, tmp_path: Path) 
     offered, asked = trusted(tmp_path)
     with server(offered, []) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         assert runner.run(most_taken_while_reading(Place("127.0.0.1", port, asked))) < 64 << 10
+
+
+async def read_late(place: Place) -> int:
+    """How many bytes come of an answer that is there as a whole, with the end of the connection, before it is read."""
+    connection = await connect(place, Connection())
+    asyncio.get_running_loop().call_later(0.001, time.sleep, STANDSTILL_SECONDS)
+    try:
+        return len((await connection.exchange(REQUEST)).body)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("size", [400_000, 1_000_000])
+@pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_of_an_answer_before_the_end_of_the_connection_nothing_is_lost(
+    loop: str, secure: bool, size: int, tmp_path: Path
+) -> None:
+    offered, asked = trusted(tmp_path) if secure else (None, None)
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
+    with server(offered, [], answer) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        assert runner.run(read_late(Place("127.0.0.1", port, asked))) == size

@@ -22,7 +22,7 @@ CONNECT_SECONDS = 10.0
 STANDSTILLS = 4
 """So often we may stand still meanwhile: that takes some turns of the event loop, and nothing has been asked yet."""
 READ_BYTES = 64 << 10
-"""So much is read of a connection at a time: four records of TLS."""
+"""So much is usually read of a connection at a time: four records of TLS."""
 IDLE_SECONDS = 60.0
 """A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
 
@@ -40,27 +40,31 @@ class Answer(NamedTuple):
 
 
 class Link(asyncio.BufferedProtocol, ABC):
-    """One end of a connection. What comes is read into one buffer and copied from there, as long as it is.
+    """One end of a connection. What comes is read into a buffer that stays, and copied from there.
 
-    Without it each read over TLS would ask for 256 KiB, and give back what it did not need.
+    As an ``asyncio.Protocol`` each read over TLS would ask for 256 KiB, and give back what it did not need.
     """
 
     def __init__(self) -> None:
-        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._usual = self._buffer = memoryview(bytearray(READ_BYTES))
 
     @abstractmethod
     def close(self) -> None:
         """End it at once, if it has begun."""
 
     @abstractmethod
-    def take(self, data: bytes) -> None:
+    def data_came(self, data: bytes) -> None:
         """Take in what was read."""
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Room for all there is: over TLS the end of the connection may come before the next read, and in its place."""
+        if sizehint > READ_BYTES:
+            self._buffer = memoryview(bytearray(sizehint))
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.take(bytes(self._buffer[:nbytes]))
+        data, self._buffer = bytes(self._buffer[:nbytes]), self._usual
+        self.data_came(data)
 
 
 class Connection(Link):
@@ -113,7 +117,7 @@ class Connection(Link):
         self.is_open = False
         self._fail(str(error) if error else "the server closed the connection")
 
-    def take(self, data: bytes) -> None:
+    def data_came(self, data: bytes) -> None:
         if self._waiter is None:
             self.close()  # Nobody asked.
             return

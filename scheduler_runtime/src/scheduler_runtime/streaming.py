@@ -111,7 +111,7 @@ class Stream(Link):
     def connection_lost(self, error: Exception | None) -> None:
         self._end(str(error) if error else "the server closed the connection")
 
-    def take(self, data: bytes) -> None:
+    def data_came(self, data: bytes) -> None:
         self._heard = self._loop.time()
         try:
             self._parser.feed_data(data)

@@ -118,7 +118,7 @@ class Peer(asyncio.Transport):
         """Have the connection read ``data``, until it is closed."""
         for start in range(0, len(data), self.piece):
             if not self.is_closed:
-                self.connection.take(data[start : start + self.piece])
+                self.connection.data_came(data[start : start + self.piece])
 
     def answer(self, stream: int, status: int = 200, body: bytes = b"", *fields: tuple[str, str]) -> None:
         """Answer a request with ``body``, of which as much goes as the other side allows."""

@@ -220,7 +220,7 @@ class Connection(Link):
     def connection_lost(self, error: Exception | None) -> None:
         self.close(str(error) if error else self._end)
 
-    def take(self, data: bytes) -> None:
+    def data_came(self, data: bytes) -> None:
         self._heard = now = self._loop.time()
         if self._watch is not None and self._watched_until < now:
             # Before anything that was heard lets more of it go. What has gone may be answered by this.
