@@ -130,8 +130,8 @@ def test_two_distributions_cannot_offer_the_same_name(site: Path) -> None:
     install(site, "one-cap", PriceCap="PriceCap")
     install(site, "two-cap", PriceCap="PriceCap")
     assert str(found(enabling("PriceCap"))) == (
-        "plugin PriceCap: one_cap:PriceCap of one-cap 1.0 and two_cap:PriceCap of two-cap 1.0 both offer it; "
-        "uninstall one of them"
+        "plugin PriceCap: one_cap:PriceCap of one-cap 1.0 and two_cap:PriceCap of two-cap 1.0 offer it; "
+        "uninstall all but one of them"
     )
 
 

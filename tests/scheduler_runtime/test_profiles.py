@@ -135,6 +135,11 @@ async def test_where_plugins_of_ones_own_are_from_is_told(tmp_path: Path, monkey
     made = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
     assert isinstance(made, Plan), str(made)
     assert made.origins == ["PriceCap: told_caps:PriceCap of told-caps 1.0"]
+    (tmp_path / "told_caps-1.0.dist-info" / "METADATA").write_text("Name: told-caps\nVersion: 2.0\n")
+    again = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
+    assert isinstance(again, Plan)
+    assert again.origins == made.origins  # what is upgraded meanwhile is not imported again
+    assert replace(made, plugins={"Own": Own}).origins == [f"Own: {__name__}:Own"]
     source = OwnPlugin(config_map=ConfigMapSource(name="caps", key="cap.py", sha256="ab12"))
     read = replace(made, extras=Extras(plugins={"PriceCap": source}))
     assert read.origins == ["PriceCap: cap.py of ConfigMap caps, SHA-256 ab12"]

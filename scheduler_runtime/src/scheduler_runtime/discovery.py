@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint
+from weakref import WeakKeyDictionary
 
 from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
@@ -15,6 +16,9 @@ from scheduler_runtime.catalog import REMOVED, find, is_upstreams
 from scheduler_runtime.catalog.offers import offers, origin
 from scheduler_runtime.catalog.spelling import did_you_mean, nearest_name
 from scheduler_runtime.config import Document, Problem, Problems
+
+_from: WeakKeyDictionary[type[Plugin], str] = WeakKeyDictionary()
+"""Who offered a class first: a package that is upgraded while we run is not imported again."""
 
 
 def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
@@ -27,13 +31,13 @@ def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
             problems.append(Problem(f"plugin {name}", plugin))
         else:
             loaded[name] = plugin
+            _from.setdefault(plugin, " and ".join(map(origin, points)))
     return Problems(tuple(problems)) if problems else loaded
 
 
-def origins(names: Collection[str]) -> Mapping[str, str]:
-    """Who offers each plugin of these ``names``, as far as it is installed."""
-    offered = offers() if names else {}
-    return {name: " and ".join(map(origin, offered[name])) for name in offered.keys() & frozenset(names)}
+def origin_of(plugin: type[Plugin]) -> str:
+    """Who offered the plugin when it was imported; its module, if nobody did."""
+    return _from.get(plugin) or f"{plugin.__module__}:{plugin.__qualname__}"
 
 
 def _named(document: Document) -> Iterator[str]:

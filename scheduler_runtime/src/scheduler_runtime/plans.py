@@ -39,10 +39,13 @@ class Plan:
     @property
     def origins(self) -> list[str]:
         """Where each plugin that does not come with this build is from, for people."""
-        sources = {name: own.config_map for name, own in self.extras.plugins.items() if own.config_map}
-        read = {name: f"{at.key} of ConfigMap {at.name}, SHA-256 {at.sha256}" for name, at in sources.items()}
-        found = {**discovery.origins(self.plugins), **read}
-        return [f"{name}: {found.get(name, 'given')}" for name in sorted(self.plugins)]
+        return [f"{name}: {self._origin(name, plugin)}" for name, plugin in sorted(self.plugins.items())]
+
+    def _origin(self, name: str, plugin: type[Plugin]) -> str:
+        own = self.extras.plugins.get(name)
+        if own is None or own.config_map is None:
+            return discovery.origin_of(plugin)
+        return f"{own.config_map.key} of ConfigMap {own.config_map.name}, SHA-256 {own.config_map.sha256}"
 
     @property
     def watches(self) -> tuple[Watch, ...]:

@@ -34,9 +34,10 @@ def test_completes(arguments: tuple[str, ...], expected: list[tuple[str, str]]) 
 
 
 def test_completes_what_is_installed_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, "completed-caps", "raise SystemExit('it was imported')", CompletedCap="X")
+    install(tmp_path, "completed-caps", CompletedCap="PriceCap")
     monkeypatch.syspath_prepend(tmp_path)
     assert completed("plugins", "comp") == [("plain", "CompletedCap")]
+    assert "completed_caps" not in sys.modules
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,13 +1,14 @@
 """``berth plugins``: the catalogue, and what is installed beside it."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from scheduler_operator.cli.plugin_facts import events_of, every_plugin
+from scheduler_operator.cli.plugin_facts import events_of, names
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration
 from tests.scheduler_operator.cli.berth import berth
@@ -74,7 +75,7 @@ def test_a_plugin_without_arguments_says_so() -> None:
 def test_json_and_yaml_say_the_same_of_every_plugin() -> None:
     found = json.loads(berth("plugins", "-o", "json").stdout)
     assert found == yaml.safe_load(berth("plugins", "-o", "yaml").stdout)
-    assert [each["name"] for each in found] == list(every_plugin())
+    assert [each["name"] for each in found] == names()
     assert json.loads(berth("plugins", "VolumeBinding", "-o", "json").stdout) in found
 
 
@@ -85,7 +86,7 @@ def test_changes_of_every_kind_are_said_in_one_word() -> None:
 
 
 def test_every_page_can_be_printed() -> None:
-    for name in every_plugin():
+    for name in names():
         ran = berth("plugins", name)
         assert (ran.status, ran.stderr) == (0, "")
         assert max(map(len, ran.stdout.splitlines())) <= 120
@@ -103,7 +104,7 @@ def rows() -> dict[str, str]:
 
 def test_what_is_installed_is_listed_with_its_distribution(site: Path) -> None:
     before = list(rows())
-    install(site, "listed-caps", CAP.format(name="ListedCap"), ListedCap="ListedCap", Bad="Missing", NodeName="X")
+    install(site, "listed-caps", CAP.format(name="ListedCap"), ListedCap="ListedCap", Bad="Missing")
     assert list(rows()) == [*before, "Bad", "ListedCap"]
     assert rows()["ListedCap"] == (
         "- off yes Keeps pods off nodes that cost too much. (listed_caps:ListedCap of listed-caps 1.0)"
@@ -134,3 +135,64 @@ def test_one_that_is_installed_and_cannot_be_used_says_why(site: Path) -> None:
 def test_one_that_is_installed_may_be_meant(site: Path) -> None:
     install(site, "meant-caps", CAP.format(name="MeantCap"), MeantCap="MeantCap")
     assert "did you mean MeantCap?" in berth("plugins", "MeentCap").stderr
+
+
+def test_one_that_is_offered_under_a_name_of_kubernetes_is_listed_with_what_to_do(site: Path) -> None:
+    install(site, "taken-caps", NodeName="X")
+    assert "Cannot be used: taken_caps:X of taken-caps 1.0 offers it, but Kubernetes has a plugin of that name" in (
+        berth("plugins").stdout
+    )
+    assert berth("plugins", "NodeName").stdout.startswith("NodeName\nKeeps a pod to the node")
+
+
+HEAD = """
+import math
+from typing import Any
+from pydantic import BaseModel
+from scheduler_runtime.api import NodePlugin, PluginArgs
+
+class Tree(BaseModel):
+    kids: list["Tree"] = []
+
+print("this is no part of an answer")
+
+class {name}(NodePlugin):
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "shown"),
+    [
+        pytest.param(
+            "NeedsOne", "class Args(PluginArgs):\n        most: float", "most: number, required", id="required"
+        ),
+        pytest.param(
+            "Endless", "class Args(PluginArgs):\n        of: Tree = Tree()", "kids: list of fields", id="circle"
+        ),
+        pytest.param("Inf", "class Args(PluginArgs):\n        most: float = math.inf", "default inf", id="infinite"),
+        pytest.param("Odd", "class Args(PluginArgs):\n        any: Any = object()", "any: anything", id="unwritable"),
+        pytest.param(
+            "Two", "class Args(PluginArgs):\n        n: int | str = 1", "n: whole number or text", id="two-types"
+        ),
+        pytest.param("Raises", "rules = lambda args: 1 / 0", "cannot be read: ", id="rules-that-raise"),
+        pytest.param("Doc", "__doc__ = 5", "cannot be read: ", id="no-docstring-at-all"),
+        pytest.param("Moody", "events = lambda args: ()", "events is ", id="events-by-arguments"),
+        pytest.param("Escaped", "'\\x1b[2J is no text'", "\\x1b[2J is no text", id="moves-the-cursor"),
+    ],
+)
+def test_whatever_a_class_declares_is_shown_or_told(site: Path, name: str, body: str, shown: str) -> None:
+    code = HEAD.format(name=name) + f"    {body}\n    def filter_node(self, pod, node):\n        return None\n"
+    install(site, f"declares-{name.lower()}", code, **{name: name})
+    page, listed = berth("plugins", name), json.loads(berth("plugins", "-o", "json").stdout)
+    assert page.status in (0, 2)
+    assert shown in page.stdout + page.stderr
+    assert "\x1b" not in page.stdout + page.stderr
+    (found,) = (each for each in listed if each["name"] == name)
+    assert bool(found["problem"]) is (page.status == 2)
+    assert "NaN" not in json.dumps(found)
+
+
+def test_only_the_plugin_that_is_asked_for_is_imported(site: Path) -> None:
+    install(site, "curious-caps", CAP.format(name="CuriousCap"), CuriousCap="CuriousCap")
+    assert berth("plugins", "NodeName").status == 0
+    assert "curious_caps" not in sys.modules

@@ -74,9 +74,9 @@ class PluginParameter(click.ParamType[str]):
     ) -> "list[CompletionItem[str]]":
         from click.shell_completion import CompletionItem
 
-        from scheduler_operator.cli.plugin_facts import every_name
+        from scheduler_operator.cli.plugin_facts import names
 
-        return [CompletionItem(name) for name in every_name() if name.lower().startswith(incomplete.lower())]
+        return [CompletionItem(name) for name in names() if name.lower().startswith(incomplete.lower())]
 
 
 class FileParameter(click.ParamType[str]):

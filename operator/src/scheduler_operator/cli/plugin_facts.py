@@ -1,8 +1,13 @@
-"""What the catalogue, or an installed distribution, says of each plugin, put together for people."""
+"""What the catalogue, or an installed class, says of each plugin, put together for people."""
 
+import inspect
+import math
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -14,52 +19,27 @@ from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
 from scheduler_runtime.catalog.offers import offers, origin
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """What an installed distribution says of a plugin that Kubernetes does not have."""
-
-    origin: str
-    summary: str = ""
-    declaration: Declaration | None = None
-    problem: str = ""
-    """Why it cannot be used."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PluginFacts:
     """One plugin: where it is, and what is known of it."""
 
     name: str
-    points: Mapping[str, tuple[str, ...]]
+    summary: str = ""
+    origin: str = ""
+    """Which installed distribution offers it; empty for a plugin of Kubernetes."""
+    problem: str = ""
+    """Why one that is offered cannot be used."""
+    points: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its extension points in each minor version that has it."""
-    offered: Offered | None = None
-
-    @property
-    def summary(self) -> str:
-        return self.offered.summary if self.offered else SUMMARIES.get(self.name, "")
-
-    @property
-    def declaration(self) -> Declaration | None:
-        """What an implementation for berth's own scheduler declares; None while there is none."""
-        return self.offered.declaration if self.offered else catalog.find(self.name)
-
-    @cached_property
-    def default_weights(self) -> Mapping[str, int]:
-        """The minor versions that enable it by default, with the weight it has there, 0 where none counts."""
-        found = {minor: default_weights(minor) for minor in self.points}
-        return {minor: weights[self.name] for minor, weights in found.items() if self.name in weights}
-
-    @property
-    def arguments(self) -> tuple["Argument", ...]:
-        own = self.offered.declaration if self.offered else None
-        model = own.args if own else catalog.IN_TREE_ARGS.get(self.name)
-        return tuple(arguments(model, ARGUMENTS.get(self.name, {}))) if model else ()
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """What its scheduler may do beside what every scheduler may, with default arguments."""
-        found = self.declaration
-        return found.rules_for(found.args() if found.args else None) if found else ()
+    default_weights: Mapping[str, int] = field(default_factory=dict)
+    """The minor versions that enable it by default, with the weight it has there, 0 where none counts."""
+    arguments: tuple["Argument", ...] = ()
+    hooks: tuple[str, ...] = ()
+    """What berth's own scheduler can call; empty while it has no implementation."""
+    rules: tuple[Rule, ...] = ()
+    """What its scheduler may do beside what every scheduler may."""
+    events: tuple[tuple[str, list[str]], ...] = ()
+    """The changes that may help a pod that it rejected: a kind, and what happens to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,63 +66,113 @@ def default_weights(minor: str) -> Mapping[str, int]:
     return {name: max(plugin.weight for plugin in running if plugin.name == name) for name in found.names}
 
 
-def every_plugin() -> Mapping[str, PluginFacts]:
-    """Every plugin of every version, and then each that is installed, by name."""
-    of_kubernetes = plugins_of_kubernetes()
-    offered = {name: points for name, points in sorted(offers().items()) if name not in of_kubernetes}
-    return {**of_kubernetes, **{name: PluginFacts(name, {}, _offered(name, offered[name])) for name in offered}}
+def names() -> list[str]:
+    """The plugins of every version, and then those that are installed, without a look at their code."""
+    of_kubernetes = _points_of_kubernetes()
+    return [*of_kubernetes, *sorted(offers().keys() - of_kubernetes.keys())]
 
 
-def every_name() -> Iterator[str]:
-    """The names of these, without a look at their code."""
-    yield from plugins_of_kubernetes()
-    yield from sorted(offers())
+def facts_of(name: str) -> PluginFacts | None:
+    """What is known of the plugin of this name, if there is one."""
+    points, offered = _points_of_kubernetes().get(name), offers()
+    if points is not None:
+        return _of_kubernetes(name, points)
+    return _of_distribution(name, offered[name]) if name in offered else None
 
 
-def _offered(name: str, points: list[EntryPoint]) -> Offered:
-    from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
-    from scheduler_runtime.api.choosing import chosen
-
-    found, by = chosen(name, points), " and ".join(sorted(map(origin, points)))
-    if isinstance(found, str):
-        return Offered(by, problem=found)
-    first_paragraph = (found.__doc__ or "").strip().partition("\n\n")[0]
-    return Offered(by, " ".join(first_paragraph.split()), declaration_of(found))
+def every_plugin() -> list[PluginFacts]:
+    """Every plugin of every version, and then each that is installed."""
+    of_kubernetes = [_of_kubernetes(name, points) for name, points in _points_of_kubernetes().items()]
+    return [*of_kubernetes, *(_of_distribution(name, points) for name, points in sorted(offers().items()))]
 
 
-def plugins_of_kubernetes() -> Mapping[str, PluginFacts]:
-    """Every plugin of every version, by name."""
+@cache
+def _points_of_kubernetes() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """The extension points of each plugin in each version, by its name."""
     points: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in sorted(catalog.in_tree())}
     for minor in every_minor():
         for name, extended in catalog.defaults(Version.parse(minor)).extends.items():
             points.setdefault(name, {})[minor] = extended
-    return {name: PluginFacts(name, points[name]) for name in sorted(points)}
+    return {name: points[name] for name in sorted(points)}
+
+
+def _of_kubernetes(name: str, points: Mapping[str, tuple[str, ...]]) -> PluginFacts:
+    weights = {minor: default_weights(minor) for minor in points}
+    declared, model = catalog.find(name), catalog.IN_TREE_ARGS.get(name)
+    return PluginFacts(
+        name=name,
+        summary=SUMMARIES.get(name, ""),
+        points=points,
+        default_weights={minor: found[name] for minor, found in weights.items() if name in found},
+        arguments=tuple(arguments(model, ARGUMENTS.get(name, {}))) if model else (),
+        hooks=declared.hooks if declared else (),
+        rules=declared.rules_for(declared.args() if declared.args else None) if declared else (),
+        events=tuple(events_of(declared)) if declared else (),
+    )
+
+
+def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
+    from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
+    from scheduler_runtime.api.choosing import chosen
+
+    by = " and ".join(sorted(map(origin, points)))
+    with _out_of_the_answer():
+        found = chosen(name, points)
+        if isinstance(found, str):
+            return PluginFacts(name=name, origin=by, problem=found)
+        try:
+            declared = declaration_of(found)
+            return PluginFacts(
+                name=name,
+                summary=" ".join(inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0].split()),
+                origin=by,
+                arguments=tuple(arguments(declared.args, {})) if declared.args else (),
+                hooks=declared.hooks,
+                rules=declared.rules_for(),
+                events=tuple(events_of(declared)),
+            )
+        except Exception as error:  # noqa: BLE001  whatever a class of theirs says is theirs to mend
+            return PluginFacts(name=name, origin=by, problem=f"{by} cannot be read: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _out_of_the_answer() -> Iterator[None]:
+    """Whatever somebody's code prints is no part of what berth answers."""
+    with redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):
+        yield
 
 
 def arguments(model: type[BaseModel], texts: Mapping[str, str]) -> Iterator[Argument]:
     """Every field below ``model``, outer ones first."""
     schema = model.model_json_schema(by_alias=True)
-    return _fields(schema, schema.get("$defs", {}), "", texts)
+    definitions = schema.get("$defs", {})
+    return _fields((_resolved(schema, definitions),), definitions, "", texts)
 
 
 def _fields(
-    node: Mapping[str, Any], definitions: Mapping[str, Any], prefix: str, texts: Mapping[str, str]
+    nodes: tuple[Mapping[str, Any], ...], definitions: Mapping[str, Any], prefix: str, texts: Mapping[str, str]
 ) -> Iterator[Argument]:
-    for name, written in node.get("properties", {}).items():
+    """The fields of the last of these ``nodes``, and what is below each, unless that is one of them again."""
+    for name, written in nodes[-1].get("properties", {}).items():
         inner, path = _resolved(written, definitions), f"{prefix}{name}"
-        required = name in node.get("required", ())
-        text = texts.get(path) or written.get("description", "")
-        yield Argument(path, _type(inner, definitions), written.get("default"), required, text)
-        if inner.get("type") == "array":
-            yield from _fields(_resolved(inner.get("items", {}), definitions), definitions, f"{path}[].", texts)
-        else:
-            yield from _fields(inner, definitions, f"{path}.", texts)
+        required, text = name in nodes[-1].get("required", ()), texts.get(path) or written.get("description", "")
+        yield Argument(path, _type(inner, definitions), _writable(written.get("default")), required, text)
+        is_list = inner.get("type") == "array"
+        below = _resolved(inner.get("items", {}), definitions) if is_list else inner
+        if not any(below is node for node in nodes):
+            yield from _fields((*nodes, below), definitions, f"{path}[]." if is_list else f"{path}.", texts)
+
+
+def _writable(default: Any) -> Any:
+    """A default as JSON can say it."""
+    return str(default) if isinstance(default, float) and not math.isfinite(default) else default
 
 
 def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema without references, and without the null that stands for a field left out."""
-    if "anyOf" in node:
-        node = next(each for each in node["anyOf"] if each != {"type": "null"})
+    match [each for each in node.get("anyOf", ()) if each != {"type": "null"}]:
+        case [only]:
+            node = only
     return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
 
@@ -152,6 +182,8 @@ def _type(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
             return " | ".join(map(str, values))
         case {"type": "array", "items": items}:
             return f"list of {_plural(_type(_resolved(items, definitions), definitions))}"
+        case {"anyOf": options}:
+            return " or ".join(_type(_resolved(option, definitions), definitions) for option in options)
         case {"type": "integer"}:
             return "whole number"
         case {"type": "string"}:

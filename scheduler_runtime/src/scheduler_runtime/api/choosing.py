@@ -16,7 +16,7 @@ def chosen(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
     first, *others = sorted(points, key=origin)
     if others:
         every = " and ".join(origin(point) for point in (first, *others))
-        return f"{every} both offer it; uninstall one of them"
+        return f"{every} offer it; uninstall all but one of them"
     if find(name) or is_upstreams(name):
         return f"{origin(first)} offers it, but Kubernetes has a plugin of that name; give yours another"
     return _loaded(first)

@@ -50,7 +50,7 @@ def _of_args(kind: type[Plugin]) -> Iterator[str]:
 
 
 def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
-    if callable(values):
+    if callable(values) and name != "events":
         return  # It depends on the arguments.
     if not isinstance(values, tuple | list):
         yield f"{name} is {values!r}, not a tuple; write {name} = ({wanted.__name__}(…),)"

@@ -36,8 +36,7 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
       berth plugins --declare price_cap.py > price-cap.yaml
       berth plugins -o json | jq -r '.[] | select(.berth) | .name'
     """
-    from scheduler_operator.cli import forms
-    from scheduler_operator.cli.plugin_facts import every_plugin
+    from scheduler_operator.cli import forms, plugin_facts
 
     if declare is not None:
         from scheduler_operator.cli.declaring import plugin_configs
@@ -46,17 +45,17 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
         if name is not None:
             raise click.UsageError("--declare reads a file and takes no NAME", click.get_current_context())
         return Answer(forms.documents(plugin_configs(declare, NAMESPACE), "json" if form == "json" else "yaml"))
-    every = every_plugin()
     if name is None:
-        text = _overview(every.values()) if form == "table" else ""
-        return Answer(text or forms.document([_value(each) for each in every.values()], form))
-    facts = every.get(name)
+        every = plugin_facts.every_plugin()
+        text = _overview(every) if form == "table" else ""
+        return Answer(text or forms.document([_value(each) for each in every], form))
+    facts = plugin_facts.facts_of(name)
     if facts is None:
         from scheduler_runtime.config import unknown
 
-        raise RefusedError(Refusal(name, unknown(name, others=every)))
-    if facts.offered and facts.offered.problem:
-        raise RefusedError(Refusal(name, facts.offered.problem))
+        raise RefusedError(Refusal(name, unknown(name, others=plugin_facts.names())))
+    if facts.problem:
+        raise RefusedError(Refusal(name, facts.problem))
     return Answer(_page(facts) if form == "table" else forms.document(_value(facts), form))
 
 
@@ -64,7 +63,7 @@ def _overview(every: Iterable["PluginFacts"]) -> str:
     from scheduler_operator.cli.tables import table
 
     rows = [
-        (facts.name, _versions(list(facts.points)), _weight(facts), "yes" if facts.declaration else "-", _what(facts))
+        (facts.name, _versions(list(facts.points)), _weight(facts), "yes" if facts.hooks else "-", _what(facts))
         for facts in every
     ]
     return table(("NAME", "KUBERNETES", "DEFAULT", "BERTH", "WHAT IT DOES"), rows)
@@ -72,11 +71,9 @@ def _overview(every: Iterable["PluginFacts"]) -> str:
 
 def _what(facts: "PluginFacts") -> str:
     """What it does; of one that is installed where from, or why it cannot be used."""
-    if not facts.offered:
-        return facts.summary
-    if facts.offered.problem:
-        return f"Cannot be used: {facts.offered.problem}."
-    return f"{facts.summary} ({facts.offered.origin})".lstrip()
+    if facts.problem:
+        return f"Cannot be used: {facts.problem}"
+    return f"{facts.summary} ({facts.origin})".lstrip() if facts.origin else facts.summary
 
 
 def _versions(minors: list[str]) -> str:
@@ -101,15 +98,18 @@ def _shown_weight(weight: int | None) -> str:
 
 
 def _page(facts: "PluginFacts") -> str:
-    return "\n".join(section for section in _sections(facts) if section)
+    from scheduler_operator.cli.console import printable
+
+    text = "\n".join(section for section in _sections(facts) if section)
+    return "".join(f"{printable(line)}\n" for line in text.splitlines())
 
 
 def _sections(facts: "PluginFacts") -> Iterator[str]:
     from scheduler_operator.cli.tables import table
 
     yield "".join(f"{line}\n" for line in (facts.name, facts.summary) if line)
-    if facts.offered:
-        yield f"From {facts.offered.origin}.\n"
+    if facts.origin:
+        yield f"From {facts.origin}.\n"
     else:
         yield table(("KUBERNETES", "DEFAULT", "EXTENSION POINTS"), list(_by_version(facts)))
     if facts.arguments:
@@ -145,14 +145,11 @@ def _said(value: Any) -> Any:
 
 
 def _of_berth(facts: "PluginFacts") -> str:
-    from scheduler_operator.cli.plugin_facts import events_of
-
-    declared = facts.declaration
-    if declared is None:
+    if not facts.hooks:
         return "Berth's own scheduler does not have it yet; engine: KubeScheduler does.\n"
-    lines = [f"hooks        {', '.join(declared.hooks)}"]
+    lines = [f"hooks        {', '.join(facts.hooks)}"]
     lines += [f"permission   {rule}" for rule in map(_rule, facts.rules)]
-    lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in events_of(declared)]
+    lines += [f"event        {kind}: {', '.join(actions)}" for kind, actions in facts.events]
     return "In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines)
 
 
@@ -165,21 +162,20 @@ def _rule(rule: Any) -> str:
 
 
 def _value(facts: "PluginFacts") -> dict[str, Any]:
-    from scheduler_operator.cli.plugin_facts import events_of, rule_fields
+    from scheduler_operator.cli.plugin_facts import rule_fields
 
-    declared = facts.declaration
     return {
         "name": facts.name,
         "summary": facts.summary,
-        "berth": declared is not None,
-        "origin": facts.offered.origin if facts.offered else "",
-        "problem": facts.offered.problem if facts.offered else "",
+        "berth": bool(facts.hooks),
+        "origin": facts.origin,
+        "problem": facts.problem,
         "points": {minor: list(points) for minor, points in facts.points.items()},
         "defaultIn": dict(facts.default_weights),
         "arguments": [_argument_value(argument) for argument in facts.arguments],
-        "hooks": list(declared.hooks) if declared else [],
+        "hooks": list(facts.hooks),
         "rules": [rule_fields(rule) for rule in facts.rules],
-        "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)] if declared else [],
+        "events": [{"resource": kind, "actions": actions} for kind, actions in facts.events],
     }
 
 
