@@ -75,6 +75,7 @@ def test_more_than_fourteen_attempts_are_one_label() -> None:
         '{attempts="14"} 1',
         '{attempts="15+"} 2',
     ]
+    assert len(metrics._waits) == 2
 
 
 def test_a_metric_can_be_left_out() -> None:

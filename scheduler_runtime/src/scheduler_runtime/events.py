@@ -58,7 +58,7 @@ class Recorder:
         self._reporters: dict[str, dict[str, str]] = {}
         """Who speaks, by profile."""
         self._series: OrderedDict[tuple[str, str, str, int], Series] = OrderedDict()
-        """By what was said of which pod; of long notes only the hash is kept."""
+        """By what was said of which pod, what was said last at the end; of long notes only the hash is kept."""
 
     def scheduled(self, pod: Pod, node: str) -> None:
         """Say that ``pod`` was bound."""
@@ -82,18 +82,25 @@ class Recorder:
         note = cut(message)
         key = (pod.uid, reason, action, hash(note))
         now = self._clock()
+        self._forget(now)
         series = self._series.get(key)
-        if series is None or now - series.last_at > SERIES_SECONDS:
+        if series is None:
             name = self._write(pod, "Warning" if warning else "Normal", reason, action, note)
             self._series[key] = Series(name, now, now)
-            while len(self._series) > SERIES_KEPT:
+            if len(self._series) > SERIES_KEPT:
                 self._series.popitem(last=False)
             return
         series.count += 1
         series.last_at = now
+        self._series.move_to_end(key)
         if series.count == 2 or now - series.written_at >= SERIES_SECONDS:
             series.written_at = now
             self._write_series(pod.namespace, series)
+
+    def _forget(self, now: float) -> None:
+        """Drop the series that are over."""
+        while self._series and now - next(iter(self._series.values())).last_at > SERIES_SECONDS:
+            self._series.popitem(last=False)
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
         """Post an event without looking for a series; return its name. ``cause`` is the pod it was done for."""

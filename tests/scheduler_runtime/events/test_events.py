@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime import testing
+from scheduler_runtime import events, testing
 from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
 from scheduler_runtime.events import Recorder, cut
@@ -124,6 +124,29 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
         now[0] = 361
         recorder.failed(pod(), "one")
     assert [asked.method for asked in script.asked] == ["POST"] * 4
+
+
+async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_was_silent_for_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "SERIES_KEPT", 3)
+    script, now = Script(), [0.0]
+    async with sending(script) as (client, outbox):
+        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+
+        async def fails(name: str, seconds: float) -> str:
+            now[0], before = seconds, len(script.asked)
+            recorder.failed(pod(name), "no")
+            await outbox.drain()
+            return " ".join(asked.method for asked in script.asked[before:])
+
+        assert [await fails(name, 0) for name in "abc"] == ["POST"] * 3
+        assert await fails("a", 1) == "PATCH"
+        assert await fails("d", 2) == "POST"
+        assert await fails("b", 3) == "POST"  # was silent for longest, and one too many
+        assert await fails("a", 361) == "PATCH"  # still the series of the beginning
+        assert await fails("f", 1000) == "POST"
+        assert len(recorder._series) == 1
 
 
 async def test_a_condition_says_why_a_pod_waits() -> None:

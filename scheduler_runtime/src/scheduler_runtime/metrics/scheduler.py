@@ -118,10 +118,11 @@ class Metrics:
         """Note that a pod is bound."""
         self.ended("scheduled", profile, now - attempt.began)
         self._needed.observe(attempt.number)
-        waits = self._waits.get(attempt.number)
+        number = min(attempt.number, MOST_ATTEMPTS)
+        waits = self._waits.get(number)
         if waits is None:
-            label = f"{MOST_ATTEMPTS}+" if attempt.number >= MOST_ATTEMPTS else str(attempt.number)
-            waits = self._waits[attempt.number] = self._sli_seconds.of(label)
+            label = f"{number}+" if number == MOST_ATTEMPTS else str(number)
+            waits = self._waits[number] = self._sli_seconds.of(label)
         waits.observe(now - attempt.waits_since)
         if attempt.after_flush:
             self._after_flush.add()
