@@ -166,6 +166,72 @@ async def test_everything_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
+FAULTY = """
+from pydantic import Field, field_validator
+from scheduler_runtime.api import NodePlugin, PluginArgs
+
+class {name}(NodePlugin):
+    {body}
+
+    def filter_node(self, pod, node):
+        return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "entry", "refusal"),
+    [
+        pytest.param(
+            "Needs",
+            "class Args(PluginArgs): most_hourly: float",
+            None,
+            "profiles[0].pluginConfig: has no entry for Needs, which needs one: mostHourly is required",
+            id="an-argument-without-a-default",
+        ),
+        pytest.param(
+            "Checks",
+            "class Args(PluginArgs):\n"
+            "        most: float = 1.0\n"
+            "        check = field_validator('most')(lambda most: {}[most])",
+            {"most": 2},
+            "profiles[0].pluginConfig[0].args: cannot be checked: KeyError: 2.0",
+            id="a-check-that-raises",
+        ),
+        pytest.param(
+            "Makes",
+            "class Args(PluginArgs): most: float = Field(default_factory=lambda: 1 / 0)",
+            None,
+            "profiles[0].pluginConfig: has no entry for Makes, which needs one: "
+            "cannot be checked: ZeroDivisionError: division by zero",
+            id="a-default-that-raises",
+        ),
+        pytest.param(
+            "Watches",
+            "watches = lambda args: 1 / 0",
+            None,
+            "plugin Watches: watches: ZeroDivisionError: division by zero",
+            id="watches-that-raise",
+        ),
+        pytest.param(
+            "Watched",
+            "watches = lambda args: ('v1',)",
+            None,
+            "plugin Watched: watches: 'v1' is not a Watch",
+            id="what-is-no-watch",
+        ),
+    ],
+)
+async def test_what_a_plugin_of_ones_own_says_wrongly_is_a_sentence(
+    name: str, body: str, entry: Any, refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, f"faulty-{name.lower()}", FAULTY.replace("{name}", name).replace("{body}", body), **{name: name})
+    monkeypatch.syspath_prepend(tmp_path)
+    profile: dict[str, Any] = {"schedulerName": "one", "plugins": {"filter": {"enabled": [{"name": name}]}}}
+    if entry is not None:
+        profile["pluginConfig"] = [{"name": name, "args": entry}]
+    assert str(await planned("", profiles=[profile])) == refusal
+
+
 async def test_a_profile_looks_at_as_many_nodes_as_the_document_says_unless_it_says_it_itself() -> None:
     profiles = [{"schedulerName": "one"}, {"schedulerName": "two", "percentageOfNodesToScore": 0}]
     found = await planned("", percentageOfNodesToScore=30, profiles=profiles)

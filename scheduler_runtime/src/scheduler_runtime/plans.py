@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_runtime import config, discovery, extras
-from scheduler_runtime.api import Plugin, Watch, declaration_of
+from scheduler_runtime.api import Plugin, PluginArgs, Watch, declaration_of
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems
 from scheduler_runtime.extras import Extras
@@ -84,7 +84,8 @@ class Planner:
         plugins = {**installed, **loaded}
         absent = await asyncio.to_thread(discovery.missing, document, plugins)
         profiles = await asyncio.to_thread(self._profiles, document, plugins, told, absent)
-        wrong = _all(undeclared(plugins, told), _absent(absent), _misplaced(document, told), profiles)
+        unwatched = None if isinstance(profiles, Problems) else _unwatched(profiles, plugins)
+        wrong = _all(undeclared(plugins, told), _absent(absent), _misplaced(document, told), profiles, unwatched)
         if wrong or isinstance(profiles, Problems):
             return Problems(wrong)
         in_full = config.defaulted(document, self.target, _declared(plugins))
@@ -117,6 +118,23 @@ def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, 
 
 def _absent(plugins: Mapping[str, str]) -> Problems | None:
     return Problems(tuple(Problem(f"plugin {name}", why) for name, why in plugins.items())) if plugins else None
+
+
+def _unwatched(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
+    """What goes wrong where plugins of one's own say what they watch, as that may depend on their arguments."""
+    own = [(name, profile.args.get(name)) for profile in profiles for name in profile.names if name in plugins]
+    said = {f"plugin {name}": _said_of_watches(plugins[name], args) for name, args in own}
+    found = tuple(Problem(name, f"watches: {why}") for name, why in said.items() if why)
+    return Problems(found) if found else None
+
+
+def _said_of_watches(plugin: type[Plugin], args: PluginArgs | None) -> str:
+    try:
+        watches: Iterable[object] = declaration_of(plugin).watches_for(args)
+        odd = next((each for each in watches if not isinstance(each, Watch)), None)
+    except Exception as error:  # noqa: BLE001  it is code of theirs
+        return f"{type(error).__name__}: {error}"
+    return f"{odd!r} is not a Watch" if odd is not None else ""
 
 
 def _misplaced(document: Document, told: Extras) -> Problems | None:

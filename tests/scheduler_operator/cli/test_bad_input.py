@@ -136,6 +136,32 @@ def test_says_where_and_what_is_expected(text: str, line: str) -> None:
     assert refused("lint", "-", stdin=text).stderr.startswith(line)
 
 
+NEEDY = """apiVersion: berth.dev/v1alpha1
+kind: PluginConfig
+metadata: {name: price-cap}
+spec:
+  plugin: PriceCap
+  args: {limit: 1}
+  declares:
+    hooks: [filter]
+    argsSchema: {type: object, required: [limit], properties: {limit: {type: number}}}
+---
+apiVersion: berth.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: packed}
+spec:
+  scheduler: {image: x}
+  plugins:
+    filter: {enabled: [{name: PriceCap}]}
+"""
+
+
+@pytest.mark.parametrize("command", [each for each in READING if each != "import"])
+def test_a_plugin_whose_arguments_have_no_default_needs_an_entry(command: str) -> None:
+    told = "spec.pluginConfig: has no entry for PriceCap, which needs one: limit is required"
+    assert refused(command, "-", stdin=NEEDY).stderr == f"<stdin>:14: {told}\n"
+
+
 def test_every_document_that_is_not_ours_is_named() -> None:
     lines = refused("render", "-", stdin=PROFILE + "---\nkind: Pod\n---\nkind: Job\napiVersion: batch/v1\n").stderr
     assert "<stdin>:16: is a mapping without apiVersion" in lines

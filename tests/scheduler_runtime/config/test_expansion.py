@@ -271,8 +271,19 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
         ),
         pytest.param(
             {"score": {"enabled": named(("NodeAffinity", -1))}},
-            ["plugins.score: a negative weight makes kube-scheduler refuse the weights after it"],
+            [
+                "plugins.score.enabled[0].weight: "
+                "-1 makes kube-scheduler refuse the weights after it; write 1 or more for NodeAffinity"
+            ],
             id="negative weight",
+        ),
+        pytest.param(
+            {"multiPoint": {"enabled": named("NodePorts", ("NodeAffinity", -7))}},
+            [
+                "plugins.multiPoint.enabled[1].weight: "
+                "-7 makes kube-scheduler refuse the weights after it; write 1 or more for NodeAffinity"
+            ],
+            id="negative weight everywhere",
         ),
     ],
 )

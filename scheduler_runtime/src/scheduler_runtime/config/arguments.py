@@ -27,6 +27,8 @@ class Arguments:
     def __init__(self, target: Target, others: Mapping[str, Declaration]) -> None:
         self.target = target
         self.others = others
+        self.written: set[str] = set()
+        """The plugins that have an entry, whatever is wrong with it."""
         self.found: dict[str, PluginArgs] = {}
         self.problems: list[Problem] = []
 
@@ -38,6 +40,7 @@ class Arguments:
         model = self.model(name)
         if model is None:
             return
+        self.written.add(name)
         fields = dict(written)
         if name in catalog.IN_TREE_ARGS:
             self.check_header(fields, name, path)
@@ -49,17 +52,36 @@ class Arguments:
             unread = name == FIT and not needed
             kept = _of_type if unread else None
             self.problems.extend(problem.below(path) for problem in explain(error, model, kept))
+        except Exception as error:  # noqa: BLE001  what a plugin of one's own checks may raise anything
+            self.problems.append(Problem(path, _unchecked(error)))
 
     def complete(self, names: Iterable[str]) -> dict[str, PluginArgs]:
-        """The arguments of the plugins called ``names``, those that were not written with their defaults."""
+        """The arguments of the plugins called ``names``, those that were not written with their defaults.
+
+        What has no default is a problem.
+        """
         complete: dict[str, PluginArgs] = {}
         for name in sorted(names):
             model = self.model(name)
-            if model is None or self.problems:
+            if model is None:
                 continue
-            args = self.found.get(name) or _default(model)
-            complete[name] = catalog.with_gated_defaults(args, self.target)
+            args = self.found.get(name) if name in self.written else self._default(name, model)
+            if args is not None:
+                complete[name] = catalog.with_gated_defaults(args, self.target)
         return complete
+
+    def _default(self, name: str, model: type[PluginArgs]) -> PluginArgs | None:
+        """Arguments of which nothing is written. In-tree ones have defaults, which need no checking."""
+        if name in catalog.IN_TREE_ARGS:
+            return model.model_construct()
+        try:
+            return model()
+        except ValidationError as error:
+            said = ", ".join(f"{problem.path} {problem.message}" for problem in explain(error, model))
+        except Exception as error:  # noqa: BLE001  as above
+            said = _unchecked(error)
+        self.problems.append(Problem("pluginConfig", f"has no entry for {name}, which needs one: {said}"))
+        return None
 
     def model(self, name: str) -> type[PluginArgs] | None:
         """The model of a plugin's arguments; None when it takes none or is not known."""
@@ -76,9 +98,8 @@ class Arguments:
                 self.problems.append(Problem(f"{path}.{key}", f"{given!r} is not {wanted}"))
 
 
-def _default(model: type[PluginArgs]) -> PluginArgs:
-    """Arguments of which nothing is written. In-tree ones have a default for everything, which needs no checking."""
-    return model.model_construct() if model in catalog.IN_TREE_ARGS.values() else model()
+def _unchecked(error: Exception) -> str:
+    return f"cannot be checked: {type(error).__name__}: {error}"
 
 
 def _of_type(details: ErrorDetails) -> bool:

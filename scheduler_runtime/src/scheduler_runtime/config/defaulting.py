@@ -104,7 +104,7 @@ def _args(profile: Profile, expansion: Expansion, read: Mapping[str, PluginArgs]
 
 def _in_tree(name: str, args: PluginArgs) -> dict[str, Any]:
     if name not in catalog.IN_TREE_ARGS:
-        return args.model_dump(by_alias=True, mode="json")
+        return args.model_dump(by_alias=True, mode="json", fallback=repr)
     printed = {"apiVersion": API_VERSION, "kind": f"{name}Args", **printed_model(args)}
     if name == "DynamicResources":
         printed.setdefault("filterTimeout", None)

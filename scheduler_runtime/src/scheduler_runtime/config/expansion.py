@@ -142,9 +142,26 @@ class Expansion:
             return tuple(EnabledPlugin(name) for name in names)
         found = weights(point, self.at(point), self.multi_point, self.extends)
         if found is None:
-            self.refuse(f"plugins.{point}", "a negative weight makes kube-scheduler refuse the weights after it")
+            path, plugin = self.negative(point)
+            message = (
+                f"{plugin.weight} makes kube-scheduler refuse the weights after it; write 1 or more for {plugin.name}"
+            )
+            self.refuse(f"{path}.weight", message)
             return ()
         return tuple(EnabledPlugin(name, found[name]) for name in names)
+
+    def negative(self, point: str) -> tuple[str, EnabledPlugin]:
+        """The first entry whose weight at ``point`` is below zero, and its path."""
+        entries: dict[str, tuple[str, EnabledPlugin]] = {}
+        for at in (point, "multiPoint"):
+            for index, plugin in enumerate(self.at(at).enabled):
+                entry = f"plugins.{at}.enabled[{index}]", EnabledPlugin(plugin.name, plugin.weight or 0)
+                entries.setdefault(plugin.name, entry)  # that of the point itself counts
+        return next(
+            (path, plugin)
+            for path, plugin in entries.values()
+            if plugin.weight < 0 and point in (self.extends(plugin.name) or ())
+        )
 
     def check_counts(self, points: Mapping[str, tuple[EnabledPlugin, ...]]) -> None:
         sorting = [plugin.name for plugin in points["queueSort"]]
@@ -165,13 +182,14 @@ class Expansion:
                 self.refuse(f"pluginConfig[{index}].name", unknown(entry.name, self.target))
             else:
                 reader.read(entry.name, entry.args, f"pluginConfig[{index}].args", entry.name in needed)
+        complete = reader.complete(needed)
         self.problems.extend(reader.problems)
         if not self.problems:
             for name in self.without_default_args(needed):
                 point = next(point for point in self.defaults.without_default_args if self.names_at(point, name))
                 message = f"{self.target} builds {name} without arguments when only {point} enables it, and refuses it"
                 self.refuse(f"plugins.{point}", f"{message}; give it an entry in pluginConfig")
-        return reader.complete(needed)
+        return complete
 
     def without_default_args(self, needed: Iterable[str]) -> list[str]:
         """The plugins that upstream forgets to give their default arguments."""

@@ -51,12 +51,20 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
         return Answer(text or forms.document([_value(each) for each in every], form))
     facts = plugin_facts.facts_of(name)
     if facts is None:
-        from scheduler_runtime.config import unknown
-
-        raise RefusedError(Refusal(name, unknown(name, others=plugin_facts.names())))
+        raise RefusedError(Refusal(name, _unknown(name, plugin_facts.names())))
     if facts.problem:
         raise RefusedError(Refusal(name, facts.problem))
     return Answer(_page(facts) if form == "table" else forms.document(_value(facts), form))
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    from scheduler_runtime import catalog
+    from scheduler_runtime.catalog.spelling import did_you_mean, nearest_name
+
+    if name in catalog.REMOVED:
+        return f"{name} was removed from Kubernetes; {catalog.REMOVED[name]}"
+    otherwise = "; berth plugins lists those that there are, which include those of installed packages"
+    return f"there is no plugin {name!r}{did_you_mean(nearest_name(name, names)) or otherwise}"
 
 
 def _overview(every: Iterable["PluginFacts"]) -> str:
