@@ -8,7 +8,7 @@ import pytest
 
 from examples.plugins.price_cap.price_cap import PriceCap
 from scheduler_runtime import testing
-from scheduler_runtime.api import NodePlugin, Plugin, Watch, flaws_of, highest_is_best
+from scheduler_runtime.api import Action, ClusterEvent, NodePlugin, Plugin, Watch, flaws_of, highest_is_best
 from scheduler_runtime.plugins import IN_TREE
 from tests.support.sound_plugin import Sound, breach_of, broken
 
@@ -23,6 +23,14 @@ def filters_node(self: Any, pod: Any, node: Any) -> Any:
 
 def with_nodes(self: Any, nodes: Any) -> Any:
     return nodes
+
+
+def at_once(self: Any, pod: Any, node: Any, state: Any) -> Any:
+    return None
+
+
+def with_args(self: Any, args: Any) -> None:
+    pass
 
 
 async def waits(self: Any, *_: Any) -> Any:
@@ -60,9 +68,49 @@ FLAWS = [
         f"filter_nodes is not a hook; did you mean filter_node? {OWN}",
         id="of-a-node-plugin",
     ),
-    pytest.param(broken(Plugin, bind=with_nodes), "bind is no coroutine; write async def bind", id="bind-at-once"),
+    pytest.param(broken(Plugin, bind=at_once), "bind is no coroutine; write async def bind", id="bind-at-once"),
     pytest.param(broken(Plugin, permit=waits), f"permit {NOBODY_AWAITS}", id="permit-that-waits"),
     pytest.param(broken(filter=yields_later), f"filter {NOBODY_AWAITS}", id="filter-that-waits"),
+    pytest.param(
+        broken(Plugin, score=with_nodes),
+        "score is called with (pod, nodes, state); write def score(self, pod, nodes, state)",
+        id="too-few-arguments",
+    ),
+    pytest.param(
+        broken(NodePlugin, filter_node=at_once),
+        "filter_node is called with (pod, node); write def filter_node(self, pod, node)",
+        id="too-many-arguments",
+    ),
+    pytest.param(
+        broken(filter=staticmethod(like_filter)),
+        "filter is called with (pod, nodes, state); write def filter(self, pod, nodes, state)",
+        id="self-of-a-static-method",
+    ),
+    pytest.param(
+        broken(__init__=with_args),
+        "__init__ is called with (args, handle); write def __init__(self, args, handle)",
+        id="made-of-arguments-alone",
+    ),
+    pytest.param(
+        broken(eventz=()),
+        "eventz is nothing that is read of it; did you mean events? One of your own begins with _",
+        id="misspelt-declaration",
+    ),
+    pytest.param(
+        broken(row_locale=True),
+        "row_locale is nothing that is read of it; did you mean row_local? One of your own begins with _",
+        id="misspelt-promise",
+    ),
+    pytest.param(
+        broken(events=(ClusterEvent("ConfigMap", Action.ADD),)),
+        "events[0] is of ConfigMap, which it does not watch; add the kind to its watches",
+        id="unheard-event",
+    ),
+    pytest.param(
+        broken(events=(ClusterEvent("Nodee", Action.ADD),)),
+        "events[0] is of Nodee, which it does not watch; did you mean Node?",
+        id="misspelt-event",
+    ),
     pytest.param(broken(Plugin), NO_HOOK, id="no-hook"),
     pytest.param(broken(NodePlugin, signature=with_nodes), NO_HOOK, id="no-hook-that-runs"),
     pytest.param(broken(NodePlugin, filter_node=waits), f"filter_node {NOBODY_AWAITS}", id="filter-node-that-waits"),
@@ -93,22 +141,10 @@ def test_no_framework_is_made_of_it(plugin: type[Plugin], flaw: str) -> None:
         PriceCap,
         Sound,
         broken(scores=with_nodes, _filterr=like_filter, rows_of=with_nodes),
-        broken(watches=lambda _: (Watch("v1", "Service"),)),
+        broken(watches=lambda _: (Watch("v1", "Service"),), events=(ClusterEvent("Service", Action.ADD),)),
+        broken(watches=(Watch("v1", "Service"),), events=(ClusterEvent("Service", Action.ADD),)),
+        broken(score=staticmethod(lambda *_: 0), own=5),
     ],
 )
 def test_a_sound_class_has_no_flaw(plugin: type[Plugin]) -> None:
     assert list(flaws_of(plugin)) == []
-
-
-def test_an_event_of_a_kind_that_nobody_watches_is_told_of() -> None:
-    event = Sound.events[0]
-    misspelt = type(event)("Nodee", event.actions)
-    assert breach_of(broken(events=(misspelt,)), "heard") == (
-        "it registers events of Nodee, which it does not watch; did you mean Node?"
-    )
-    assert (
-        testing.breaches(
-            broken(watches=(Watch("v1", "Service"),), events=(*Sound.events, type(event)("Service", event.actions)))
-        )
-        == []
-    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..catalog import HOOK_POINTS, ClusterEvent, PluginArgs, Rule, Watch
 from ..catalog.declaration import UNPOINTED_HOOKS
-from ..catalog.spelling import nearest
+from ..catalog.spelling import did_you_mean, nearest
 from .contract import Plugin, declaration_of
 from .node_plugin import NodePlugin
 
@@ -18,7 +18,7 @@ _AWAITED = frozenset({"pre_bind", "bind"})
 
 
 def flaws_of(kind: type[Plugin], *, may_be_a_base: bool = False) -> Iterator[str]:
-    """A sentence for each declaration of a wrong type, each hook that is awaited wrongly, and each misspelt one.
+    """A sentence for each declaration of a wrong type, each hook that is awaited or called wrongly, each misspelt one.
 
     One without any hook is told of if nothing else is wrong, unless it ``may_be_a_base`` of others.
     """
@@ -34,8 +34,11 @@ def _flaws(kind: type[Plugin]) -> Iterator[str]:
     yield from _of_args(kind)
     for name, wanted in (("rules", Rule), ("watches", Watch), ("events", ClusterEvent)):
         yield from _of_several(name, _declared(kind, name), wanted)
+    yield from _unheard(kind)
     yield from _awaited_wrongly(kind)
+    yield from _called_wrongly(kind)
     yield from _misspelt(kind)
+    yield from _undeclared(kind)
 
 
 def _declared(kind: type[Plugin], name: str) -> Any:
@@ -60,6 +63,22 @@ def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
             yield f"{name}[{index}] is {value!r}, not a {wanted.__name__}; write {wanted.__name__}(…)"
 
 
+def _unheard(kind: type[Plugin]) -> Iterator[str]:
+    """Events of kinds that nobody follows for it: it hears of pods, of nodes, and of what it watches."""
+    events, watches = _declared(kind, "events"), _declared(kind, "watches")
+    if callable(watches) or not (_are(events, ClusterEvent) and _are(watches, Watch)):
+        return
+    heard = ("Pod", "Node", *(watch.event_resource for watch in watches))
+    for index, event in enumerate(events):
+        if event.resource not in (*heard, "*"):
+            meant = did_you_mean(nearest(event.resource, heard)) or "; add the kind to its watches"
+            yield f"events[{index}] is of {event.resource}, which it does not watch{meant}"
+
+
+def _are(values: Any, wanted: type) -> bool:
+    return isinstance(values, tuple | list) and all(isinstance(value, wanted) for value in values)
+
+
 def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
     for name in _hooks(kind):
         method = getattr(kind, name)
@@ -69,11 +88,43 @@ def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
             yield f"{name} is a coroutine, and nobody awaits it; write def, and wait for nothing in it"
 
 
+def _called_wrongly(kind: type[Plugin]) -> Iterator[str]:
+    for name, base in {"__init__": Plugin.__init__, **_hooks(kind)}.items():
+        _, *given = inspect.signature(base).parameters
+        if getattr(kind, name) is not base and not _takes(kind, name, given):
+            start = "async def" if name in _AWAITED else "def"
+            yield f"{name} is called with ({', '.join(given)}); write {start} {name}({', '.join(['self', *given])})"
+
+
+def _takes(kind: type[Plugin], name: str, given: Sequence[str]) -> bool:
+    """Whether the method called ``name`` can be called with what is ``given``."""
+    is_bound = isinstance(inspect.getattr_static(kind, name), staticmethod | classmethod)
+    try:
+        signature = inspect.signature(getattr(kind, name))
+    except (TypeError, ValueError):
+        return True  # It does not say what it takes.
+    try:
+        signature.bind(*given if is_bound else ("self", *given))
+    except TypeError:
+        return False
+    return True
+
+
 def _misspelt(kind: type[Plugin]) -> Iterator[str]:
     hooks = _hooks(kind)
     for name, method in sorted(_methods_of_its_own(kind).items()):
         if meant := _meant(name, method, hooks):
             yield f"{name} is not a hook; did you mean {meant}? A method of your own takes a name that begins with _"
+
+
+def _undeclared(kind: type[Plugin]) -> Iterator[str]:
+    """What is written almost like something that a plugin declares."""
+    declared = [name for name in Plugin.__annotations__ if not name.startswith("_")]
+    own = {name for each in kind.__mro__ if each not in _OURS for name in vars(each)}
+    for name in sorted(own):
+        if not name.startswith("_") and not hasattr(NodePlugin, name) and not inspect.isroutine(getattr(kind, name)):
+            for meant in nearest(name, declared, alike=0.8):
+                yield f"{name} is nothing that is read of it; did you mean {meant}? One of your own begins with _"
 
 
 def _hooks(kind: type[Plugin]) -> Mapping[str, Callable[..., Any]]:

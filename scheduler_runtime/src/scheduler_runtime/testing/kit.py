@@ -11,7 +11,7 @@ from ..catalog import Target
 from ..framework import PluginError, RegistrationError
 from .chance import Chance
 from .checks import CHECKS, Case
-from .checks.declaring import flaws, heard, hooks, model, round_trip
+from .checks.declaring import flaws, hooks, model, round_trip
 from .objects import Objects
 from .said import Said
 from .subject import Subject
@@ -98,7 +98,7 @@ def breaches(
 ) -> list[Breach]:
     """As :func:`check`, but return the promises that are broken, the first breach of each."""
     declared = [_breach(plugin, "flaws", sentence) for sentence in flaws(plugin)] or [
-        _breach(plugin, each.__name__, sentence) for each in (hooks, heard, model) for sentence in each(plugin)
+        _breach(plugin, each.__name__, sentence) for each in (hooks, model) for sentence in each(plugin)
     ]
     if declared:
         return declared  # An object cannot be made of it.

@@ -10,14 +10,14 @@ from pydantic.alias_generators import to_camel
 
 from ...api import Plugin, PluginArgs, declaration_of, flaws_of
 from ...catalog import Target
-from ...catalog.spelling import did_you_mean, nearest
 from ...framework import RegistrationError
 from ...framework.registration import check
 from ..telling import brief
 
 
 def flaws(kind: type[Plugin]) -> Iterator[str]:
-    """What it declares is of the right type, the hooks that run in the background are coroutines, they alone, no
+    """What it declares is of the right type and spelt as it is read, its events are of pods, nodes and what it watches,
+    each hook can be called with what it is given, those that run in the background are coroutines, they alone, no
     method is a misspelt hook, and there is a hook."""
     yield from flaws_of(kind)
 
@@ -29,15 +29,6 @@ def hooks(kind: type[Plugin]) -> Iterator[str]:
         check(kind, declaration)
     except RegistrationError as error:
         yield f"{str(error).removeprefix(f'plugin {declaration.name}: ')}; let class and declaration agree"
-
-
-def heard(kind: type[Plugin]) -> Iterator[str]:
-    """Its events are of kinds that a scheduler hears of: pods, nodes, and what the plugin watches."""
-    declaration = declaration_of(kind)
-    known = ("Pod", "Node", *(watch.event_resource for watch in declaration.watches_for()))
-    for resource in sorted({event.resource for event in declaration.events} - {*known, "*"}):
-        meant = did_you_mean(nearest(resource, known)) or "; add the kind to its watches"
-        yield f"it registers events of {resource}, which it does not watch{meant}"
 
 
 def model(kind: type[Plugin]) -> Iterator[str]:
