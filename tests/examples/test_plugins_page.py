@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scheduler_operator.cli.declaring import plugin_configs
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_runtime import config
 from scheduler_runtime.api import Handle, LabelColumn, NodeTable, Plugin
@@ -20,6 +22,7 @@ from scheduler_runtime.catalog.declaration import UNPOINTED_HOOKS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/plugins.md").read_text()
+PROFILES = (ROOT / "docs/profiles.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 COMMANDS = [text for language, text in BLOCKS if language == "sh"]
 BIN = Path(sys.executable).parent
@@ -55,6 +58,19 @@ def test_what_the_page_shows_is_what_the_examples_hold() -> None:
     assert {path.name for path in example.iterdir() if path.is_file()} == names
     shown = files()
     assert {name: shown[name] for name in names} == {name: (example / name).read_text() for name in names}
+
+
+def test_the_page_about_profiles_declares_what_the_example_is() -> None:
+    file = ROOT / "examples/plugins/price_cap/price_cap.py"
+    (declared,) = plugin_configs(str(file), "berth-system")
+    (shown,) = (
+        block
+        for block in re.findall(r"^```yaml\n(.*?)^```$", PROFILES, re.MULTILINE | re.DOTALL)
+        if "declares:" in block and "price-cap" in block
+    )
+    spec = yaml.safe_load(shown)["spec"]
+    assert spec["declares"] == declared["spec"]["declares"]
+    assert spec["source"]["configMap"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler_operator import refusals
 from scheduler_operator.api import ApiError
 from scheduler_operator.refusals import refused
 
@@ -23,6 +24,15 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
     assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(found)
     assert "resolution errors" not in str(found)
     assert 'berth.dev/aggregate-to-operator: "true"' in str(found)
+
+
+def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    assert str(refusals.ungranted([rule], {"PriceCap", "Ledger"})) == (
+        "what PluginConfigs declare of Ledger, PriceCap needs rights that nobody has granted to plugins: "
+        '{APIGroups:[""], Resources:["configmaps"], Verbs:["get"]}; '
+        'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
+    )
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:

@@ -158,7 +158,7 @@ def test_a_plugin_that_is_not_installed_is_told_with_those_that_are(site: Path, 
     document = config.load(written(enabling(written_as)))
     assert not isinstance(document, Problems)
     refused = discovery.missing(document, ())[written_as]
-    assert refused.startswith(f"is neither a plugin of Kubernetes nor installed{words} ")
+    assert refused.startswith(f"{written_as} is neither a plugin of Kubernetes nor installed{words} ")
     assert "named_caps:PriceCap of named-caps 1.0" in refused
 
 

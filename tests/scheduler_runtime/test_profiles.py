@@ -159,8 +159,8 @@ async def test_everything_that_is_wrong_is_told_at_once() -> None:
     found = await planned("extenders: {one: [7]}", profiles=[wrong])
     assert isinstance(found, Problems)
     assert [each.path for each in found] == [
-        "plugin PriceCup",
         "berth.yaml: extenders.one[0]",
+        "profiles[0].plugins.filter.enabled[0].name",
         "profiles[0].plugins.filter.enabled[1].name",
         "profiles[0].pluginConfig[0].args.scoringStrategy.type",
     ]

@@ -13,11 +13,12 @@ class PriceCap(NodePlugin):
 """
 
 
-def install(site: Path, distribution: str, code: str = CODE, /, **offered: str) -> None:
-    """Put a distribution with a module of its name there, which offers these entry points."""
-    module = distribution.replace("-", "_")
+def install(site: Path, distribution: str, code: str = CODE, module: str = "", /, **offered: str) -> None:
+    """Put a distribution with a module there, of its name unless another is given, which offers these entry points."""
+    name = distribution.replace("-", "_")
+    module = module or name
     (site / f"{module}.py").write_text(code)
-    metadata = site / f"{module}-1.0.dist-info"
+    metadata = site / f"{name}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
     points = "\n".join(f"{name} = {module}:{value}" for name, value in offered.items())

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from scheduler_operator.api import ApiError
 from scheduler_operator.authored import Authored
 from scheduler_operator.cluster import Cluster, Repair
-from scheduler_operator.lengths import cut
+from scheduler_operator.lengths import cut_to_bytes
 from scheduler_operator.models import API_VERSION
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ NAMESPACE = "default"
 """Where Events about objects without a namespace live."""
 
 QUIET_SECONDS = 60.0
-LONGEST_NOTE = 1024
+MOST_NOTE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +111,4 @@ def note(repair: Repair) -> str:
 
 def _short(text: str) -> str:
     """``text`` on a line, and no longer than an Event holds."""
-    return cut(" ".join(text.split()), LONGEST_NOTE)
+    return cut_to_bytes(" ".join(text.split()), MOST_NOTE_BYTES)

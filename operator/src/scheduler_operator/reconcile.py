@@ -231,7 +231,8 @@ async def _not_granted(rendered: Rendered, operator: Operator) -> Problems | Non
     if not rendered.declared:
         return None
     missing = permissions.uncovered(rendered.declared, await operator.cluster.plugin_permissions())
-    return refusals.ungranted(missing) if missing else None
+    plugins = {plugin for member in rendered.members.values() for plugin in member.foreign}
+    return refusals.ungranted(missing, plugins) if missing else None
 
 
 def _not_allowed(rendered: Rendered, release: Release) -> Problems | None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
 from scheduler_operator.api import ApiError
@@ -36,10 +36,11 @@ def refused(error: ApiError) -> Problems | None:
     return None
 
 
-def ungranted(rules: Sequence[PolicyRule]) -> Problems:
-    """A PluginConfig declares rights that no ClusterRole lets the operator pass on."""
-    listed = " ".join(_shown(rule) for rule in rules)
-    return _permission(f"a PluginConfig declares rights that nobody has granted to plugins: {listed}; {_GRANT}")
+def ungranted(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
+    """What is declared of ``plugins`` needs rights that no ClusterRole lets the operator pass on."""
+    listed, names = " ".join(_shown(rule) for rule in rules), ", ".join(sorted(plugins))
+    needs = f"what PluginConfigs declare of {names} needs rights that nobody has granted to plugins"
+    return _permission(f"{needs}: {listed}; {_GRANT}")
 
 
 def _permission(message: str) -> Problems:

@@ -53,7 +53,7 @@ def _enabled(document: Document) -> Iterator[str]:
 
 
 def missing(document: Document, found: Collection[str]) -> Mapping[str, str]:
-    """The plugins that ``document`` enables and which neither Kubernetes has nor are ``found``, with what to do.
+    """The plugins that ``document`` enables and which neither Kubernetes has nor are ``found``, each with a sentence.
 
     A misspelt plugin of Kubernetes is left to whoever knows the versions.
     """
@@ -82,4 +82,4 @@ def _not_installed(name: str, offered: Mapping[str, Iterable[EntryPoint]]) -> st
     listed = ", ".join(origin(point) for _, points in sorted(offered.items()) for point in points)
     these = f"installed packages offer {listed}" if listed else "no installed package offers any"
     meant = did_you_mean(nearest_name(name, offered)) or "; install its package"
-    return f"is neither a plugin of Kubernetes nor installed{meant} ({these})"
+    return f"{name} is neither a plugin of Kubernetes nor installed{meant} ({these})"

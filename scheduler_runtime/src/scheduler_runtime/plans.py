@@ -85,22 +85,22 @@ class Planner:
         absent = await asyncio.to_thread(discovery.missing, document, plugins)
         profiles = await asyncio.to_thread(self._profiles, document, plugins, told, absent)
         unwatched = None if isinstance(profiles, Problems) else _unwatched(profiles, plugins)
-        wrong = _all(undeclared(plugins, told), _absent(absent), _misplaced(document, told), profiles, unwatched)
+        wrong = _all(undeclared(plugins, told), _misplaced(document, told), profiles, unwatched)
         if wrong or isinstance(profiles, Problems):
             return Problems(wrong)
         in_full = config.defaulted(document, self.target, _declared(plugins))
         return Plan(found=found, document=document, extras=told, profiles=profiles, plugins=plugins, in_full=in_full)
 
     def _profiles(
-        self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras, absent: Iterable[str]
+        self, document: Document, plugins: Mapping[str, type[Plugin]], told: Extras, absent: Mapping[str, str]
     ) -> tuple[EffectiveProfile, ...] | Problems:
-        """What the profiles come to, or what is wrong with them beside that plugins are ``absent``."""
+        """What the profiles come to, or what is wrong with them; of plugins that are ``absent`` what is said there."""
         declared = _declared(plugins)
         extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
         profiles = config.effective_profiles(document, self.target, declared, extenders)
         if isinstance(profiles, Problems):
-            of_absent = {config.unknown(name, self.target) for name in absent}
-            return Problems(tuple(_for_a_process(each) for each in profiles if each.message not in of_absent))
+            sentences = {config.unknown(name, self.target): sentence for name, sentence in absent.items()}
+            return Problems(tuple(_for_a_process(each, sentences) for each in profiles))
         return tuple(_sampled(each, document) for each in profiles)
 
 
@@ -114,10 +114,6 @@ def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, 
         return document.extenders
     places = told.extenders.get(profile, ())
     return tuple(document.extenders[place] for place in places if place < len(document.extenders))
-
-
-def _absent(plugins: Mapping[str, str]) -> Problems | None:
-    return Problems(tuple(Problem(f"plugin {name}", why) for name, why in plugins.items())) if plugins else None
 
 
 def _unwatched(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
@@ -151,9 +147,10 @@ def _misplaced(document: Document, told: Extras) -> Problems | None:
     return Problems(tuple(found)) if found else None
 
 
-def _for_a_process(problem: Problem) -> Problem:
+def _for_a_process(problem: Problem, sentences: Mapping[str, str]) -> Problem:
     """A process has no PluginConfigs: what is one's own is installed beside it."""
-    return Problem(problem.path, problem.message.replace(config.OF_ONES_OWN, "it is your own, install its package"))
+    message = problem.message.replace(config.OF_ONES_OWN, "it is your own, install its package")
+    return Problem(problem.path, sentences.get(problem.message, message))
 
 
 def _sampled(profile: EffectiveProfile, document: Document) -> EffectiveProfile:

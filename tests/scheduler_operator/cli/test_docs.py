@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("command", "printed"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
 def test_prints_what_the_page_says(command: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "PriceCap" in command:
-        install(tmp_path, "price-cap", PRICE_CAP, PriceCap="PriceCap")
+        install(tmp_path, "berth-price-cap", PRICE_CAP, "price_cap", PriceCap="PriceCap")
         monkeypatch.syspath_prepend(tmp_path)
     ran = berth(*shlex.split(command))
     pattern = ".*\n".join(re.escape(part) for part in printed.split(REST))
