@@ -190,7 +190,7 @@ async def test_code_that_is_what_was_declared_is_used() -> None:
             id="less-hooks",
         ),
         pytest.param({"rules": []}, "rules: its code has get configmaps node-prices in berth-system", id="rules"),
-        pytest.param({"events": []}, "events: its code has Node add, Node updateNodeLabel", id="events"),
+        pytest.param({"events": []}, "events: its code has Node Add, Node UpdateNodeLabel", id="events"),
         pytest.param({"argsSchema": None}, "argsSchema: its code takes other arguments", id="no-arguments"),
         pytest.param(
             {"argsSchema": {"type": "object", "properties": {"most": {"type": "integer"}}}},
@@ -205,6 +205,21 @@ async def test_code_that_is_not_what_was_declared_is_refused(change: dict[str, A
     (problem,) = found
     assert (problem.path, problem.message.startswith(words)) == ("plugin PriceCap", True)
     assert problem.message.endswith("; berth plugins --declare FILE prints what to declare")
+
+
+async def test_events_that_differ_are_told_in_the_fewest_words() -> None:
+    code = CODE.replace("Action.ADD | Action.UPDATE_NODE_LABEL", "Action.UPDATE")
+    said = undeclared(await loaded(told(code), holds(code)), told(declares=DECLARES))
+    assert str(said).startswith(
+        "plugin PriceCap: events: its code has Node Update, which is not declared, "
+        "and Node Add is declared, but its code has it not; berth"
+    ), str(said)
+
+
+async def test_rules_that_raise_are_told() -> None:
+    code = CODE.replace("    Args = Budget\n", "    Args = Budget\n    rules = lambda args: 1 / 0\n")
+    said = undeclared(await loaded(told(code), holds(code)), told(declares=DECLARES))
+    assert str(said) == "plugin PriceCap: rules: ZeroDivisionError: division by zero"
 
 
 async def test_arguments_may_be_called_like_what_people_read() -> None:

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel, to_snake
 from scheduler_runtime.api import Plugin, declaration_of
 from scheduler_runtime.catalog import Action, Declaration, Rule
 from scheduler_runtime.catalog.structural import structural
-from scheduler_runtime.extras import DeclaredEvent, DeclaredRule, Declares
+from scheduler_runtime.extras import DeclaredRule, Declares
 
 _ADVICE = "berth plugins --declare FILE prints what to declare"
 _HOOKS = {"sort_key": "queueSort"}
@@ -23,25 +23,30 @@ _HOOKS = {"sort_key": "queueSort"}
 _TOLD_TO_PEOPLE = frozenset({"title", "description", "default"})
 
 
-def differences(plugin: type[Plugin], declared: Declares) -> Iterator[str]:
-    """A sentence for each way in which the code is not what was ``declared``."""
+def differences(plugin: type[Plugin], declared: Declares) -> list[str]:
+    """A sentence for each way in which the code is not what was ``declared``, and what to do after the last."""
     own = declaration_of(plugin)
-    parts: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
-        ("hooks", frozenset(map(_hook, own.hooks)), frozenset(declared.hooks)),
-        ("rules", frozenset(_own_rights(own.rules_for())), frozenset(_declared_rights(declared.rules))),
-        ("events", frozenset(_own_events(own)), frozenset(_declared_events(declared.events))),
-    )
-    for part, in_code, said in parts:
-        if in_code != said:
-            yield f"{part}: {_difference(in_code, said)}; {_ADVICE}"
+    try:
+        rules = own.rules_for()
+    except Exception as error:  # noqa: BLE001  it is code of theirs
+        return [f"rules: {type(error).__name__}: {error}"]
+    found = [
+        *_different("hooks", map(_hook, own.hooks), declared.hooks),
+        *_different("rules", _own_rights(rules), _declared_rights(declared.rules)),
+        *_different("events", *_events(own, declared)),
+    ]
     if _schema(structural(own.args) if own.args else None) != _schema(declared.args_schema):
-        yield f"argsSchema: its code takes other arguments than are declared; {_ADVICE}"
+        found.append("argsSchema: its code takes other arguments than are declared")
+    return [*found[:-1], f"{found[-1]}; {_ADVICE}"] if found else []
 
 
-def _difference(in_code: frozenset[str], said: frozenset[str]) -> str:
-    more, less = sorted(in_code - said), sorted(said - in_code)
+def _different(part: str, in_code: Iterable[str], said: Iterable[str]) -> Iterator[str]:
+    own, declared = frozenset(in_code), frozenset(said)
+    more, less = sorted(own - declared), sorted(declared - own)
     found = [f"its code has {', '.join(more)}, which is not declared"] if more else []
-    return ", and ".join(found + ([f"{', '.join(less)} is declared, but its code has it not"] if less else []))
+    found += [f"{', '.join(less)} is declared, but its code has it not"] if less else []
+    if found:
+        yield f"{part}: {', and '.join(found)}"
 
 
 def _hook(hook: str) -> str:
@@ -70,19 +75,24 @@ def _rights(
             yield from (f"{verb} {full}{which}{where}" for verb in verbs)
 
 
-def _own_events(declaration: Declaration) -> Iterator[str]:
-    for event in declaration.events:
-        yield from _event(event.resource, event.actions)
+def _events(own: Declaration, declared: Declares) -> tuple[list[str], list[str]]:
+    """What the code hears of and the declaration does not, and the reverse, in the fewest words."""
+    in_code, said = dict[str, Action](), dict[str, Action]()
+    for event in own.events:
+        in_code[event.resource] = in_code.get(event.resource, Action(0)) | event.actions
+    for told in declared.events:
+        actions = (Action.__members__.get(to_snake(name).upper(), Action(0)) for name in told.actions)
+        said[told.resource] = reduce(or_, actions, said.get(told.resource, Action(0)))
+    return _more(in_code, said), _more(said, in_code)
 
 
-def _declared_events(events: Iterable[DeclaredEvent]) -> Iterator[str]:
-    for event in events:
-        known = (Action.__members__.get(to_snake(name).upper(), Action(0)) for name in event.actions)
-        yield from _event(event.resource, reduce(or_, known, Action(0)))
-
-
-def _event(resource: str, actions: Action) -> Iterator[str]:
-    yield from (f"{resource} {to_camel(str(action.name).lower())}" for action in actions)
+def _more(these: Mapping[str, Action], others: Mapping[str, Action]) -> list[str]:
+    return [
+        f"{resource} {action.word}"
+        for resource, actions in these.items()
+        for action in actions.parts()
+        if action not in others.get(resource, Action(0))
+    ]
 
 
 def _schema(schema: Mapping[str, Any] | None) -> Any:

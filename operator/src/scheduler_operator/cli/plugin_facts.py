@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import KNOWN, Action, Declaration, Rule, Target, Version
+from scheduler_runtime.catalog import KNOWN, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
 from scheduler_runtime.catalog.offers import offers, origin
 
@@ -202,21 +202,7 @@ def _plural(name: str) -> str:
 def events_of(declaration: Declaration) -> Iterator[tuple[str, list[str]]]:
     """The changes that may help a pod that the plugin rejected: a kind, and what happens to it."""
     for event in declaration.events:
-        yield event.resource, [_action_name(action) for action in _fewest(event.actions)]
-
-
-def _fewest(actions: Action) -> list[Action]:
-    """The fewest that together are ``actions``: UPDATE in the place of each kind of update."""
-    found, left = list[Action](), actions
-    for action in sorted(Action.__members__.values(), key=lambda each: each.value.bit_count(), reverse=True):
-        if action in left:
-            found.append(action)
-            left &= ~action
-    return sorted(found, key=lambda each: each.value & -each.value)
-
-
-def _action_name(action: Action) -> str:
-    return "".join(word.capitalize() for word in str(action.name).split("_"))
+        yield event.resource, [action.word for action in event.actions.parts()]
 
 
 def rule_fields(rule: Rule) -> dict[str, Any]:

@@ -64,6 +64,20 @@ class Action(IntFlag):
     """Any change of an object of any kind."""
     ALL = 8191
 
+    def parts(self) -> list[Action]:
+        """The fewest that together are this: UPDATE in the place of each kind of update."""
+        found, left = list[Action](), self
+        for action in sorted(Action.__members__.values(), key=lambda each: each.value.bit_count(), reverse=True):
+            if action in left:
+                found.append(action)
+                left &= ~action
+        return sorted(found, key=lambda each: each.value & -each.value)
+
+    @property
+    def word(self) -> str:
+        """What documents call one that has a name."""
+        return "".join(word.capitalize() for word in str(self.name).split("_"))
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
