@@ -8,9 +8,9 @@ from scheduler_operator.events import MOST_NOTE_BYTES, turn
 from scheduler_operator.status import Status
 
 
-def status(stalled: str = "", reason: str = "Invalid", generation: int = 1) -> Status:
+def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, ready: str = "True") -> Status:
     more = {"reason": reason, "observedGeneration": generation}
-    conditions: list[dict[str, Any]] = [{"type": "Ready", "message": "2 of 2 are ready", **more}]
+    conditions: list[dict[str, Any]] = [{"type": "Ready", "status": ready, "message": "2 of 2 are ready", **more}]
     if stalled:
         conditions.append({"type": "Stalled", "message": stalled, **more})
     return {"conditions": conditions}
@@ -25,6 +25,12 @@ def status(stalled: str = "", reason: str = "Invalid", generation: int = 1) -> S
         pytest.param(status("a"), status("b", generation=2), ("Warning", "Invalid", "b"), id="changed-and-still-wrong"),
         pytest.param(
             status("a"), status(), ("Normal", "Recovered", "no longer stalled: 2 of 2 are ready"), id="recovered"
+        ),
+        pytest.param(
+            status("a"),
+            status(ready="False"),
+            ("Normal", "Reconciling", "no longer stalled: 2 of 2 are ready"),
+            id="not-there-yet",
         ),
         pytest.param(status("after 10 s"), status("after 20 s"), None, id="the-same"),
         pytest.param(status(), status(), None, id="never-stalled"),

@@ -106,7 +106,10 @@ def test_why_pods_are_refused_is_told() -> None:
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (processes(existing=3, current=1, ready=2), "2 of 2 scheduler processes are ready"),
+        (
+            processes(existing=3, current=1, ready=2),
+            "2 of 2 scheduler processes are ready, not all by the newest configuration",
+        ),
         (
             processes(existing=3, current=1, ready=3),
             "3 scheduler processes are ready, 1 more than wanted until the older ones have ended",

@@ -96,7 +96,8 @@ def turn(before: Mapping[str, Any], after: Mapping[str, Any]) -> Happening | Non
     ready = _condition(after, "Ready")
     if was is None or ready is None:
         return None
-    return Happening("Normal", "Recovered", "Reconcile", _short(f"no longer stalled: {ready['message']}"))
+    reason = "Recovered" if ready["status"] == "True" else "Reconciling"
+    return Happening("Normal", reason, "Reconcile", _short(f"no longer stalled: {ready['message']}"))
 
 
 def _condition(status: Mapping[str, Any], of: str) -> Mapping[str, Any] | None:

@@ -199,7 +199,8 @@ def _readiness(processes: Processes, whose: str) -> str:
     ready, more = f"scheduler processes{whose} are ready", processes.ready - processes.wanted
     if more > 0:
         return f"{processes.ready} {ready}, {more} more than wanted until the older ones have ended"
-    return f"{processes.ready} of {processes.wanted} {ready}"
+    older = "" if more or processes.is_settled else ", not all by the newest configuration"
+    return f"{processes.ready} of {processes.wanted} {ready}{older}"
 
 
 def _following(profile: Authored, members: Sequence[RunningMember], document: str) -> Status | None:
