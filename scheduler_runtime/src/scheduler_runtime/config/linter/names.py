@@ -76,7 +76,9 @@ def disabled_nothing(written: Written) -> Iterator[Told]:
             runs = name == ALL or (name in spread if point != "multiPoint" else name in defaults)
             there = point == "multiPoint" or name == ALL or point in written.points(name)
             if not gone and not (runs and there):
-                yield Told(path, _why_nothing(written, name, point), "remove this entry")
+                near = catalog.nearest(name)[:1] if not written.points(name) else ()
+                fix = next((f"name: {each}" for each in near), "remove this entry")
+                yield Told(path, _why_nothing(written, name, point), fix)
 
 
 def _why_nothing(written: Written, name: str, point: str) -> str:
