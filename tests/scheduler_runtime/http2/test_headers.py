@@ -29,6 +29,14 @@ def test_every_status_is_read(huffman: bool) -> None:
         assert headers.status(block) == headers.status(block[1:]) == status
 
 
+@pytest.mark.parametrize("huffman", [True, False])
+@pytest.mark.parametrize("name", range(8, 15))
+def test_a_status_may_take_its_name_from_any_that_is_known(name: int, huffman: bool) -> None:
+    _, used, *rest = written((":status", "201"), *OTHERS, huffman=huffman)
+    assert used & 0x3F == 8
+    assert headers.status(bytes((name, *rest))) == 201
+
+
 @given(st.integers(0, 99_999), st.booleans(), st.integers(0, 3))
 def test_every_retry_after_is_read(seconds: int, huffman: bool, at: int) -> None:
     fields = [*OTHERS[:at], ("retry-after", str(seconds)), *OTHERS[at:]]

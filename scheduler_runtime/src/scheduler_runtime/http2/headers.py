@@ -17,6 +17,8 @@ CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT = 28, 31, 53, 58
 METHODS = {"GET": b"\x82", "POST": b"\x83"}
 """Whole fields of that table."""
 HTTPS = b"\x87"
+STATUS = range(8, 15)
+"""Where the name of the status stands there: servers use the first or the last."""
 KNOWN_STATUS: dict[int | bytes, int] = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
 TABLE_SIZE = 61
 
@@ -65,7 +67,7 @@ _LENGTHS = tuple(_number(length, 7, 0) for length in range(256))
 
 def status(block: bytes) -> int:
     """The status of an answer; it comes before all other fields. Raises BreachError."""
-    if block[:2] == b"\x08\x82" and len(block) >= 4:  # spelled out, in Huffman's code: the usual case of 201
+    if len(block) >= 4 and block[0] in STATUS and block[1] == 0x82:  # in two bytes of Huffman's code: mostly 201
         return _status(block[2:4], huffman=True)
     for name, value, huffman in _fields(block):
         if name not in KNOWN_STATUS and name != b":status":
