@@ -28,8 +28,8 @@ def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, read
         ),
         pytest.param(
             status("a"),
-            status(ready="False"),
-            ("Normal", "Reconciling", "no longer stalled: 2 of 2 are ready"),
+            status(ready="False", reason="RollingOut"),
+            ("Normal", "RollingOut", "no longer stalled: 2 of 2 are ready"),
             id="not-there-yet",
         ),
         pytest.param(status("after 10 s"), status("after 20 s"), None, id="the-same"),

@@ -138,7 +138,9 @@ async def test_where_plugins_of_ones_own_are_from_is_told(tmp_path: Path, monkey
     (tmp_path / "told_caps-1.0.dist-info" / "METADATA").write_text("Name: told-caps\nVersion: 2.0\n")
     again = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
     assert isinstance(again, Plan)
-    assert again.origins == made.origins  # what is upgraded meanwhile is not imported again
+    assert again.origins == [
+        "PriceCap: told_caps:PriceCap of told-caps 1.0"
+    ]  # what is upgraded meanwhile is not imported again
     assert replace(made, plugins={"Own": Own}).origins == [f"Own: {__name__}:Own"]
     source = OwnPlugin(config_map=ConfigMapSource(name="caps", key="cap.py", sha256="ab12"))
     read = replace(made, extras=Extras(plugins={"PriceCap": source}))
@@ -230,6 +232,50 @@ async def test_what_a_plugin_of_ones_own_says_wrongly_is_a_sentence(
     if entry is not None:
         profile["pluginConfig"] = [{"name": name, "args": entry}]
     assert str(await planned("", profiles=[profile])) == refusal
+
+
+MOODY = FAULTY.replace("{name}", "Moody").replace(
+    "{body}",
+    "class Args(PluginArgs): zone: str = ''\n    watches = lambda args: 1 / 0 if args and args.zone == 'b' else ()",
+)
+
+
+@pytest.mark.parametrize("zones", ["ab", "ba", "bb"])
+async def test_what_a_plugin_says_wrongly_for_one_profile_is_told(
+    zones: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "moody", MOODY, Moody="Moody")
+    monkeypatch.syspath_prepend(tmp_path)
+    profiles = [
+        {
+            "schedulerName": f"{place}-{zone}",
+            "plugins": {"filter": {"enabled": [{"name": "Moody"}]}},
+            "pluginConfig": [{"name": "Moody", "args": {"zone": zone}}],
+        }
+        for place, zone in enumerate(zones)
+    ]
+    said = await planned("", profiles=profiles)
+    assert str(said) == "plugin Moody: watches: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("raises", ["raise KeyError('odd')", "raise SystemExit(3)"])
+async def test_whatever_else_code_raises_ends_nothing(
+    raises: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = f"Written{len(raises)}"
+    body = (
+        "class Args(PluginArgs):\n"
+        "        most: float = 1.0\n"
+        "        @field_serializer('most')\n"
+        "        def write(self, most):\n"
+        f"            {raises}"
+    )
+    code = FAULTY.replace("field_validator", "field_serializer").replace("{name}", name).replace("{body}", body)
+    install(tmp_path, name.lower(), code, **{name: name})
+    monkeypatch.syspath_prepend(tmp_path)
+    profile = {"schedulerName": "one", "plugins": {"filter": {"enabled": [{"name": name}]}}}
+    assert str(await planned("", profiles=[profile])).startswith("cannot be understood: ")
+    assert "Traceback" in caplog.text
 
 
 async def test_a_profile_looks_at_as_many_nodes_as_the_document_says_unless_it_says_it_itself() -> None:

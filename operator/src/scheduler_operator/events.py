@@ -96,7 +96,7 @@ def turn(before: Mapping[str, Any], after: Mapping[str, Any]) -> Happening | Non
     ready = _condition(after, "Ready")
     if was is None or ready is None:
         return None
-    reason = "Recovered" if ready["status"] == "True" else "Reconciling"
+    reason = "Recovered" if ready["status"] == "True" else ready["reason"]
     return Happening("Normal", reason, "Reconcile", _short(f"no longer stalled: {ready['message']}"))
 
 

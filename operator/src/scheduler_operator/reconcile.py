@@ -230,9 +230,9 @@ async def _not_granted(rendered: Rendered, operator: Operator) -> Problems | Non
     """The declared rights that the operator may not pass on; its own powers are not among those that it may."""
     if not rendered.declared:
         return None
-    missing = permissions.uncovered(rendered.declared, await operator.cluster.plugin_permissions())
-    plugins = {plugin for member in rendered.members.values() for plugin in member.foreign}
-    return refusals.ungranted(missing, plugins) if missing else None
+    granted = await operator.cluster.plugin_permissions()
+    plugins = [name for name, rules in rendered.declared_by.items() if permissions.uncovered(rules, granted)]
+    return refusals.ungranted(permissions.uncovered(rendered.declared, granted), plugins) if plugins else None
 
 
 def _not_allowed(rendered: Rendered, release: Release) -> Problems | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,9 @@ from scheduler_runtime.extras import Extras
 from scheduler_runtime.following import EXTRAS_KEY, Found
 from scheduler_runtime.objects import declared_watches
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.sources import Sources, undeclared
+from scheduler_runtime.sources import NotNowError, Sources, undeclared
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +76,18 @@ class Planner:
     async def plan(self, found: Found) -> Plan | Problems:
         """Understand what was ``found``. What may take long is done in a thread: scheduling goes on meanwhile.
 
-        Raises NotNowError when the code of a plugin cannot be read for the time being.
+        Raises NotNowError when the code of a plugin cannot be read for the time being. Whatever else that code, or
+        what it declares, raises is said of the document: one that cannot be understood ends nothing.
         """
+        try:
+            return await self._plan(found)
+        except NotNowError:
+            raise
+        except (Exception, SystemExit) as error:
+            logger.exception("the document cannot be understood")
+            return Problems((Problem("", f"cannot be understood: {type(error).__name__}: {error}"),))
+
+    async def _plan(self, found: Found) -> Plan | Problems:
         document, told = await asyncio.to_thread(self.read, found.text), _extras(found.extras)
         if isinstance(document, Problems) or isinstance(told, Problems):
             return Problems(_all(document, told))
@@ -119,18 +132,18 @@ def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, 
 def _unwatched(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
     """What goes wrong where plugins of one's own say what they watch, as that may depend on their arguments."""
     own = [(name, profile.args.get(name)) for profile in profiles for name in profile.names if name in plugins]
-    said = {f"plugin {name}": _said_of_watches(plugins[name], args) for name, args in own}
-    found = tuple(Problem(name, f"watches: {why}") for name, why in said.items() if why)
-    return Problems(found) if found else None
+    found = [Problem(f"plugin {name}", why) for name, args in own if (why := _said_of_watches(plugins[name], args))]
+    return Problems(tuple(dict.fromkeys(found))) if found else None
 
 
 def _said_of_watches(plugin: type[Plugin], args: PluginArgs | None) -> str:
     try:
         watches: Iterable[object] = declaration_of(plugin).watches_for(args)
         odd = next((each for each in watches if not isinstance(each, Watch)), None)
-    except Exception as error:  # noqa: BLE001  it is code of theirs
-        return f"{type(error).__name__}: {error}"
-    return f"{odd!r} is not a Watch" if odd is not None else ""
+        hash(tuple(watches))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it is code of theirs
+        return f"watches: {type(error).__name__}: {error}"
+    return f"watches: {odd!r} is not a Watch" if odd is not None else ""
 
 
 def _misplaced(document: Document, told: Extras) -> Problems | None:

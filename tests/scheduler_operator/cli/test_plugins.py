@@ -174,9 +174,16 @@ class {name}(NodePlugin):
         pytest.param(
             "Two", "class Args(PluginArgs):\n        n: int | str = 1", "n: whole number or text", id="two-types"
         ),
-        pytest.param("Raises", "rules = lambda args: 1 / 0", "cannot be read: ", id="rules-that-raise"),
-        pytest.param("Doc", "__doc__ = 5", "cannot be read: ", id="no-docstring-at-all"),
+        pytest.param("Raises", "rules = lambda args: 1 / 0", "cannot be shown: ", id="rules-that-raise"),
+        pytest.param("Doc", "__doc__ = 5", "cannot be shown: ", id="no-docstring-at-all"),
         pytest.param("Moody", "events = lambda args: ()", "events is ", id="events-by-arguments"),
+        pytest.param(
+            "Ends", "rules = lambda args: __import__('sys').exit(1)", "cannot be shown: ", id="rules-that-end"
+        ),
+        pytest.param("Texts", "rules = lambda args: ('get',)", "cannot be shown: ", id="rules-that-are-none"),
+        pytest.param(
+            "Maps", "declaration = {}\n    declaration['name'] = 'Maps'", "cannot be ", id="a-dict-that-declares"
+        ),
         pytest.param("Escaped", "'\\x1b[2J is no text'", "\\x1b[2J is no text", id="moves-the-cursor"),
     ],
 )

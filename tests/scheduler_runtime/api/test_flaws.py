@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -27,6 +28,36 @@ def with_nodes(self: Any, nodes: Any) -> Any:
 
 def at_once(self: Any, pod: Any, node: Any, state: Any) -> Any:
     return None
+
+
+@wraps(filters_node)
+def traced(*given: Any) -> Any:
+    return ()
+
+
+def with_more(self: Any, args: Any, handle: Any, more: int = 1) -> None:
+    pass
+
+
+class Raises:
+    def __get__(self, instance: object, owner: object) -> None:
+        raise KeyError(self)
+
+
+class Counts(type):
+    def __call__(cls, *given: Any) -> Any:
+        return super().__call__(*given, 1)
+
+
+class Counted(NodePlugin, metaclass=Counts):
+    def __init__(self, args: Any, handle: Any, count: int) -> None:
+        super().__init__(args, handle)
+
+    def filter_node(self, pod: Any, node: Any) -> None:
+        return None
+
+
+WATCH = Watch("v1", "Service")
 
 
 def with_args(self: Any, args: Any) -> None:
@@ -92,12 +123,12 @@ FLAWS = [
         id="made-of-arguments-alone",
     ),
     pytest.param(
-        broken(eventz=()),
+        broken(NodePlugin, filter_node=filters_node, eventz=()),
         "eventz is nothing that is read of it; did you mean events? One of your own begins with _",
         id="misspelt-declaration",
     ),
     pytest.param(
-        broken(row_locale=True),
+        broken(NodePlugin, filter_node=filters_node, row_locale=True),
         "row_locale is nothing that is read of it; did you mean row_local? One of your own begins with _",
         id="misspelt-promise",
     ),
@@ -111,6 +142,12 @@ FLAWS = [
         "events[0] is of Nodee, which it does not watch; did you mean Node?",
         id="misspelt-event",
     ),
+    pytest.param(
+        broken(events=(ClusterEvent(None, Action.ADD),)),  # type: ignore[arg-type]
+        "events[0] is of None; write the kind that it is about",
+        id="event-of-nothing",
+    ),
+    pytest.param(broken(reads=True), "reads is True, not a tuple; write reads = (str(…),)", id="reads"),
     pytest.param(broken(Plugin), NO_HOOK, id="no-hook"),
     pytest.param(broken(NodePlugin, signature=with_nodes), NO_HOOK, id="no-hook-that-runs"),
     pytest.param(broken(NodePlugin, filter_node=waits), f"filter_node {NOBODY_AWAITS}", id="filter-node-that-waits"),
@@ -144,6 +181,16 @@ def test_no_framework_is_made_of_it(plugin: type[Plugin], flaw: str) -> None:
         broken(watches=lambda _: (Watch("v1", "Service"),), events=(ClusterEvent("Service", Action.ADD),)),
         broken(watches=(Watch("v1", "Service"),), events=(ClusterEvent("Service", Action.ADD),)),
         broken(score=staticmethod(lambda *_: 0), own=5),
+        broken(filter=lambda *_args, **_more: ()),
+        broken(filter=partial(like_filter, None)),
+        broken(filter=traced),
+        broken(__init__=with_more),
+        broken(__slots__=("event",), __annotations__={"watched": int}),
+        *[broken(NodePlugin, filter_node=filters_node, **{name: 5}) for name in ("event", "row_locale", "read")],
+        broken(NodePlugin, filter_node=filters_node, watch=WATCH, watches=(WATCH,), rule="x", name_s=(1,)),
+        broken(NodePlugin, filter_node=filters_node, events=(ClusterEvent("*", Action.ALL),)),
+        broken(NodePlugin, filter_node=filters_node, odd=Raises()),
+        Counted,
     ],
 )
 def test_a_sound_class_has_no_flaw(plugin: type[Plugin]) -> None:

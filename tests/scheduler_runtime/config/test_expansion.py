@@ -285,6 +285,14 @@ def refusals(plugins: dict[str, Any], target: Target = V1_36) -> list[str]:
             ],
             id="negative weight everywhere",
         ),
+        pytest.param(
+            {"score": {"enabled": named(("NodeAffinity", 100), ("NodeResourcesFit", -1), ("ImageLocality", -2000))}},
+            [
+                "plugins.score.enabled[2].weight: "
+                "-2000 makes kube-scheduler refuse the weights after it; write 1 or more for ImageLocality"
+            ],
+            id="the weight that brings the sum below zero",
+        ),
     ],
 )
 def test_what_is_refused(plugins: dict[str, Any], expected: list[str]) -> None:

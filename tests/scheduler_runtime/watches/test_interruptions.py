@@ -64,22 +64,15 @@ def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
     assert said(caplog) == [words, "over"]
 
 
-@pytest.mark.parametrize(
-    ("path", "remedy"),
-    [
-        ("/apis/example.com/v1/things", "install what defines this kind of example.com"),
-        ("/apis/resource.k8s.io/v1/devices", "see whether this is the API server that is meant, and new enough"),
-        ("/apis/apps/v2/deployments", "see whether this is the API server that is meant, and new enough"),
-        ("/api/v1/pods", "see whether this is the API server that is meant, and new enough"),
-    ],
-)
 def test_what_to_do_about_a_kind_that_is_not_there_is_said(
-    path: str, remedy: str, caplog: pytest.LogCaptureFixture
+    watches: list[Interruption], caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch = Interruption(path, f"https://server-{next(_numbers)}")
     for _ in range(3):
-        watch.begins(ApiError(404, "", "page not found"))
-    assert caplog.messages == [f"watching {path} is interrupted: 404: page not found; {remedy}"]
+        watches[0].begins(ApiError(404, "", "page not found"))
+    assert said(caplog) == [
+        "404: page not found; install what defines this kind, or, if it is Kubernetes' own, "
+        "see whether the API server is new enough"
+    ]
 
 
 def test_a_watch_that_is_refused_alone_speaks_for_itself(

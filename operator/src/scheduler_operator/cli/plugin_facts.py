@@ -36,8 +36,8 @@ class PluginFacts:
     arguments: tuple["Argument", ...] = ()
     hooks: tuple[str, ...] = ()
     """What berth's own scheduler can call; empty while it has no implementation."""
-    rules: tuple[Rule, ...] = ()
-    """What its scheduler may do beside what every scheduler may."""
+    rules: tuple[Mapping[str, Any], ...] = ()
+    """What its scheduler may do beside what every scheduler may, in the words of a role."""
     events: tuple[tuple[str, list[str]], ...] = ()
     """The changes that may help a pod that it rejected: a kind, and what happens to it."""
 
@@ -106,7 +106,9 @@ def _of_kubernetes(name: str, points: Mapping[str, tuple[str, ...]]) -> PluginFa
         default_weights={minor: found[name] for minor, found in weights.items() if name in found},
         arguments=tuple(arguments(model, ARGUMENTS.get(name, {}))) if model else (),
         hooks=declared.hooks if declared else (),
-        rules=declared.rules_for(declared.args() if declared.args else None) if declared else (),
+        rules=tuple(map(rule_fields, declared.rules_for(declared.args() if declared.args else None)))
+        if declared
+        else (),
         events=tuple(events_of(declared)) if declared else (),
     )
 
@@ -119,7 +121,7 @@ def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
     with _out_of_the_answer():
         found = chosen(name, points)
         if isinstance(found, str):
-            return PluginFacts(name=name, origin=by, problem=found)
+            return PluginFacts(name=name, origin=by, problem=f"cannot be used: {found}")
         try:
             declared = declaration_of(found)
             return PluginFacts(
@@ -128,11 +130,12 @@ def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
                 origin=by,
                 arguments=tuple(arguments(declared.args, {})) if declared.args else (),
                 hooks=declared.hooks,
-                rules=declared.rules_for(),
+                rules=tuple(map(rule_fields, declared.rules_for())),
                 events=tuple(events_of(declared)),
             )
-        except Exception as error:  # noqa: BLE001  whatever a class of theirs says is theirs to mend
-            return PluginFacts(name=name, origin=by, problem=f"{by} cannot be read: {type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a class of theirs says is theirs to mend
+            why = f"what {by} declares cannot be shown: {type(error).__name__}: {error}"
+            return PluginFacts(name=name, origin=by, problem=why)
 
 
 @contextmanager

@@ -47,10 +47,15 @@ class Rendered:
     """By profile, the one whose process it is first."""
     rules: tuple[Rule, ...]
     """The permissions that the enabled plugins need."""
-    declared: tuple[Rule, ...]
-    """Those of them that a PluginConfig declares, which nobody has granted yet."""
+    declared_by: Mapping[str, tuple[Rule, ...]]
+    """Those of them that a PluginConfig declares, which nobody has granted yet, by plugin."""
     sources: tuple[str, ...] = ()
     """The ConfigMaps that hold the code of plugins."""
+
+    @property
+    def declared(self) -> tuple[Rule, ...]:
+        """All that is declared."""
+        return tuple(rule for rules in self.declared_by.values() for rule in rules)
 
     @property
     def version(self) -> Version:

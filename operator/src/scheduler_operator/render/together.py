@@ -227,7 +227,7 @@ class _Attempt:
             hash=config.hash_of(text, extras),
             members={name: self.member(effective, findings[name]) for name, effective in expanded.items()},
             rules=(*catalog.BASE_RULES, *needed),
-            declared=tuple(rule for name in others if name in named for rule in others[name].rules_for()),
+            declared_by={name: others[name].rules_for() for name in others if name in named},
             sources=tuple(sorted({source.name for source in self.declared.sources.values()})),
         )
 

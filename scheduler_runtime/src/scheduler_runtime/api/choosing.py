@@ -29,8 +29,10 @@ def _loaded(point: EntryPoint) -> type[Plugin] | str:
         return f"{origin(point)} cannot be imported: {type(error).__name__}: {error}"
     if not (isinstance(kind, type) and issubclass(kind, Plugin)):
         return f"{origin(point)} is {kind!r}; wanted is a class of a scheduler_runtime.api.Plugin"
-    if (own := declaration_of(kind).name) != point.name:
+    try:
+        own, flaws = declaration_of(kind).name, "; ".join(flaws_of(kind))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+        return f"{origin(point)} cannot be looked at: {type(error).__name__}: {error}"
+    if own != point.name:
         return f"{origin(point)} calls itself {own}; let the entry point and the class have the same name"
-    if flaws := "; ".join(flaws_of(kind)):
-        return f"{origin(point)}: {flaws}"
-    return kind
+    return f"{origin(point)}: {flaws}" if flaws else kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from ..catalog import HOOK_POINTS, ClusterEvent, PluginArgs, Rule, Watch
@@ -15,6 +16,11 @@ from .node_plugin import NodePlugin
 _OURS = (Plugin, NodePlugin, object)
 _AWAITED = frozenset({"pre_bind", "bind"})
 """The hooks that run in the background."""
+_SHAPES: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("rules", "watches", "events", "reads"), (tuple, list)),
+    **dict.fromkeys(("row_local", "looks_at_pods"), bool),
+}
+"""What a class declares, and what that is."""
 
 
 def flaws_of(kind: type[Plugin], *, may_be_a_base: bool = False) -> Iterator[str]:
@@ -34,6 +40,7 @@ def _flaws(kind: type[Plugin]) -> Iterator[str]:
     yield from _of_args(kind)
     for name, wanted in (("rules", Rule), ("watches", Watch), ("events", ClusterEvent)):
         yield from _of_several(name, _declared(kind, name), wanted)
+    yield from _of_several("reads", kind.reads, str)
     yield from _unheard(kind)
     yield from _awaited_wrongly(kind)
     yield from _called_wrongly(kind)
@@ -61,6 +68,8 @@ def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
     for index, value in enumerate(values):
         if not isinstance(value, wanted):
             yield f"{name}[{index}] is {value!r}, not a {wanted.__name__}; write {wanted.__name__}(…)"
+        elif isinstance(value, ClusterEvent) and not _is_word(value.resource):
+            yield f"{name}[{index}] is of {value.resource!r}; write the kind that it is about"
 
 
 def _unheard(kind: type[Plugin]) -> Iterator[str]:
@@ -70,13 +79,17 @@ def _unheard(kind: type[Plugin]) -> Iterator[str]:
         return
     heard = ("Pod", "Node", *(watch.event_resource for watch in watches))
     for index, event in enumerate(events):
-        if event.resource not in (*heard, "*"):
+        if _is_word(event.resource) and event.resource not in (*heard, "*"):
             meant = did_you_mean(nearest(event.resource, heard)) or "; add the kind to its watches"
             yield f"events[{index}] is of {event.resource}, which it does not watch{meant}"
 
 
 def _are(values: Any, wanted: type) -> bool:
     return isinstance(values, tuple | list) and all(isinstance(value, wanted) for value in values)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
@@ -89,7 +102,9 @@ def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
 
 
 def _called_wrongly(kind: type[Plugin]) -> Iterator[str]:
-    for name, base in {"__init__": Plugin.__init__, **_hooks(kind)}.items():
+    makes_itself = type(kind).__call__ is type.__call__
+    methods = {**({"__init__": Plugin.__init__} if makes_itself else {}), **_hooks(kind)}
+    for name, base in methods.items():
         _, *given = inspect.signature(base).parameters
         if getattr(kind, name) is not base and not _takes(kind, name, given):
             start = "async def" if name in _AWAITED else "def"
@@ -97,14 +112,15 @@ def _called_wrongly(kind: type[Plugin]) -> Iterator[str]:
 
 
 def _takes(kind: type[Plugin], name: str, given: Sequence[str]) -> bool:
-    """Whether the method called ``name`` can be called with what is ``given``."""
-    is_bound = isinstance(inspect.getattr_static(kind, name), staticmethod | classmethod)
+    """Whether what is called ``name`` can be called with what is ``given``."""
+    written = inspect.getattr_static(kind, name)
+    has_self = hasattr(type(written), "__get__") and not isinstance(written, staticmethod | classmethod)
     try:
-        signature = inspect.signature(getattr(kind, name))
+        signature = inspect.signature(getattr(kind, name), follow_wrapped=False)
     except (TypeError, ValueError):
         return True  # It does not say what it takes.
     try:
-        signature.bind(*given if is_bound else ("self", *given))
+        signature.bind(*(("self", *given) if has_self else given))
     except TypeError:
         return False
     return True
@@ -118,12 +134,12 @@ def _misspelt(kind: type[Plugin]) -> Iterator[str]:
 
 
 def _undeclared(kind: type[Plugin]) -> Iterator[str]:
-    """What is written almost like something that a plugin declares."""
-    declared = [name for name in Plugin.__annotations__ if not name.startswith("_")]
-    own = {name for each in kind.__mro__ if each not in _OURS for name in vars(each)}
-    for name in sorted(own):
-        if not name.startswith("_") and not hasattr(NodePlugin, name) and not inspect.isroutine(getattr(kind, name)):
-            for meant in nearest(name, declared, alike=0.8):
+    """What is written almost like something that the class could declare and does not, and could be it."""
+    own = {name: value for each in kind.__mro__ if each not in _OURS for name, value in vars(each).items()}
+    for name, value in sorted(own.items(), key=itemgetter(0)):
+        left = {meant: shape for meant, shape in _SHAPES.items() if meant not in own}
+        for meant in nearest(name, left, alike=0.8):
+            if name not in _SHAPES and isinstance(value, left[meant]):
                 yield f"{name} is nothing that is read of it; did you mean {meant}? One of your own begins with _"
 
 

@@ -77,7 +77,7 @@ class Arguments:
         try:
             return model()
         except ValidationError as error:
-            said = ", ".join(f"{problem.path} {problem.message}" for problem in explain(error, model))
+            said = ", ".join(f"{problem.path} {problem.message}".lstrip() for problem in explain(error, model))
         except Exception as error:  # noqa: BLE001  as above
             said = _unchecked(error)
         self.problems.append(Problem("pluginConfig", f"has no entry for {name}, which needs one: {said}"))

@@ -141,26 +141,20 @@ class Expansion:
         if point not in WEIGHED:
             return tuple(EnabledPlugin(name) for name in names)
         found = weights(point, self.at(point), self.multi_point, self.extends)
-        if found is None:
-            path, plugin = self.negative(point)
-            message = (
-                f"{plugin.weight} makes kube-scheduler refuse the weights after it; write 1 or more for {plugin.name}"
-            )
+        if isinstance(found, str):
+            path, weight = self.written_weight(found, point)
+            message = f"{weight} makes kube-scheduler refuse the weights after it; write 1 or more for {found}"
             self.refuse(f"{path}.weight", message)
             return ()
         return tuple(EnabledPlugin(name, found[name]) for name in names)
 
-    def negative(self, point: str) -> tuple[str, EnabledPlugin]:
-        """The first entry whose weight at ``point`` is below zero, and its path."""
-        entries: dict[str, tuple[str, EnabledPlugin]] = {}
-        for at in (point, "multiPoint"):
-            for index, plugin in enumerate(self.at(at).enabled):
-                entry = f"plugins.{at}.enabled[{index}]", EnabledPlugin(plugin.name, plugin.weight or 0)
-                entries.setdefault(plugin.name, entry)  # that of the point itself counts
+    def written_weight(self, name: str, point: str) -> tuple[str, int]:
+        """The path of the entry whose weight the plugin called ``name`` has at ``point``, and that weight."""
         return next(
-            (path, plugin)
-            for path, plugin in entries.values()
-            if plugin.weight < 0 and point in (self.extends(plugin.name) or ())
+            (f"plugins.{at}.enabled[{index}]", plugin.weight or 0)
+            for at in (point, "multiPoint")
+            for index, plugin in enumerate(self.at(at).enabled)
+            if plugin.name == name
         )
 
     def check_counts(self, points: Mapping[str, tuple[EnabledPlugin, ...]]) -> None:

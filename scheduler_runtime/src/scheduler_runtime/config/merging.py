@@ -65,21 +65,22 @@ def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin]
 
 def weights(
     point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], extends: Extends
-) -> Mapping[str, int] | None:
-    """The weight of every plugin that has ``point``; None when upstream's check against overflow refuses them.
+) -> Mapping[str, int] | str:
+    """The weight of every plugin that has ``point``, or whose weight makes upstream's check refuse those after it.
 
-    That check overflows itself: after a total below zero it refuses any further plugin.
+    That check is against overflow, and overflows itself: after a total below zero it refuses any further plugin.
     """
     found: dict[str, int] = {}
-    total = 0
+    total, below = 0, ""
     for plugin in _in_order(custom, multi_point):
         if plugin.name in found or point not in (extends(plugin.name) or ()):
             continue
         weight = plugin.weight or 1
         if weight * _MAX_SCORE > _wrapped(_MAX_TOTAL - total):
-            return None
+            return below
         found[plugin.name] = weight
         total += weight * _MAX_SCORE
+        below = below or (plugin.name if total < 0 else "")
     return found
 
 

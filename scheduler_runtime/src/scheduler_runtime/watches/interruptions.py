@@ -40,7 +40,7 @@ class Interruption:
 
     def begins(self, error: Exception) -> None:
         """The watch, or a list before it, failed."""
-        self.sentence = f"watching {self._path} is interrupted: {error}{_remedy(self._path, error)}"
+        self.sentence = f"watching {self._path} is interrupted: {error}{_remedy(error)}"
         self.refusal = error if isinstance(error, ApiError) and not _is_of_all(error) else None
         if _is_said_by_the_client(error):
             self._in_a_row = 0
@@ -79,14 +79,11 @@ class Interruption:
         self._of_all.leave(self)
 
 
-def _remedy(path: str, error: Exception) -> str:
+def _remedy(error: Exception) -> str:
     """What would help, where the answer alone does not say it."""
     if not isinstance(error, ApiError) or error.status != 404:
         return ""
-    group = path.split("/")[2] if path.startswith("/apis/") else ""
-    if "." in group and not group.endswith(".k8s.io"):
-        return f"; install what defines this kind of {group}"
-    return "; see whether this is the API server that is meant, and new enough"
+    return "; install what defines this kind, or, if it is Kubernetes' own, see whether the API server is new enough"
 
 
 def _is_said_by_the_client(error: Exception) -> bool:

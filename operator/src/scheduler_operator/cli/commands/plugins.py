@@ -1,7 +1,7 @@
 """``berth plugins``: the catalogue, and what is installed beside it."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,7 +80,7 @@ def _overview(every: Iterable["PluginFacts"]) -> str:
 def _what(facts: "PluginFacts") -> str:
     """What it does; of one that is installed where from, or why it cannot be used."""
     if facts.problem:
-        return f"Cannot be used: {facts.problem}"
+        return facts.problem[:1].upper() + facts.problem[1:]
     return f"{facts.summary} ({facts.origin})".lstrip() if facts.origin else facts.summary
 
 
@@ -161,17 +161,16 @@ def _of_berth(facts: "PluginFacts") -> str:
     return "In berth's own scheduler:\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _rule(rule: Any) -> str:
+def _rule(rule: Mapping[str, Any]) -> str:
     resources = ", ".join(
-        f"{resource}.{group}" if group else resource for group in rule.api_groups for resource in rule.resources
+        f"{resource}.{group}" if group else resource for group in rule["apiGroups"] for resource in rule["resources"]
     )
-    names = f" {', '.join(rule.resource_names)}" if rule.resource_names else ""
-    return f"{', '.join(rule.verbs)} {resources}{names}{f' in {rule.namespace}' if rule.namespace else ''}"
+    names = f" {', '.join(rule['resourceNames'])}" if "resourceNames" in rule else ""
+    where = f" in {rule['namespace']}" if "namespace" in rule else ""
+    return f"{', '.join(rule['verbs'])} {resources}{names}{where}"
 
 
 def _value(facts: "PluginFacts") -> dict[str, Any]:
-    from scheduler_operator.cli.plugin_facts import rule_fields
-
     return {
         "name": facts.name,
         "summary": facts.summary,
@@ -182,7 +181,7 @@ def _value(facts: "PluginFacts") -> dict[str, Any]:
         "defaultIn": dict(facts.default_weights),
         "arguments": [_argument_value(argument) for argument in facts.arguments],
         "hooks": list(facts.hooks),
-        "rules": [rule_fields(rule) for rule in facts.rules],
+        "rules": [dict(rule) for rule in facts.rules],
         "events": [{"resource": kind, "actions": actions} for kind, actions in facts.events],
     }
 
