@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -119,4 +120,6 @@ def test_a_framework_names_the_plugin(plugin: type[Plugin], caplog: pytest.LogCa
         with contextlib.suppress(PluginError):
             decides.schedule(testing.pod(f"p-{number}"), cluster)
     (line,) = said(caplog)
-    assert line.startswith(f"plugin {plugin.__name__} takes 2")
+    told = re.match(rf"plugin {plugin.__name__} takes (\d+) ms", line)
+    assert told
+    assert int(told[1]) >= 20
