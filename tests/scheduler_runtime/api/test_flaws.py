@@ -189,6 +189,7 @@ def test_no_framework_is_made_of_it(plugin: type[Plugin], flaw: str) -> None:
         *[broken(NodePlugin, filter_node=filters_node, **{name: 5}) for name in ("event", "row_locale", "read")],
         broken(NodePlugin, filter_node=filters_node, watch=WATCH, watches=(WATCH,), rule="x", name_s=(1,)),
         broken(NodePlugin, filter_node=filters_node, events=(ClusterEvent("*", Action.ALL),)),
+        broken(NodePlugin, filter_node=filters_node, _events=(1,), _row_local=True),
         broken(NodePlugin, filter_node=filters_node, odd=Raises()),
         Counted,
     ],

@@ -60,7 +60,7 @@ def _of_args(kind: type[Plugin]) -> Iterator[str]:
 
 
 def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
-    if callable(values) and name != "events":
+    if callable(values) and name in ("rules", "watches"):
         return  # It depends on the arguments.
     if not isinstance(values, tuple | list):
         yield f"{name} is {values!r}, not a tuple; write {name} = ({wanted.__name__}(…),)"
@@ -136,10 +136,11 @@ def _misspelt(kind: type[Plugin]) -> Iterator[str]:
 def _undeclared(kind: type[Plugin]) -> Iterator[str]:
     """What is written almost like something that the class could declare and does not, and could be it."""
     own = {name: value for each in kind.__mro__ if each not in _OURS for name, value in vars(each).items()}
+    left = _SHAPES.keys() - own.keys()
     for name, value in sorted(own.items(), key=itemgetter(0)):
-        left = {meant: shape for meant, shape in _SHAPES.items() if meant not in own}
-        for meant in nearest(name, left, alike=0.8):
-            if name not in _SHAPES and isinstance(value, left[meant]):
+        near = nearest(name, left, alike=0.8) if not name.startswith("_") and name not in _SHAPES else ()
+        for meant in near:
+            if isinstance(value, _SHAPES[meant]):
                 yield f"{name} is nothing that is read of it; did you mean {meant}? One of your own begins with _"
 
 
