@@ -122,6 +122,18 @@ def test_whatever_the_document_something_is_said_or_nothing(given: tuple[str, di
         said(document, TARGETS[version])
 
 
+def test_where_nothing_that_could_be_written_mends_it_the_help_is_said() -> None:
+    wrong = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": None}}}  # read only where it runs
+    taken = {"multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}
+    profile = {"schedulerName": "full", "plugins": taken, "pluginConfig": [wrong]}
+    document = config.document(
+        {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
+    )
+    assert isinstance(document, config.Document)
+    (found,) = (each for each in said(document, TARGETS["1.36"]) if each.code == "FilterRemoved")
+    assert found.suggestion == "leave the filter on, or enable a plugin that does its work"
+
+
 @pytest.mark.thorough
 @ANY
 @given(mutated(documents(TARGETS["1.36"])))

@@ -27,10 +27,19 @@ class Code:
     refused: bool = False
     """Whether kube-scheduler does not even start with such a document."""
 
+    @property
+    def in_a_line(self) -> str:
+        """The first sentence of the help, as a suggestion is written."""
+        first = self.help.partition(". ")[0].removesuffix(".")
+        return first[:1].lower() + first[1:]
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One place at which a check applies, what is the matter there and what to write instead."""
+    """One place at which a check applies, what is the matter there and what to write instead.
+
+    Where nothing that could be written mends it, because something else is wrong too, the help of its code is said.
+    """
 
     path: str
     message: str
@@ -48,7 +57,8 @@ class Check(Generic[Subject]):
         """Every place in ``subject``, which is found at ``prefix``, where the code applies."""
         for told in self.look(subject):
             path = joined(prefix, told.path)
-            yield Finding(self.code.name, self.code.severity, path, told.message, told.suggestion)
+            suggestion = told.suggestion or self.code.in_a_line
+            yield Finding(self.code.name, self.code.severity, path, told.message, suggestion)
 
 
 def check(code: Code) -> Callable[[Callable[[Subject], Iterable[Told]]], Check[Subject]]:
