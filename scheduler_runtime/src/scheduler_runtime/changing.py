@@ -152,7 +152,7 @@ class Changing:
             refuse(str(error))
         else:
             self._accept(made, now())
-            logger.info("follows a new document", extra=_said(made))
+            logger.info("follows a new document", extra={"hash": made.found.hash, **made.for_the_log})
 
     def _take_back(self) -> None:
         """What is in force is the newest again: it was changed, and changed back."""
@@ -216,9 +216,3 @@ def configz(loaded: Loaded, in_full: Mapping[str, Any], unfollowed: Sequence[str
         **({"afterRestart": list(unfollowed)} if unfollowed else {}),
         "componentconfig": in_full,
     }
-
-
-def _said(made: Plan) -> dict[str, Any]:
-    """What is new, for the log."""
-    profiles = [profile.scheduler_name for profile in made.profiles]
-    return {"hash": made.found.hash, "profiles": profiles, **({"plugins": made.origins} if made.plugins else {})}

@@ -44,6 +44,12 @@ class Plan:
         """Where each plugin that does not come with this build is from, for people."""
         return [f"{name}: {self._origin(name, plugin)}" for name, plugin in sorted(self.plugins.items())]
 
+    @property
+    def for_the_log(self) -> dict[str, list[str]]:
+        """Which profiles it has, and which plugins of one's own, if there are any."""
+        profiles = [profile.scheduler_name for profile in self.profiles]
+        return {"profiles": profiles, **({"plugins": self.origins} if self.plugins else {})}
+
     def _origin(self, name: str, plugin: type[Plugin]) -> str:
         own = self.extras.plugins.get(name)
         if own is None or own.config_map is None:

@@ -165,8 +165,7 @@ def _started_as(settings: Settings, plan: Plan, version: Version, process: Proce
         "kubernetes": str(version),
         **({"identity": identity} if identity else {}),
         "follows": _source(settings),
-        "profiles": list(process.profiles),
-        **({"plugins": plan.origins} if plan.plugins else {}),
+        **plan.for_the_log,
     }
 
 

@@ -68,28 +68,24 @@ def _of_several(name: str, values: Any, wanted: type) -> Iterator[str]:
     for index, value in enumerate(values):
         if not isinstance(value, wanted):
             yield f"{name}[{index}] is {value!r}, not a {wanted.__name__}; write {wanted.__name__}(…)"
-        elif isinstance(value, ClusterEvent) and not _is_word(value.resource):
-            yield f"{name}[{index}] is of {value.resource!r}; write the kind that it is about"
 
 
 def _unheard(kind: type[Plugin]) -> Iterator[str]:
     """Events of kinds that nobody follows for it: it hears of pods, of nodes, and of what it watches."""
     events, watches = _declared(kind, "events"), _declared(kind, "watches")
-    if callable(watches) or not (_are(events, ClusterEvent) and _are(watches, Watch)):
+    if not _are(events, ClusterEvent):
         return
-    heard = ("Pod", "Node", *(watch.event_resource for watch in watches))
+    heard = ("Pod", "Node", "*", *(watch.event_resource for watch in watches)) if _are(watches, Watch) else ()
     for index, event in enumerate(events):
-        if _is_word(event.resource) and event.resource not in (*heard, "*"):
+        if not isinstance(event.resource, str) or not event.resource:
+            yield f"events[{index}] is of {event.resource!r}; write the kind that it is about"
+        elif heard and event.resource not in heard:
             meant = did_you_mean(nearest(event.resource, heard)) or "; add the kind to its watches"
             yield f"events[{index}] is of {event.resource}, which it does not watch{meant}"
 
 
 def _are(values: Any, wanted: type) -> bool:
     return isinstance(values, tuple | list) and all(isinstance(value, wanted) for value in values)
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _awaited_wrongly(kind: type[Plugin]) -> Iterator[str]:
