@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -77,12 +79,23 @@ async def test_a_watch_that_ends_is_begun_anew_and_counted_anew(end: bytes) -> N
 
 def test_work_shows_as_cpu_of_the_process_that_did_it() -> None:
     pids = {"me": os.getpid()}
-    before, until = Cpu.of(pids), time.process_time() + 0.05
-    while time.process_time() < until:
+    before, begun = Cpu.of(pids), time.process_time()
+    while (worked := time.process_time() - begun) < 0.002:
         pass
-    assert Cpu.of(pids).since(before).seconds["me"] >= 0.03  # ticks are 10 ms
-    assert cpu_seconds(os.getpid()) > 0
+    assert Cpu.of(pids).since(before).seconds["me"] >= worked
     assert peak_megabytes(os.getpid()) > 1
+
+
+def test_the_cpu_of_another_process_counts_its_threads_that_have_ended() -> None:
+    working = "import threading, time\ndef work():\n    while time.thread_time() < 0.05: pass"
+    program = f"{working}\nthread = threading.Thread(target=work); thread.start(); thread.join(); print(); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert 0.05 <= cpu_seconds(process.pid) < time.monotonic()
+        process.communicate()
+    with pytest.raises(ProcessLookupError, match="it has ended"):
+        cpu_seconds(process.pid)
 
 
 async def test_samples_are_taken_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,5 +17,6 @@ def test_every_measured_pod_is_bound_and_told_of(contender: str) -> None:
     assert run.faults == []
     assert run.events == run.pods == 150
     assert run.seconds <= run.quiet_seconds
-    assert all(run.cpu[name] > 0 for name in ("scheduler", "kube-apiserver", "etcd", "bench"))
+    assert run.cpu.keys() == {"scheduler", "kube-apiserver", "etcd", "bench"}
+    assert all(micros > 10 for micros in run.cpu.values())
     assert run.peak_megabytes > 10
