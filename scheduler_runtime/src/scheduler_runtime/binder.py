@@ -298,15 +298,15 @@ class Binder:
         self._pending.happened(Event("Pod", Action.DELETE, freed, None), now, by=placed.pod.uid)
 
     def _report_failure(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
+        self._metrics.ended("error", pod.spec.scheduler_name, time.monotonic() - attempt.began)
         cause = error.__cause__
         if isinstance(cause, FencedError | GoneError | TakenError | NoAnswerError):
-            logger.debug("not bound", extra={"pod": pod.key, "because": str(error)})
+            logger.log(DECISION, "not bound", extra={"pod": pod.key, "because": str(error)})
             return  # it is said once for all, or nobody reads it, or another says how the pod fares
         if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
             self.failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
-        self._metrics.ended("error", pod.spec.scheduler_name, time.monotonic() - attempt.began)
         self.report_error(pod, error.message)
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:

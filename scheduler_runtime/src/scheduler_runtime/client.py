@@ -96,6 +96,8 @@ class Client:
         """Over with the next connection that is opened: those that are open may go on meanwhile."""
         self._not_let_in = Trouble(logger)
         self._refusing = Trouble(logger)
+        self.on_fallen_behind: Callable[[], None] = lambda: None
+        """Is told when the API server has forgotten what it had shown."""
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
@@ -231,6 +233,7 @@ class Client:
                 self.server,
                 how,
             )
+            self.on_fallen_behind()
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.ending import demand
-from scheduler_runtime.leadership import Elector, LeaseSettings, from_credentials, unique_identity
+from scheduler_runtime.leadership import Elector, Lease, LeaseSettings, from_credentials, unique_identity
 from scheduler_runtime.pulse import Pulse
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ class Election:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
         self.pulse = Pulse()
+        self.on_restored: Callable[[str], None] = lambda _: None
+        """Is told what was undone of what somebody did to our lease by hand."""
         self._elector: Elector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
@@ -56,6 +58,7 @@ class Election:
             on_new_leader=self._say_holder,
         )
         self._elector.hindrance = self.pulse.check_by_name
+        self._elector.on_restored = lambda what: _from_thread(loop, lambda: self.on_restored(what))()
 
     @property
     def name(self) -> str:
@@ -66,6 +69,11 @@ class Election:
     def identity(self) -> str:
         """Who this process is in the Lease, empty without leader election."""
         return self._elector.settings.identity if self._elector else ""
+
+    @property
+    def lease(self) -> Lease:
+        """The Lease as it was last seen, empty without leader election."""
+        return self._elector.lease if self._elector else {}
 
     @property
     def has_rivals(self) -> bool:

@@ -130,7 +130,7 @@ class Recorder:
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"namespace": pod.namespace, "name": _event_name(pod, now)},
+            "metadata": {"namespace": pod.namespace, "name": event_name(pod.name, now)},
             "eventTime": micro_time(now),
             **self._reporter(pod),
             "action": action,
@@ -176,9 +176,9 @@ def sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _event_name(pod: Pod, nanoseconds: int) -> str:
-    """Name an event after its pod and its instant, as upstream does, unless that gets too long."""
-    name = f"{pod.name}.{nanoseconds:x}"
+def event_name(regarding: str, nanoseconds: int) -> str:
+    """Name an event after its object and its instant, as upstream does, unless that gets too long."""
+    name = f"{regarding}.{nanoseconds:x}"
     return name if len(name) <= NAME_LENGTH else str(uuid.uuid4())
 
 

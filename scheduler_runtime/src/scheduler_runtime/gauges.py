@@ -15,6 +15,7 @@ from scheduler_runtime.changing import Changing
 from scheduler_runtime.config import Verdict
 from scheduler_runtime.election import Election
 from scheduler_runtime.event_names import event_name
+from scheduler_runtime.extenders import Lending
 from scheduler_runtime.metrics import Labels, Metrics, Samples
 from scheduler_runtime.pending import Pending, Place
 
@@ -28,6 +29,7 @@ class Parts(Protocol):
     pending: Pending
     binder: Binder
     election: Election
+    extenders: Lending
 
 
 def show(metrics: Metrics, parts: Parts, target: Target) -> None:
@@ -38,7 +40,7 @@ def show(metrics: Metrics, parts: Parts, target: Target) -> None:
         ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: _rejected(pending)),
         ("inflight_events", "Pods in flight, and the events kept for them.", lambda: _kept(pending)),
         ("cache_size", "Nodes, pods on them, and pods that only we know to be there.", lambda: _sizes(parts.cache)),
-        ("goroutines", "Work under way in the background, by its kind.", lambda: _work(parts.binder)),
+        ("goroutines", "Work under way in the background, by its kind.", lambda: _work(parts)),
     ):
         metrics.show(f"scheduler_{name}", text, read)
     if election.name:
@@ -91,8 +93,9 @@ def _sizes(cache: Cache) -> Samples:
     return {(("type", kind),): number for kind, number in sizes.items()}
 
 
-def _work(binder: Binder) -> Samples:
-    return {(("operation", "binding"),): len(binder)}
+def _work(parts: Parts) -> Samples:
+    work = {"binding": len(parts.binder), "prioritizing_extender": parts.extenders.scoring}
+    return {(("operation", kind),): number for kind, number in work.items()}
 
 
 def _features(target: Target) -> Callable[[], Samples]:

@@ -17,6 +17,7 @@ from scheduler_runtime.cache import Cache
 from scheduler_runtime.consulting import Consulting
 from scheduler_runtime.extenders import ExtenderError, OriginalError
 from scheduler_runtime.framework import Failures, Framework, Placed, Unschedulable
+from scheduler_runtime.logs import DECISION
 from scheduler_runtime.metrics import Attempt, Metrics
 from scheduler_runtime.pending import Entry, Pending
 
@@ -115,6 +116,7 @@ class Loop:
     def _skip(self, entry: Entry) -> None:
         """Leave alone a pod that is being deleted."""
         self.pending.remove(entry.uid)
+        logger.log(DECISION, "skipped", extra={"pod": entry.pod.key, "because": "it is being deleted"})
         self._binder.recorder.failed(entry.pod, f"skip schedule deleting pod: {entry.pod.key}")
 
     async def _next(self) -> Entry:

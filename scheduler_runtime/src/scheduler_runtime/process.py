@@ -40,6 +40,7 @@ from scheduler_runtime.metrics import Metrics
 from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.objects import Objects
 from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.own_events import OwnEvents
 from scheduler_runtime.pending import BackingOff, Pending
 from scheduler_runtime.plans import Plan
 from scheduler_runtime.preemptions import Preemptions
@@ -47,6 +48,7 @@ from scheduler_runtime.profiles import Profiles
 from scheduler_runtime.settings import Settings
 from scheduler_runtime.standstills import Standstills
 from scheduler_runtime.turns import Turns
+from scheduler_runtime.wall_clock import WallClock
 from scheduler_runtime.watches import NODES, Change, Reflector, pods
 from scheduler_runtime.wire import Node, Pod, Resizing
 
@@ -57,6 +59,7 @@ FINISH_SECONDS = 10.0
 DRAIN_SECONDS = 3.0
 LISTING_SECONDS = 60.0
 """Whoever has not listed everything by then waits for the API server."""
+OLDER_DATA = "found older data at the API server than before, such as a backup that was restored, and listed all again"
 TIDY_SECONDS = 30.0
 """So long after a change nothing of the profiles before is under way any more."""
 
@@ -90,6 +93,7 @@ class Process:
 
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
         self.recorder = Recorder(given.teller, self.outbox, process_name(), events=plan.extras.events)
+        self.own_events = self._own_events(given)
         self.conditions = Conditions(given.teller, self.outbox, self.nominations)
 
         self.informers = Informers()
@@ -110,6 +114,19 @@ class Process:
         self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
         self.intake = self._intake(plan)
         gauges.show(metrics, self, given.target)
+
+    def _own_events(self, given: Given) -> OwnEvents:
+        """What tells of this process where people look for it, wired to those who know."""
+        told = OwnEvents(
+            given.teller,
+            self.outbox,
+            self.election,
+            given.plan.document.profiles[0].scheduler_name,
+            events=lambda: self.recorder.events,
+        )
+        self.election.on_restored = lambda what: told.warn("LeaseRestored", what)
+        given.client.on_fallen_behind = lambda: told.warn("OlderData", OLDER_DATA)
+        return told
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -188,6 +205,7 @@ class Process:
                     self.informers.run(),
                     self.election.pulse.run(),
                     Standstills().run(),
+                    WallClock(lambda what: self.own_events.warn("ClockJumped", f"says that {what}")).run(),
                     turns.run(),
                     *others,
                 )
@@ -212,6 +230,8 @@ class Process:
                 "whatever keeps this process running has to start it again"
             )
             await self.binder.finish(0)
+            if self.election.won.is_set():
+                await self.own_events.stopped_leading()
             return 1
         is_finished = await self.binder.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
@@ -240,6 +260,7 @@ class Process:
     async def _lead(self) -> None:
         """Schedule as soon as we lead and know all that was written before we did."""
         await self.election.won.wait()
+        self.own_events.became_leader()
         if self.election.has_rivals:
             await caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
         logger.info("scheduling", extra={"pending": len(self.pending)})

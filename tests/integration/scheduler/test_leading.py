@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
+import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+import devcluster
 from devcluster import Cluster
-from tests.integration.scheduler.support import api, document, scheduler
+from tests.integration.scheduler.support import Api, api, document, lease_of, scheduler
 
 pytestmark = pytest.mark.cluster
+
+THIEF = '{"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}}'
+OF_ITS_OWN = {"metadata", "firstTimestamp", "lastTimestamp"}
 
 
 async def test_without_leader_election_there_is_no_lease(cluster: Cluster, tmp_path: Path) -> None:
@@ -20,3 +32,61 @@ async def test_without_leader_election_there_is_no_lease(cluster: Cluster, tmp_p
             await there.all_bound(10)
             assert not process.lines("lease")
             assert process.end() == 0
+
+
+@contextlib.contextmanager
+def kube_scheduler(directory: Path, cluster: Cluster, lease: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The real one, with the document that ours gets, but for the Lease."""
+    file = directory / "kube-scheduler.yaml"
+    file.write_text(yaml.safe_dump(document(lease, clientConnection={"kubeconfig": str(cluster.kubeconfig)})))
+    whole = [f"--{each}-kubeconfig={cluster.kubeconfig}" for each in ("authentication", "authorization")]
+    command = [
+        str(devcluster.binaries("kube-scheduler")["kube-scheduler"]),
+        f"--config={file}",
+        *whole,
+        "--secure-port=0",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def told_of(there: Api, lease: str) -> list[dict[str, Any]]:
+    """The events about a Lease, as they were told, without names and times."""
+    only = {"fieldSelector": f"involvedObject.kind=Lease,involvedObject.name={lease}"}
+    found = json.loads(await there.client.request("GET", "/api/v1/namespaces/default/events", params=only))["items"]
+    told = []
+    for event in sorted(found, key=lambda each: str(each["metadata"]["name"])):
+        assert re.fullmatch(rf"{lease}\.[0-9a-f]{{16}}", event["metadata"]["name"])
+        who, _, what = event["message"].partition(" ")
+        assert who
+        regarding = {**event["involvedObject"], "name": "", "uid": "", "resourceVersion": ""}
+        told.append(
+            {key: event[key] for key in event.keys() - OF_ITS_OWN} | {"message": what, "involvedObject": regarding}
+        )
+    return told
+
+
+async def test_who_leads_is_told_as_kube_scheduler_tells_it(cluster: Cluster, tmp_path: Path) -> None:
+    """Both win a Lease of their own, and lose it to a thief."""
+    ours, theirs = lease_of(tmp_path), f"{lease_of(tmp_path)}-theirs"
+    async with api(cluster) as there:
+
+        async def both_told(count: int) -> bool:
+            return len(await told_of(there, ours)) == len(await told_of(there, theirs)) == count
+
+        with (
+            scheduler(tmp_path, cluster.kubeconfig, document(ours)) as process,
+            kube_scheduler(tmp_path, cluster, theirs) as other,
+        ):
+            await there.eventually(lambda: both_told(1), 30)
+            for lease in (ours, theirs):
+                await asyncio.to_thread(cluster.kubectl, "patch", "lease", lease, "--type=merge", f"--patch={THIEF}")
+            ended = [asyncio.to_thread(each.wait, 30) for each in (process.process, other)]
+            assert await asyncio.gather(*ended) == [1, 1]
+        told = await told_of(there, ours)
+        assert [each["message"] for each in told] == ["became leader", "stopped leading"]
+        by_the_real_one = await told_of(there, theirs)  # which ends at once, and rarely gets its last word out
+        assert by_the_real_one in (told, told[:1])

@@ -26,6 +26,7 @@ from scheduler_runtime.api import (
     WaitingPod,
 )
 from scheduler_runtime.binds import FencedError, GoneError, TakenError
+from scheduler_runtime.logs import DECISION
 from scheduler_runtime.pending import Place
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, hangs, says, serving
@@ -100,13 +101,19 @@ async def test_a_failed_binding_wakes_those_whom_its_room_may_help() -> None:
 
 
 @pytest.mark.parametrize("error", [GoneError("x"), TakenError("x"), FencedError("x")])
-async def test_what_another_decided_is_not_reported_as_a_failure(error: Exception) -> None:
+async def test_what_another_decided_is_not_reported_as_a_failure(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody has to be told, but it was an attempt, and a decision."""
+    caplog.set_level(DECISION)
     async with running() as scene:
         scene.binds.trouble["a"] = error
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
         scene.pending.remove(pod.uid)
         assert (await scene.events(), await scene.conditions(), scene.cpu) == ([], [], 0)
+        assert 'scheduler_schedule_attempts_total{result="error",profile="test"} 1' in scene.metrics.text()
+    assert [(each.message, each.levelno) for each in caplog.records] == [("not bound", DECISION)]
 
 
 async def test_a_confirmed_pod_is_not_forgotten_by_its_failed_binding() -> None:
@@ -366,13 +373,15 @@ async def test_finishing_waits_for_bindings_and_gives_up_the_late_ones() -> None
         assert (len(scene.binder), scene.cpu) == (0, 1000)
 
 
-async def test_a_pod_that_is_being_deleted_is_left_alone() -> None:
+async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(DECISION)
     async with running() as scene:
         pod = testing.pod("a", schedulerName="test")
         leaving = replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
         scene.pending.add(leaving, "test", 0)
         assert await eventually_events(scene, 1) == [("FailedScheduling", "skip schedule deleting pod: default/a")]
         assert (len(scene.pending), scene.binds.bound) == (0, [])
+    assert [each.message for each in caplog.records] == ["skipped"]
 
 
 class MakesRoom(Plugin):

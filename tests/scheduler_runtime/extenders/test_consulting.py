@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action
+from scheduler_runtime.extenders.several import Extenders
 from scheduler_runtime.framework import Advice, AsksScores
 from scheduler_runtime.pending import Place
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
@@ -82,6 +84,24 @@ async def test_scores_weigh_ten_times_their_weight_and_add_up() -> None:
             pod, table = testing.pod("p"), scene.cache.table
             advice = await extenders.answer(AsksScores(["a", "c"]), pod, Advice(), table)
     assert advice.scores == {"a": 1 * 30 + 2 * 50, "c": 10 * 30 + 1 * 50}
+
+
+async def test_how_many_are_asked_for_scores_is_known() -> None:
+    both, asked, seen = threading.Barrier(2, timeout=10), list[Extenders](), list[int]()
+
+    def counts(question: Object) -> Any:
+        both.wait()
+        seen.append(asked[0].scoring)
+        both.wait()
+        return prefers("a")(question)
+
+    with serving({"prioritize": counts}) as one, serving({"prioritize": counts}) as other:
+        async with scheduling(asks(one), asks(other)) as scene:
+            extenders = scene.frameworks["test"].extenders
+            assert isinstance(extenders, Extenders)
+            asked.append(extenders)
+            await extenders.answer(AsksScores(["a", "c"]), testing.pod("p"), Advice(), scene.cache.table)
+            assert (seen, extenders.scoring) == ([2, 2], 0)
 
 
 async def test_extenders_decide_among_nodes_that_plugins_find_alike() -> None:

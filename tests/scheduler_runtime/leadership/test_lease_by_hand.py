@@ -104,6 +104,8 @@ def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
 ) -> None:
     leases, clock = MemoryLeases(), Clock()
     leader, other = candidate(leases, clock), candidate(leases, clock, identity="other")
+    told: list[str] = []
+    leader.on_restored = other.on_restored = told.append
     assert attempt(leader, clock)
     assert not attempt(other, clock)
     harm(leases)
@@ -111,6 +113,9 @@ def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
     assert not attempt(other, clock)
     assert attempt(leader, clock)
     assert leases.record.holder == "baz"
+    clock.now += 2
+    assert attempt(leader, clock)
+    assert [one.startswith(("made its lease again", "took its lease again")) for one in told] == [True]
     assert len([one for one in caplog.messages if "while we held it" in one or "took us out" in one]) == 1
 
 

@@ -41,6 +41,11 @@ class Lending:
             raise RegistrationError(problem) from error
 
     @property
+    def scoring(self) -> int:
+        """How many extenders are being asked how good nodes are."""
+        return sum(each.scoring for each in self._made)
+
+    @property
     def reflectors(self) -> Reflectors:
         """What has to run."""
         return self._originals.reflectors

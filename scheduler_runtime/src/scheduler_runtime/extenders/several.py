@@ -40,6 +40,8 @@ class Extenders:
         self._extenders = sorted(extenders, key=lambda each: each.is_ignorable)
         self._originals = originals
         self._binds = binds
+        self.scoring = 0
+        """How many of them are being asked how good nodes are."""
 
     @property
     def weigh_nodes(self) -> bool:
@@ -92,7 +94,9 @@ class Extenders:
 
     async def _scores(self, pod: Pod, names: Sequence[str]) -> Counter[str]:
         """As upstream: who fails has no say."""
-        asked = [each.prioritize(pod, names) for each in self._asked(pod, lambda written: written.prioritize_verb)]
+        asked = [
+            self._scored_by(each, pod, names) for each in self._asked(pod, lambda written: written.prioritize_verb)
+        ]
         scores: Counter[str] = Counter()
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(outcome, ExtenderError):
@@ -103,6 +107,13 @@ class Extenders:
                 for name, score in outcome:
                     scores[name] += score
         return scores
+
+    async def _scored_by(self, extender: Extender, pod: Pod, names: Sequence[str]) -> list[tuple[str, int]]:
+        self.scoring += 1
+        try:
+            return await extender.prioritize(pod, names)
+        finally:
+            self.scoring -= 1
 
     async def _victims(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> Consulted:
         for each in self._asked(pod, lambda written: written.preempt_verb):

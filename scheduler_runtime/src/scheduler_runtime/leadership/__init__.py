@@ -9,7 +9,7 @@ compares that with ``time.monotonic()`` right before each request.
 """
 
 from scheduler_runtime.credentials import CredentialsError
-from scheduler_runtime.leadership.elector import Elector, Leases
+from scheduler_runtime.leadership.elector import Elector, Lease, Leases
 from scheduler_runtime.leadership.leases import HttpLeases, from_credentials
 from scheduler_runtime.leadership.record import LeaseError, LeaseSettings, process_name, unique_identity
 
@@ -17,6 +17,7 @@ __all__ = [
     "CredentialsError",
     "Elector",
     "HttpLeases",
+    "Lease",
     "LeaseError",
     "LeaseSettings",
     "Leases",

@@ -69,6 +69,8 @@ class Elector:
         self.settings = settings
         self.hindrance: Callable[[], str | None] = lambda: None
         """Says why this process could not do the leader's work; then it does not renew the lease."""
+        self.on_restored: Callable[[str], None] = lambda _: None
+        """Is told, in the elector's thread, what this leader has undone of what somebody did to its lease by hand."""
         self._leases = leases
         self._clock = clock
         self._on_started = on_started
@@ -84,6 +86,7 @@ class Elector:
         self._safe_until = NEVER
         self._superseded_at = NOT_YET
         self._reported = ""
+        self._restored = ""
         self._failure = ""
         self._unanswered = 0
         self._chance = random.SystemRandom()
@@ -109,6 +112,11 @@ class Elector:
     def leader(self) -> str:
         """The identity last seen in the Lease; empty before the first look."""
         return self._record.holder
+
+    @property
+    def lease(self) -> Lease:
+        """The Lease as it was last seen; empty before the first look. Not to be changed."""
+        return self._observed
 
     @property
     def taken_for(self) -> float:
@@ -210,6 +218,9 @@ class Elector:
             self._failure, self._unanswered = "", 0
             self._trouble.ends()
         self._report_leader()
+        if won and self._restored:
+            self.on_restored(self._restored)
+            self._restored = ""
         return won
 
     def _say(self, error: LeaseError) -> None:
@@ -244,6 +255,7 @@ class Elector:
             return False
         if held and not self._record.holder:
             logger.warning("lease %s: somebody took us out of it; taking it again", self.settings.key)
+            self._restored = "took its lease again, out of which somebody had taken it"
         now = wall_time()
         if self._holds():
             record = replace(self._record, renew_time=now)
@@ -261,6 +273,7 @@ class Elector:
                 raise
         if self._holds():
             logger.warning("lease %s was deleted while we held it; making it again", self.settings.key)
+            self._restored = "made its lease again, which somebody had deleted"
         elif self._taken_until > self._clock():
             raise LeaseError("was deleted; not made again before it would have run out, as its holder may lead still")
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,5 +69,7 @@ async def test_pods_whose_bindings_were_forgotten_are_bound_again(mortal: Cluste
             assert process.process.poll() is None
             assert len(process.lines("WARNING API server")) <= 6
             assert len(process.lines("older data than before")) == 1
+            path, only = "/api/v1/namespaces/default/events", {"fieldSelector": "reason=OlderData"}
+            assert len(json.loads(await there.client.request("GET", path, params=only))["items"]) == 1
             assert len([line for line in process.lines("WARNING") if "interrupted" in line]) <= 1
             assert "Traceback" not in process.log
