@@ -120,6 +120,7 @@ def listening(asked: argparse.Namespace, kubeconfig: str) -> Listening:
             least_version=asked.tls_min_version,
             suites=tuple(asked.tls_cipher_suites),
             client_ca_file=asked.client_ca_file,
+            by_name=tuple(asked.tls_sni_cert_key),
         ),
         rules=Rules(
             allowed_paths=tuple(asked.authorization_always_allow_paths),

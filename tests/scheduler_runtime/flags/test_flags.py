@@ -13,6 +13,7 @@ import yaml
 import devcluster
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Document
+from scheduler_runtime.endpoints import NamedPair
 from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
 from scheduler_runtime.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
 from scheduler_runtime.flags.parser import parser
@@ -45,6 +46,11 @@ from scheduler_runtime.flags.parser import parser
         ("--bind-address=localhost", "'localhost' is not an IP address"),
         ("--tls-min-version=TLS1", "'TLS1' is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13"),
         ("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file belong together: give both or none"),
+        (
+            "--tls-sni-cert-key=a.crt:b",
+            "'a.crt:b' is not a certificate and its key; write it like FILE,FILE, or "
+            "FILE,FILE:*.example.com,example.com for some names only",
+        ),
         ("--leader-elect=perhaps", "'perhaps' is neither true nor false"),
         ("--leader-elect-lease-duration=15", "'15' is not a duration; write it like 10s or 1m30s"),
         ("--authorization-always-allow-paths=/a*b", "/a*b: a star can only stand at the end"),
@@ -188,6 +194,7 @@ UNSET = {
     "kube-api-qps": "50",
     "tls-cert-file": "kube-scheduler.crt of --cert-dir",
     "tls-private-key-file": "kube-scheduler.key of --cert-dir",
+    "tls-sni-cert-key": "the one above for everybody",
     "cert-dir": "nowhere; without all of these a certificate is made in memory",
     "tls-min-version": "VersionTLS12",
     "tls-cipher-suites": "OpenSSL's",
@@ -213,3 +220,11 @@ def test_the_help_tells_each_flag_with_the_form_of_its_value_and_its_default() -
         assert told, action.dest
         name = action.option_strings[-1].removeprefix("--")
         assert told[1] == UNSET.get(name, values[name]), name
+
+
+def test_pairs_for_names_are_as_many_as_are_given() -> None:
+    both = ["a.crt,a.key", "b.crt,b.key:*.B.example,c"]
+    asked = parsed([f"--tls-sni-cert-key={each}" for each in both])
+    assert asked.tls_sni_cert_key == [NamedPair("a.crt", "a.key"), NamedPair("b.crt", "b.key", ("*.b.example", "c"))]
+    assert shown(asked)["tls-sni-cert-key"] == "[a.crt,a.key;b.crt,b.key:*.b.example,c]"
+    assert shown(parsed([]))["tls-sni-cert-key"] == "[]"

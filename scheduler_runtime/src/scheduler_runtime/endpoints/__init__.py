@@ -9,6 +9,7 @@ server ──► certificates     a TLS connection, by files that are read again
 
 from .access import Access, Caller, Rules
 from .answers import JSON, PROMETHEUS, TEXT, Answer, Endpoints, Page
+from .by_name import NamedPair
 from .certificates import CertificateError, Serving, SuiteError, certificate
 from .health import Check, Checks
 from .reviews import Reviews
@@ -29,6 +30,7 @@ __all__ = [
     "Check",
     "Checks",
     "Endpoints",
+    "NamedPair",
     "NotServedError",
     "Page",
     "Reviews",

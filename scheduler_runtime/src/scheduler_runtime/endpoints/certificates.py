@@ -19,6 +19,8 @@ from typing import Protocol
 
 from scheduler_runtime.trouble import Trouble
 
+from .by_name import ByName, NamedPair
+
 logger = logging.getLogger(__name__)
 
 VALID_DAYS = 365
@@ -62,10 +64,21 @@ class Serving:
     least_version: str = ""
     suites: tuple[str, ...] = ()
     client_ca_file: str = ""
+    by_name: tuple[NamedPair, ...] = ()
 
 
 def certificate(serving: Serving, address: str) -> Certificate:
     """What to serve with on ``address``. Raises CertificateError."""
+    found = _for_everybody(serving, address)
+    if not serving.by_name:
+        return found
+    pairs = [
+        (each, FileCertificate(Path(each.certificate_file), Path(each.key_file), serving)) for each in serving.by_name
+    ]
+    return ByName(found.context, [(pair, files.context) for pair, files in pairs])
+
+
+def _for_everybody(serving: Serving, address: str) -> Certificate:
     if serving.certificate_file or serving.key_file:
         return FileCertificate(Path(serving.certificate_file), Path(serving.key_file), serving)
     if not serving.directory:

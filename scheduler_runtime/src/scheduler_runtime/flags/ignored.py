@@ -60,7 +60,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "master": "write the server into the kubeconfig",
         "permit-port-sharing": "a second scheduler on one port would answer for the first; give each its own",
-        "tls-sni-cert-key": "one certificate is served; name it by --tls-cert-file and --tls-private-key-file",
     }
 )
 

@@ -104,6 +104,8 @@ def _serving(flags: Any) -> None:
     certificate = "serve with this certificate, which is read again on change"
     _file(flags, "tls-cert-file", certificate, "kube-scheduler.crt of --cert-dir")
     _file(flags, "tls-private-key-file", "and its key", "kube-scheduler.key of --cert-dir")
+    by_name = "for who asks for one of these names, or for one the certificate bears; as often as there are pairs"
+    _add(flags, "tls-sni-cert-key", by_name, values.named_pair, default=[], unless="the one above for everybody")
     directory, unless = "where kube-scheduler.crt and .key are, or are written to", "a certificate is made in memory"
     _file(flags, "cert-dir", directory, f"nowhere; without all of these {unless}", metavar="DIRECTORY")
     _add(flags, "tls-min-version", "speak no older one", values.tls_version, default="", unless="VersionTLS12")
@@ -159,6 +161,7 @@ _FORMS: Mapping[Any, str] = {
     values.duration: "DURATION",
     values.emulated: "VERSION",
     values.gates: "GATE=true,…",
+    values.named_pair: "FILE,FILE[:NAME,…]",
     values.object_name: "NAMESPACE/NAME",
     values.paths: "PATH,…",
     values.port: "PORT",
@@ -169,6 +172,7 @@ _FORMS: Mapping[Any, str] = {
 }
 _JOINED: Mapping[Any, type[argparse.Action]] = {
     values.gates: _Merged,
+    values.named_pair: _Extended,
     values.paths: _Extended,
     values.suites: _Extended,
     values.words: _Extended,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from scheduler_runtime.endpoints import NamedPair
 from scheduler_runtime.following import ObjectName
 
 from .document import LEADERSHIP_DEFAULTS
@@ -39,6 +40,8 @@ def _written(value: Any) -> str:
             return str(value).lower()
         case ObjectName():
             return "/".join(value)
+        case [NamedPair(), *_]:
+            return f"[{';'.join(map(str, value))}]"
         case list():
             return f"[{','.join(value)}]"
         case dict():

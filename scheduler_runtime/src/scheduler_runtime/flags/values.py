@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.endpoints import NamedPair
 from scheduler_runtime.endpoints.certificates import VERSIONS, SuiteError, openssl_name
 from scheduler_runtime.following import ObjectName
 from scheduler_runtime.server_version import refusal
@@ -80,6 +81,16 @@ def suites(text: str) -> list[str]:
         except SuiteError as error:
             raise ArgumentTypeError(str(error)) from error
     return words(text)
+
+
+def named_pair(text: str) -> list[NamedPair]:
+    """A certificate, its key, and perhaps what they are for."""
+    files, _, names = text.partition(":")
+    certificate, _, key = files.partition(",")
+    if not certificate or not key or "," in key:
+        form = "FILE,FILE, or FILE,FILE:*.example.com,example.com for some names only"
+        raise ArgumentTypeError(f"{text!r} is not a certificate and its key; write it like {form}")
+    return [NamedPair(certificate, key, tuple(each.lower() for each in words(names)))]
 
 
 def tls_version(text: str) -> str:
