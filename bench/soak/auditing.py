@@ -11,12 +11,25 @@ from typing import Any
 
 import msgspec
 
+from bench.soak.sent import BINDING, Answered, Sent
+
 BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]}
+WRITES = {
+    "level": "Metadata",
+    "userGroups": ["system:serviceaccounts:kube-system"],
+    "verbs": ["create", "patch", "delete"],
+    "resources": [
+        {"group": "", "resources": ["pods", "pods/status"]},
+        {"group": "events.k8s.io", "resources": ["events"]},
+    ],
+}
+"""What else the schedulers send."""
 LEASES = {"level": "Request", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]}
 OTHERS = {"level": "None"}
 READS = {"level": "None", "verbs": ["get", "list", "watch"]}
 LARGEST_MB = 100_000
 """Otherwise the API server begins another file after 100 MB, in the middle of what was not read yet."""
+METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 SCHEDULERS = "system:serviceaccount:kube-system:"
 
 
@@ -26,6 +39,7 @@ class User(msgspec.Struct):
 
 class Reference(msgspec.Struct):
     resource: str
+    subresource: str = ""
     name: str = ""
     uid: str = ""
 
@@ -50,6 +64,12 @@ class Record(msgspec.Struct, rename="camel"):
         return self.user.username.removeprefix(SCHEDULERS)
 
     @property
+    def kind(self) -> Answered:
+        of = self.object_ref
+        resource = f"{of.resource}/{of.subresource}" if of.subresource else of.resource
+        return Answered(self.sender, METHODS.get(self.verb, self.verb), resource, self.response_status.code)
+
+    @property
     def succeeded(self) -> bool:
         return self.response_status.code < 300
 
@@ -68,12 +88,8 @@ class Audit:
 
     directory: Path
     wrong: list[str] = field(default_factory=list)
-    bound: Counter[str] = field(default_factory=Counter)
-    """How many pods each sender has bound."""
-    refused: Counter[int] = field(default_factory=Counter)
-    """How many bindings were answered otherwise, by the status."""
-    unknown: Counter[str] = field(default_factory=Counter)
-    """Those of them that may have been carried out nevertheless, by their senders."""
+    answered: Counter[Answered] = field(default_factory=Counter)
+    """How many requests there were of each kind."""
     handovers: list[Handover] = field(default_factory=list)
     _bound: set[str] = field(default_factory=set)
     _holder: str = ""
@@ -86,7 +102,7 @@ class Audit:
             "kind": "Policy",
             "omitStages": ["RequestReceived"],
             "omitManagedFields": True,
-            "rules": [READS, BINDINGS, LEASES, OTHERS],
+            "rules": [READS, BINDINGS, LEASES, WRITES, OTHERS],
         }
         self._policy.write_text(json.dumps(policy))
 
@@ -98,6 +114,25 @@ class Audit:
             f"--audit-log-maxsize={LARGEST_MB}",
             f"--audit-policy-file={self._policy}",
         )
+
+    @property
+    def bound(self) -> Counter[str]:
+        """How many pods each sender has bound."""
+        senders = {kind.sender for kind in self.answered}
+        return +Counter({sender: self.sent(sender).bound for sender in senders})
+
+    @property
+    def refused(self) -> Counter[int]:
+        """How many bindings were answered otherwise, by the status."""
+        found: Counter[int] = Counter()
+        for kind, many in self.answered.items():
+            if kind.resource == BINDING and kind.code >= 300:
+                found[kind.code] += many
+        return found
+
+    def sent(self, sender: str) -> Sent:
+        """What one of them has sent so far."""
+        return Sent(Counter({kind: many for kind, many in self.answered.items() if kind.sender == sender}))
 
     def read(self) -> None:
         """Enter what was written since the last time."""
@@ -113,11 +148,10 @@ class Audit:
         """Enter one request, after those that were answered before it."""
         if record.object_ref.resource == "leases":
             self._lease(record)
-        elif record.succeeded:
+            return
+        self.answered[record.kind] += 1
+        if record.kind.resource == BINDING and record.succeeded:
             self._binding(record)
-        else:
-            self.refused[record.response_status.code] += 1
-            self.unknown[record.sender] += record.response_status.code >= 500
 
     def _lease(self, record: Record) -> None:
         """The lease of the schedulers, among those of nodes. A holder that names nobody gives it up."""
@@ -129,7 +163,6 @@ class Audit:
         self._holder = holder or ""
 
     def _binding(self, record: Record) -> None:
-        self.bound[record.sender] += 1
         pod = record.object_ref
         if not pod.uid:
             self.wrong.append(f"pod {pod.name} was bound by {record.sender} without its uid")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bench.soak.auditing import Audit
 from bench.soak.churn import Churn
-from bench.soak.counted import Truth, doubts
+from bench.soak.kernel import Seen
 from bench.soak.ledger import Ledger, names
+from bench.soak.metrics import Truth, doubts, doubts_about_resources
 from bench.soak.pair import Pair
 from bench.soak.plan import Plan
 from bench.soak.schedulers import Scheduler
@@ -62,17 +63,31 @@ class Calm:
         return not self._ledger.untold()
 
     async def _doubts(self, scheduler: Scheduler) -> list[str]:
-        """Where the scheduler's metrics and its cache are other than what the API server shows."""
-        differs, scrape = await scheduler.differences(), await scheduler.scrape()
+        """Where the scheduler's metrics and its cache are other than what the API server and the kernel show."""
+        differs, before = await scheduler.differences(), scheduler.seen()
+        scrape, after = await scheduler.scrape(), scheduler.seen()
+        resources = await scheduler.resources()
+        truth = self._truth(scheduler, before, after)
+        found = doubts(scrape, truth, scheduler.last) + list(doubts_about_resources(resources, truth))
+        return found + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]
+
+    def _truth(self, scheduler: Scheduler, before: Seen, after: Seen) -> Truth:
         self._audit.read()
+        sent = self._audit.sent(scheduler.name).since(scheduler.before)
         counts = self._ledger.counts()
-        truth = Truth(
+        return Truth(
             nodes=len(self._ledger.nodes),
             bound=counts["bound"],
             waiting=counts["waiting"],
             gated=counts["gated"],
-            bound_by_it=self._audit.bound[scheduler.name] - scheduler.bound_before,
-            bound_perhaps=self._audit.unknown[scheduler.name] - scheduler.unknown_before,
+            bound_by_it=sent.bound,
+            bound_perhaps=sent.unknown,
+            refused=sent.refused,
+            evicted=sent.evicted,
+            answers=sent.by_method,
+            refusals=scheduler.refusals,
+            asks=self._ledger.asks(),
+            before=before,
+            after=after,
             leads=scheduler is self._pair.leader,
         )
-        return doubts(scrape, truth) + [f"/debug/cache says {what}: {which}" for what, which in differs.items()]

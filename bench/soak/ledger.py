@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bench.soak.families import APART
-from bench.soak.objects import Amounts, Node, Pod
+from bench.soak.objects import PODS, Amounts, Node, Pod
 
 CORDONED_SECONDS = 30.0
 """How long after a node was cordoned a pod may still arrive there: the binding was under way, or the watch is late."""
@@ -101,6 +101,13 @@ class Ledger:
         for pod in self.pods.values():
             found["bound" if pod.node else "gated" if pod.is_gated else "waiting"] += 1
         return found
+
+    def asks(self) -> dict[tuple[str, ...], float]:
+        """What pods ask for, by their node and the resource, in its unit; those that wait are on none."""
+        asked: Counter[tuple[str, ...]] = Counter()
+        for pod in self.pods.values():
+            asked.update({(pod.node, resource): many for resource, many in pod.asks.items() if resource != PODS})
+        return {of: many / 1000 for of, many in asked.items()}
 
     # Judging
 

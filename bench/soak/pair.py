@@ -61,6 +61,8 @@ class Pair:
         """Give them a bad document, and then a good one."""
         self._documents.write(self._documents.bad(number))
         await self._say("refuse a bad document", lambda said: bool(said.get("refused")))
+        for each in self.both:
+            each.refusals += 1
         await self._follow(self._documents.good(number))
 
     async def change_back(self) -> None:
@@ -80,7 +82,7 @@ class Pair:
         else:
             await asyncio.sleep(DOWN_SECONDS)
         self._audit.read()
-        await victim.start(self._audit.bound[victim.name], self._audit.unknown[victim.name])
+        await victim.start(self._audit.sent(victim.name))
         return f"{ended} was {'killed' if outright else 'told to end'}", missed
 
     async def _missed(self, handovers: int, asked: float, *, outright: bool) -> float | None:

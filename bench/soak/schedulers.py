@@ -16,8 +16,10 @@ from signal import SIGTERM
 from typing import Any
 
 from bench.contenders import environment
-from bench.soak.counted import Scrape
 from bench.soak.growth import Life, Rest, opened
+from bench.soak.kernel import Seen, seen
+from bench.soak.metrics import Scrape
+from bench.soak.sent import Sent
 from devcluster import Cluster
 from devcluster.guard import Guard
 from devcluster.ports import free_ports
@@ -47,10 +49,12 @@ class Scheduler:
     lives: list[Life] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
-    bound_before: int = 0
-    """How many pods were bound under its name when this process was started."""
-    unknown_before: int = 0
-    """How many bindings under its name may have been carried out by then, for all that was answered."""
+    before: Sent = field(default_factory=Sent)
+    """What was sent under its name when this process was started."""
+    refusals: int = 0
+    """How many documents this process had to refuse."""
+    last: Scrape | None = None
+    """What this process said in the last calm."""
     _process: Process | None = None
     _read: int = 0
 
@@ -63,15 +67,18 @@ class Scheduler:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.is_alive
 
-    async def start(self, bound_before: int = 0, unknown_before: int = 0) -> None:
-        """Start a process; it has listed everything when this returns. Raises EndedError."""
+    async def start(self, before: Sent | None = None) -> None:
+        """Start a process, ``before`` which that much was sent under its name; it has listed everything at the end.
+
+        Raises EndedError.
+        """
         command = [str(PROGRAM), f"--config={self.document}", f"--kubeconfig={self.kubeconfig}", "-v=2"]
         command += ["--bind-address=127.0.0.1", f"--secure-port={self.port}"]
         guard = Guard(self.cluster.directory)
         self._process = await asyncio.to_thread(guard.start, self.name, command, environment(self.cluster))
         now = time.monotonic()
         self.lives.append(Life(f"{self.name}-{len(self.lives) + 1}", self._process.pid, now, now))
-        self.bound_before, self.unknown_before = bound_before, unknown_before
+        self.before, self.refusals, self.last = before or Sent(), 0, None
         while not await self._is_ready():
             if not self.is_alive or time.monotonic() > now + START_SECONDS:
                 raise EndedError(f"{self.name} is not ready; its last words:\n{self.log.read_text()[-1500:]}")
@@ -92,6 +99,14 @@ class Scheduler:
         """What its metrics say. Raises OSError."""
         return Scrape(await self._page("/metrics"))
 
+    async def resources(self) -> Scrape:
+        """What it says that pods ask for. Raises OSError."""
+        return Scrape(await self._page("/metrics/resources"))
+
+    def seen(self) -> Seen:
+        """Its process, as the kernel knows it. Raises OSError."""
+        return seen(self.life.pid)
+
     async def configz(self) -> dict[str, Any]:
         """What it says that it goes by. Raises OSError."""
         said: dict[str, Any] = json.loads(await self._page("/configz"))
@@ -103,8 +118,8 @@ class Scheduler:
         return {what: which for what, which in said.items() if which}
 
     async def rest(self) -> None:
-        """Note what the process has open while nothing happens. Raises OSError."""
-        scrape = await self.scrape()
+        """Note what the process says, and has open, while nothing happens. Raises OSError."""
+        scrape = self.last = await self.scrape()
         files, sockets = opened(self.life.pid)
         self.life.rests.append(
             Rest(

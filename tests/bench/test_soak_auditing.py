@@ -13,7 +13,13 @@ from bench.soak.auditing import SCHEDULERS, Audit
 
 def line(sender: str, second: int, resource: str, answered: int = 0, code: int = 201, **more: Any) -> str:
     """A record of a request that was received at ``second`` and answered at ``answered``, or at once."""
-    reference = {"resource": resource, "name": more.pop("name", "p"), "uid": more.pop("uid", "")}
+    kind, _, subresource = resource.partition("/")
+    reference = {
+        "resource": kind,
+        "subresource": subresource,
+        "name": more.pop("name", "p"),
+        "uid": more.pop("uid", ""),
+    }
     at = "2026-01-01T00:00:{:02}.000000Z"
     record = {
         "user": {"username": f"{SCHEDULERS}{sender}"},
@@ -33,7 +39,7 @@ def led(sender: str, second: int, holder: str = "somebody", code: int = 200) -> 
 
 
 def bound(sender: str, second: int, uid: str, *, answered: int = 0, code: int = 201) -> str:
-    return line(sender, second, "pods", answered, code, uid=uid, name=f"pod-{uid}")
+    return line(sender, second, "pods/binding", answered, code, uid=uid, name=f"pod-{uid}")
 
 
 def audited(directory: Path, *lines: str) -> Audit:
@@ -49,8 +55,31 @@ def test_bindings_are_counted_by_who_sent_them(tmp_path: Path) -> None:
 
 
 def test_a_binding_that_the_server_gave_up_may_have_been_carried_out(tmp_path: Path) -> None:
-    found = audited(tmp_path, led("a", 1), bound("a", 2, "1", code=504), bound("a", 3, "2", code=409))
-    assert (found.bound, found.unknown) == ({}, {"a": 1})
+    found = audited(tmp_path, led("a", 1), bound("a", 2, "1", code=504), bound("b", 3, "2", code=409))
+    assert (found.bound, found.sent("a").unknown, found.sent("b").refused) == ({}, 1, 1)
+
+
+def test_requests_that_change_something_are_counted_by_who_sent_them(tmp_path: Path) -> None:
+    lines = [
+        led("a", 1),
+        bound("a", 2, "1"),
+        line("a", 3, "events"),
+        line("a", 3, "events", code=200, verb="patch"),
+        line("a", 4, "pods", code=200, verb="delete"),
+        line("a", 4, "pods", code=404, verb="delete"),
+        line("b", 5, "pods/status", code=200, verb="patch"),
+    ]
+    sent = audited(tmp_path, *lines).sent("a")
+    assert sent.by_method == {("POST", "201"): 2, ("PATCH", "200"): 1, ("DELETE", "200"): 1, ("DELETE", "404"): 1}
+    assert (sent.bound, sent.refused, sent.evicted) == (1, 0, 1)
+
+
+def test_what_was_sent_before_does_not_count(tmp_path: Path) -> None:
+    audit = audited(tmp_path, led("a", 1), bound("a", 2, "1"))
+    before = audit.sent("a")
+    (tmp_path / "audit.log").write_text("".join([led("a", 1), bound("a", 2, "1"), bound("a", 3, "2")]))
+    audit.read()
+    assert (audit.sent("a").bound, audit.sent("a").since(before).bound) == (2, 1)
 
 
 def test_a_pod_that_is_bound_again_is_wrong(tmp_path: Path) -> None:

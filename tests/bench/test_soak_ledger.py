@@ -123,6 +123,11 @@ def test_pods_are_counted_by_where_they_are() -> None:
     assert found.counts() == {"bound": 1, "waiting": 1, "gated": 1}
 
 
+def test_what_pods_ask_for_is_added_up_by_their_nodes() -> None:
+    found = ledger(pod("a"), pod("b", "n", cpu="250m"), pod("c", "n", cpu="2"))
+    assert found.asks() == {("", "cpu"): 1.0, ("n", "cpu"): 2.25}
+
+
 def test_a_percentile_is_one_of_the_numbers() -> None:
     assert [percentile([3.0, 1.0, 2.0], share) for share in (0.0, 0.5, 0.99)] == [1.0, 2.0, 3.0]
     assert percentile([], 0.5) == 0.0

@@ -10,6 +10,7 @@ import yaml
 
 from bench.soak.documents import Documents, hash_of
 from bench.soak.families import families
+from bench.soak.metrics.preemptions import MOST_VICTIMS
 from bench.soak.plan import Plan
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
@@ -63,3 +64,8 @@ def test_pods_have_names_of_their_own_and_know_their_family() -> None:
         first, second = family.pod(1), family.pod(2)
         assert first["metadata"]["name"] != second["metadata"]["name"]
         assert yaml.safe_load(json.dumps(first)) == family.pod(1)
+
+
+def test_what_preempts_needs_the_room_of_as_many_as_are_preempted_at_most() -> None:
+    by_name = {family.name: family for family in families(PLAN)}
+    assert int(by_name["high"].cpu) == MOST_VICTIMS * int(by_name["low"].cpu)

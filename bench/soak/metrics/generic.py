@@ -1,0 +1,58 @@
+"""What holds for every number of every process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from .scrape import Scrape, Spread, written
+from .truth import Truth
+
+ROUNDED = 1e-6
+"""How much a sum may be off by adding up."""
+
+
+def possible(scrape: Scrape) -> Iterator[str]:
+    """Doubt what no metric may say."""
+    for (name, labels), number in scrape.numbers.items():
+        if not math.isfinite(number) or number < 0:
+            yield f"{written(name, labels)} is {number:g}"
+    for name in sorted(scrape.unbounded):
+        yield f"{name} has a label that names pods or nodes"
+
+
+def spread_well(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Doubt histograms whose parts do not go together, and times longer than the process lives."""
+    for spread in scrape.spreads():
+        counts = [count for _, count in spread.buckets]
+        if spread.count is None or spread.sum is None or not counts or not math.isinf(spread.buckets[-1][0]):
+            yield f"{spread.name} lacks its sum, its count or a bucket without bound"
+        elif any(before > after for before, after in pairwise(counts)):
+            yield f"{spread.name} has buckets that hold less than those before them"
+        elif counts[-1] != spread.count:
+            yield f"{spread.name} counts {spread.count:g}, and {counts[-1]:g} in its buckets"
+        else:
+            longest = truth.after.age_seconds if "_seconds" in spread.name else math.inf
+            yield from _sum_is_possible(spread, spread.sum, longest)
+
+
+def _sum_is_possible(spread: Spread, total: float, longest: float) -> Iterator[str]:
+    """Each of what is counted lies between the bounds of its bucket."""
+    least = most = lower = before = 0.0
+    for upper, upto in spread.buckets:
+        many, before = upto - before, upto
+        if many:
+            least += many * lower
+            most += many * min(upper, max(longest, lower))
+        lower = upper
+    if not least * (1 - ROUNDED) <= total <= most * (1 + ROUNDED):
+        yield f"{spread.name} adds up to {total:g}, and by its buckets to {least:g} to {most:g}"
+
+
+def risen(scrape: Scrape, before: Scrape) -> Iterator[str]:
+    """Doubt what only grows and has become less since ``before``, in the same process."""
+    for (name, labels), number in before.numbers.items():
+        now = scrape.numbers.get((name, labels), 0.0)
+        if before.kinds.get(before.family(name)) in ("counter", "histogram") and now < number:
+            yield f"{written(name, labels)} was {number:g} before and is {now:g}"

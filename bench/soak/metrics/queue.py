@@ -1,0 +1,72 @@
+"""Nodes and pods on them, pods that wait, and who leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .scrape import Scrape
+from .truth import Truth, between, exactly
+
+GATES = "SchedulingGates"
+"""The plugin that rejects gated pods."""
+
+
+def cache(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """The cache holds what the API server has."""
+    sizes = scrape.by("scheduler_cache_size", "type")
+    yield from exactly("cache_size of nodes", sizes["nodes",], truth.nodes)
+    yield from exactly("cache_size of pods", sizes["pods",], truth.bound)
+    yield from exactly("cache_size of assumed pods", sizes["assumed_pods",], 0)
+
+
+def leader(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Who leads says so, and nobody else."""
+    yield from exactly("leader_election_master_status", scrape.sum("leader_election_master_status"), truth.leads)
+
+
+def pending(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Every pod without a node waits, and none at the leader that could be taken."""
+    queues = scrape.by("scheduler_pending_pods", "queue")
+    gated = queues.pop(("gated",), 0)
+    yield from exactly("pending_pods outside the gates", sum(queues.values()), truth.waiting)
+    yield from exactly("pending_pods at the gates", gated, truth.gated)
+    if truth.leads:
+        yield from exactly("pending_pods that are active", queues["active",], 0)
+
+
+def rejected(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """The leader knows of each waiting pod who rejected it; a standby of the gated ones, and of those it let in."""
+    plugins = scrape.by("scheduler_unschedulable_pods", "plugin")
+    gated = plugins.pop((GATES,), 0)
+    for (plugin,), many in plugins.items():
+        yield from between(f"unschedulable_pods of {plugin}", many, 0, truth.waiting if truth.leads else 0)
+    yield from between(
+        f"unschedulable_pods of {GATES}", gated, truth.gated, truth.gated + (0 if truth.leads else truth.waiting)
+    )
+    if truth.leads:
+        yield from between("unschedulable_pods of all plugins at the waiting", sum(plugins.values()), truth.waiting)
+
+
+def in_flight(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """No pod is being decided about, and nothing is kept for one."""
+    yield from exactly("inflight_events", scrape.sum("scheduler_inflight_events"), 0)
+
+
+def background(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """No pod is on its way to its node."""
+    yield from exactly("goroutines of bindings", scrape.sum("scheduler_goroutines", operation="binding"), 0)
+
+
+def incoming(scrape: Scrape, truth: Truth) -> Iterator[str]:
+    """Every pod that waits, or that was bound, came once; and every attempt was made at one that became active."""
+    name = "scheduler_queue_incoming_pods_total"
+    came = scrape.sum(name, event="UnschedulablePodAdd")
+    yield from between(f"{name[10:]} that were new", came, truth.bound_by_it + truth.waiting + truth.gated)
+    decided = scrape.sum("scheduler_scheduling_algorithm_duration_seconds_count")
+    yield from between(f"{name[10:]} that were active", scrape.sum(name, queue="active"), decided)
+
+
+def permits(scrape: Scrape, _: Truth) -> Iterator[str]:
+    """No plugin of a soak asks pods to wait for a permit."""
+    name = "permit_wait_duration_seconds_count"
+    yield from exactly(name, scrape.sum(f"scheduler_{name}"), 0)
