@@ -1,8 +1,8 @@
 """Side by side with kube-scheduler: ``python -m bench [CASE[/SIZE] …]``, or ``make bench``.
 
 Runs workloads through kube-scheduler, through ours, and through a loader that shows what the API server allows; each
-run on an etcd and an API server of its own. Prints a table, writes every run as JSON, and says what was wrong with
-the placements, if anything was.
+run on an etcd and an API server of its own. Prints a table, writes what it shows and every run as JSON, and says what
+was wrong with the placements, if anything was.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from bench import report, workloads
 from bench.contenders import CONTENDERS, Contender
 from bench.running import Run, build, run
+from bench.summary import Summary, summed_up
 from bench.workloads import Workload, WorkloadError
 from devcluster import DevclusterError
 
@@ -40,11 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     turns = list(order(chosen, [CONTENDERS[name] for name in asked.contenders], asked.repetitions))
-    runs, unfinished = measured(turns, asked.kubernetes, asked.json)
-    print(f"\n{report.tables(runs)}\nEvery run: {asked.json}")
-    if asked.document and runs:
-        report.write_into(PAGE, runs, asked.kubernetes, datetime.datetime.now(datetime.UTC).date().isoformat())
-    wrong = report.faults(runs)
+    summary, unfinished = measured(turns, asked.kubernetes, asked.json)
+    wrong: list[str] = []
+    if summary:
+        wrong = report.faults(summary.runs)
+        print(f"\n{report.tables(summary)}\nThe same with every run: {asked.json}")
+        if asked.document:
+            report.write_into(PAGE, summary)
     for what, which in (("Pods are where they may not be", wrong), ("Runs that did not come to their end", unfinished)):
         if which:
             print(f"\n{what}:", *which, sep="\n", file=sys.stderr)
@@ -63,7 +64,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     flags.add_argument("--repetitions", type=int, help="how often each (3; 5 with --full)")
     flags.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS))
     flags.add_argument("--kubernetes", default="1.36", help="of the API server and kube-scheduler")
-    flags.add_argument("--json", type=Path, default=RESULTS, help="where every run is written")
+    flags.add_argument("--json", type=Path, default=RESULTS, help="where the medians and every run are written")
     flags.add_argument("--document", action="store_true", help="write the tables into docs/performance.md")
     asked = flags.parse_args(arguments)
     asked.repetitions = asked.repetitions or (5 if asked.full else 3)
@@ -78,11 +79,13 @@ def order(chosen: Sequence[Workload], contenders: Sequence[Contender], repetitio
             yield repetition + 1, workload, contender
 
 
-def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[list[Run], list[str]]:
-    """Take every turn; return what was measured, and why not where that failed.
+def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[Summary | None, list[str]]:
+    """Take every turn; return what was measured if anything was, and why not where that failed.
 
     What was measured is on disk after each turn. A failure is no reason to lose hours of others.
     """
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    summary: Summary | None = None
     runs: list[Run] = []
     unfinished: list[str] = []
     began = time.monotonic()
@@ -91,7 +94,8 @@ def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[list[R
         try:
             runs.append(run(workload, contender, repetition, kubernetes))
             said = f"{runs[-1].rate:.0f} pods/s"
-            file.write_bytes(msgspec.json.format(msgspec.json.encode(runs)))
+            summary = summed_up(runs, kubernetes, date)
+            summary.write(file)
         except (DevclusterError, ExceptionGroup, OSError, RuntimeError) as error:
             said = f"did not end: {'; '.join(map(str, causes(error)))}"
             unfinished.append(f"{workload.name}, {contender.name}, run {repetition}: {said}")
@@ -102,7 +106,7 @@ def measured(turns: Sequence[Turn], kubernetes: str, file: Path) -> tuple[list[R
             f"({spent / 60:.0f} min, {left / 60:.0f} more)",
             flush=True,
         )
-    return runs, unfinished
+    return summary, unfinished
 
 
 def causes(error: Exception) -> Iterator[Exception]:

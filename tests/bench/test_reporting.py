@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import platform
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from bench.__main__ import PAGE, measured, order
 from bench.contenders import CONTENDERS, Contender
 from bench.report import BEGIN, END, faults, tables, write_into
 from bench.running import Run
+from bench.summary import Summary, summed_up
 from bench.workloads import Workload, load
 
 
@@ -30,6 +35,10 @@ def run(contender: str, rate: float, repetition: int = 1, *, wrong: tuple[str, .
         events=1000,
         faults=list(wrong),
     )
+
+
+def summary(runs: Sequence[Run]) -> Summary:
+    return summed_up(runs, "1.36", "2026-01-02")
 
 
 def cells(text: str, beginning: str) -> list[list[str]]:
@@ -58,15 +67,51 @@ def test_a_run_that_fails_is_told_of_and_the_others_go_on(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("bench.__main__.run", some)
     turns = [(repetition, load()[0], CONTENDERS["berth"]) for repetition in (1, 2)]
-    runs, unfinished = measured(turns, "1.36", tmp_path / "runs.json")
-    assert [each.repetition for each in runs] == [2]
+    measurements, unfinished = measured(turns, "1.36", tmp_path / "runs.json")
+    assert measurements
+    assert [each.repetition for each in measurements.runs] == [2]
     assert unfinished == ["SchedulingBasic/100Nodes, berth, run 1: did not end: 3 of 150 pods; it ended"]
-    assert '"repetition": 2' in (tmp_path / "runs.json").read_text()
+    assert [each["repetition"] for each in json.loads((tmp_path / "runs.json").read_text())["runs"]] == [2]
+
+
+def test_what_was_measured_is_written_as_the_table_shows_it(tmp_path: Path) -> None:
+    runs = [
+        run("kube-scheduler", 100, 1),
+        run("berth", 200, 1),
+        run("kube-scheduler", 50, 2),
+        run("berth", 200, 2),
+        run("berth", 300, 3),
+    ]
+    summary(runs).write(tmp_path / "bench.json")
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert (written["date"], written["kubernetes"], written["repetitions"]) == ("2026-01-02", "1.36", 3)
+    assert written["python"] == platform.python_version()
+    assert written["machine"]["count"] == os.cpu_count()
+    assert written["machine"]["processor"]
+    theirs, ours = sorted(written["results"], key=lambda result: result["runs"])
+    assert (theirs["contender"], ours["contender"]) == ("kube-scheduler", "berth")
+    assert ours["rate"] == {"median": 200, "least": 200, "greatest": 300}
+    assert theirs["wall_rate"] == {"median": 75, "least": 50, "greatest": 100}
+    assert ours["cpu"]["etcd"] == {"median": 100, "least": 100, "greatest": 100}
+    assert written["ratios"] == [
+        {
+            "workload": "Some/100Nodes",
+            "contender": "berth",
+            "to": "kube-scheduler",
+            "pairs": 2,
+            "rate": {"median": 3, "least": 2, "greatest": 4},
+        }
+    ]
+    assert [each["seconds"] for each in written["runs"]] == [each.seconds for each in runs]
+
+
+def test_without_a_run_nothing_is_summed_up(tmp_path: Path) -> None:
+    assert measured([], "1.36", tmp_path / "runs.json") == (None, [])
 
 
 def test_a_row_has_the_median_and_the_extremes() -> None:
     runs = [run("berth", 300, 1), run("berth", 100, 2), run("berth", 200, 3)]
-    (row,) = cells(tables(runs), "Some/100Nodes berth")
+    (row,) = cells(tables(summary(runs)), "Some/100Nodes berth")
     assert row[2] == "200 (100–300)"
 
 
@@ -77,7 +122,7 @@ def test_one_sample_is_not_taken_for_an_average() -> None:
 
 def test_ratios_compare_runs_of_one_repetition() -> None:
     runs = [run("kube-scheduler", 100, 1), run("berth", 200, 1), run("kube-scheduler", 50, 2), run("berth", 200, 2)]
-    ratios = cells(tables(runs), "Some/100Nodes")[-1]
+    ratios = cells(tables(summary(runs)), "Some/100Nodes")[-1]
     assert ratios == ["Some/100Nodes", "3.00 (2.00–4.00)", "-"]
 
 
@@ -90,7 +135,7 @@ def test_a_wrong_placement_is_reported_with_its_run() -> None:
 def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n")
-    write_into(page, [run("berth", 123)], "1.36", "2026-01-02")
+    write_into(page, summary([run("berth", 123)]))
     text = page.read_text()
     assert text.startswith("# Before\n")
     assert text.endswith(f"{END}\nafter\n")
@@ -103,7 +148,7 @@ def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
     with pytest.raises(ValueError, match="put them where the tables belong"):
-        write_into(page, [run("berth", 1)], "1.36", "2026-01-02")
+        write_into(page, summary([run("berth", 1)]))
     assert page.read_text() == "nothing\n"
 
 
