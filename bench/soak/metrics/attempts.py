@@ -26,7 +26,7 @@ def ended(scrape: Scrape, truth: Truth) -> Iterator[str]:
 
 
 def decided(scrape: Scrape, truth: Truth) -> Iterator[str]:
-    """Each attempt was decided about. Who found the pod gone or taken when it was to be bound says no more of it."""
+    """Each attempt was decided about. A binding that is called off because its pod went ends none."""
     attempts = scrape.sum(ENDED)
     unanswered = scrape.sum("rest_client_requests_total", code="<error>")
     most = attempts + truth.refused + unanswered
