@@ -22,7 +22,11 @@ VERSION = Version.parse("v1.36.4")
 
 
 async def assembled(
-    directory: Path, first: Found, client: Client, plugins: Iterable[type[Plugin]] = ()
+    directory: Path,
+    first: Found,
+    client: Client,
+    plugins: Iterable[type[Plugin]] = (),
+    metrics: Metrics | None = None,
 ) -> tuple[Process, Planner]:
     """A process that goes by the document ``first``, with these plugins of its own, and what plans others for it."""
     document = config.load(first.text)
@@ -40,4 +44,4 @@ async def assembled(
     )
     planner = running.planner_of(settings, VERSION, client)
     plan = await running.first_plan(settings, planner)
-    return running.assemble(settings, plan, VERSION, (client, client), Metrics()), planner
+    return running.assemble(settings, plan, VERSION, (client, client), metrics or Metrics()), planner
