@@ -21,6 +21,23 @@ from tests.support.kubeconfigs import kubeconfig
 VERSION = Version.parse("v1.36.4")
 
 
+def settings_of(directory: Path, first: Found, server: str, plugins: Iterable[type[Plugin]] = ()) -> Settings:
+    """What a process is started with that goes by the document ``first``, and shows no pages."""
+    document = config.load(first.text)
+    assert isinstance(document, Document), str(document)
+    return Settings(
+        source="x",
+        found=first,
+        document=document,
+        kubeconfig=str(kubeconfig(directory, server)),
+        version=VERSION,
+        feature_gates={},
+        listening=Listening(address="127.0.0.1", port=0),
+        user_agent="tests",
+        plugins={each.__name__: each for each in plugins},
+    )
+
+
 async def assembled(
     directory: Path,
     first: Found,
@@ -29,19 +46,14 @@ async def assembled(
     metrics: Metrics | None = None,
 ) -> tuple[Process, Planner]:
     """A process that goes by the document ``first``, with these plugins of its own, and what plans others for it."""
-    document = config.load(first.text)
-    assert isinstance(document, Document), str(document)
-    settings = Settings(
-        source="x",
-        found=first,
-        document=document,
-        kubeconfig=str(kubeconfig(directory, client.server)),
-        version=VERSION,
-        feature_gates={},
-        listening=Listening(address="127.0.0.1", port=0),
-        user_agent="tests",
-        plugins={each.__name__: each for each in plugins},
-    )
-    planner = running.planner_of(settings, VERSION, client)
+    settings = settings_of(directory, first, client.server, plugins)
+    return await assembled_with(settings, (client, client), metrics)
+
+
+async def assembled_with(
+    settings: Settings, clients: tuple[Client, Client], metrics: Metrics | None = None
+) -> tuple[Process, Planner]:
+    """The same with these settings, and a client for what is done and one for what is told."""
+    planner = running.planner_of(settings, VERSION, clients[0])
     plan = await running.first_plan(settings, planner)
-    return running.assemble(settings, plan, VERSION, (client, client), metrics or Metrics()), planner
+    return running.assemble(settings, plan, VERSION, clients, metrics or Metrics()), planner
