@@ -11,7 +11,7 @@ Beside the cases of our own these are client-go's, by their names; those with th
 * TestReleaseOnCancellation_Leases: on cancellation of update; … of get (``test_running_elector``).
 * TestLeaseSpecToLeaderElectionRecordRoundTrip, TestLeaderElectionConfigValidation.
 * TestLeaderElectionHealthChecker: before leader elector initialized; lease far expired; … but held by another
-  server; not expired; expired but inside the timeout. TestCheckMethodRace.
+  server; not expired; expired but inside the timeout. TestCheckMethodRace (``test_running_elector``).
 
 TestTryCoordinatedRenew is about an alpha feature that a Lease's own candidates do not take part in.
 """
@@ -297,17 +297,6 @@ def test_who_does_not_lead_is_healthy_however_old_the_lease() -> None:
     attempt(elector, clock)
     clock.now += 3600
     assert elector.check() is None
-
-
-def test_health_can_be_asked_while_the_lease_is_renewed() -> None:
-    leases, clock = MemoryLeases(), Clock()
-    elector = candidate(leases, clock)
-    said: list[str | None] = []
-    leases.faults = {"create": [lambda: said.append(elector.check())], "update": [lambda: said.append(elector.check())]}
-    for _ in range(2):
-        clock.now += 2
-        assert attempt(elector, clock)
-    assert said == [None, None]
 
 
 def test_nothing_is_sent_when_no_time_is_left() -> None:

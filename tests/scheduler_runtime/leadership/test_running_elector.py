@@ -142,6 +142,42 @@ def test_stopping_while_a_request_is_under_way_still_releases(run: Run, verb: st
     assert leases.record.holder == ""
 
 
+def test_health_is_asked_by_other_threads_while_the_lease_is_won_renewed_and_released(run: Run) -> None:
+    """client-go's TestCheckMethodRace: who asks for /livez is answered in a thread of each connection's own.
+
+    Every request for the Lease lasts here until health was asked many times meanwhile.
+    """
+    leases, said, ended = MemoryLeases(), list[str | None](), threading.Event()
+
+    def outlasted() -> None:
+        asked = len(said)
+        while len(said) < asked + 100 and not ended.wait(0.001):
+            pass
+
+    def ask() -> None:
+        while not ended.wait(0.0002):
+            said.append(leader.elector.check())
+
+    leases.faults = {verb: [outlasted] * 5 for verb in ("get", "create", "update")}
+    leader = run(leases)
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for each in askers:
+        each.start()
+    try:
+        assert leader.started.wait(5)
+        while len(leases.calls) < 5 and not leader.stopped.wait(0.01):
+            pass
+        leader.elector.stop()
+        assert leader.ended()
+    finally:
+        ended.set()
+        for each in askers:
+            each.join()
+    assert leases.calls == ["get", "create", *["update"] * (len(leases.calls) - 4), "get", "update"]
+    assert len(said) >= 100 * 7
+    assert set(said) == {None}
+
+
 def test_says_on_the_monotonic_clock_from_when_to_when_it_led(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     began = time.monotonic()
