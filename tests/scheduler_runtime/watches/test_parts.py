@@ -10,7 +10,18 @@ import pytest
 
 from scheduler_runtime.watches import parts
 from scheduler_runtime.wire.unreadable import Page, read_items
-from tests.scheduler_runtime.watches.scripted import Answer, Script, listed, node, serving, streamed, watching
+from tests.scheduler_runtime.watches.scripted import (
+    Answer,
+    Script,
+    levels,
+    line,
+    listed,
+    node,
+    refused,
+    serving,
+    streamed,
+    watching,
+)
 
 MISLEADING = {
     "apart": '}]},{"metadata":{"name":"nobody"}}',
@@ -127,3 +138,35 @@ async def test_a_list_that_is_cut_is_taken_in_pages(monkeypatch: pytest.MonkeyPa
         await watched.until(watched.reflector.synced.is_set)
     assert script.asked[:3] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}]
     assert watched.copy == {f"uid-{name}": number for number, name in enumerate("abcdef")}
+
+
+CUT = streamed(b'{"items": [', reset=True)
+
+
+async def test_a_list_that_expires_between_two_pages_is_taken_anew_as_a_whole_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What the first page had, and was changed or deleted since, is neither kept as it was nor told twice."""
+    caplog.set_level("DEBUG")
+    first_page = listed(20, node("a", 1), node("b", 2), node("gone", 11), more="next")
+    anew = listed(30, node("a", 1), node("b", 25), node("new", 26))
+    follows = streamed(line("ADDED", node("later", 31)), hold=True)
+    async with watching(CUT, first_page, refused(410, "Expired"), anew, follows) as watched:
+        await watched.until(lambda: "uid-later" in watched.copy)
+    asked = watched.script.asked
+    assert asked[:4] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}]
+    assert asked[4]["resourceVersion"] == "30"
+    assert watched.told == [
+        *[("added", name) for name in ("a", "b", "gone")],
+        *[("changed", "b"), ("added", "new"), ("deleted", "gone"), ("added", "later")],
+    ]
+    assert watched.copy == {"uid-a": 1, "uid-b": 25, "uid-new": 26, "uid-later": 31}
+    assert levels(caplog, "interrupted") == []
+
+
+async def test_a_list_that_expires_and_then_fails_is_begun_again_from_the_start() -> None:
+    pages = [listed(20, node("gone", 11), node("a", 12), more="next"), refused(410, "Expired"), refused(500)]
+    async with watching(CUT, *pages, listed(30, node("a", 12))) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert watched.script.asked[:5] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}, {}]
+    assert watched.told == [("added", "gone"), ("added", "a"), ("deleted", "gone")]
