@@ -282,6 +282,15 @@ async def carry_out_and_reset(request: web.Request, proxy: Proxy) -> web.StreamR
     return _abort(request)
 
 
+async def carry_out_and_cut(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+    """Let the API server do it, and close the connection before the last byte of its answer."""
+    async with proxy.sent(request) as answer:
+        back = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+        await back.prepare(request)
+        await back.write((await answer.read())[:-1])
+    return _abort(request)
+
+
 def carry_out_and_say(status: int) -> Act:
     """Let the API server do it, and tell that it failed."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,18 @@ from devcluster import Cluster
 from tests.integration.scheduler.faults.scene import scene
 from tests.integration.scheduler.faults.size import FULL
 from tests.integration.scheduler.support import Api, pod
-from tests.support.proxy import every, garble_after, is_list, is_watch, paged, refuse, told
+from tests.support.proxy import (
+    Act,
+    Proxy,
+    carry_out_and_cut,
+    every,
+    garble_after,
+    is_list,
+    is_watch,
+    paged,
+    refuse,
+    told,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -36,17 +48,42 @@ def next_page(request: web.Request) -> bool:
     return pods_list(request) and "continue" in request.query
 
 
+def whole_list(request: web.Request) -> bool:
+    return pods_list(request) and not {"limit", "continue"} & request.query.keys()
+
+
+def first_page(request: web.Request) -> bool:
+    return pods_list(request) and "limit" in request.query and "continue" not in request.query
+
+
+def noted(what: str, done: Counter[str], act: Act) -> Act:
+    """Count what is done to requests."""
+
+    async def noting(request: web.Request, proxy: Proxy) -> web.StreamResponse:
+        done[what] += 1
+        answer: web.StreamResponse = await act(request, proxy)
+        return answer
+
+    return noting
+
+
 async def test_a_version_may_expire_anywhere_again_and_again(cluster: Cluster, tmp_path: Path) -> None:
-    """Between two pages of a list, when a watch begins, and while it goes on."""
+    """Between two pages of a list, when a watch begins, and while it goes on.
+
+    Every second list is cut, so that it is asked for in pages; when these expire, as a whole again, and that passes.
+    """
+    done, expired = Counter[str](), refuse(410, "Expired")
     rules = (
-        every(2, next_page, refuse(410, "Expired")),
-        every(1, lambda request: pods_list(request) and "limit" in request.query, paged(10)),
-        every(3, pods_watch, refuse(410, "Expired")),
-        every(1, pods_watch, garble_after(30, GONE)),
+        every(2, whole_list, noted("cut", done, carry_out_and_cut)),
+        every(1, first_page, paged(5)),
+        every(1, next_page, noted("between pages", done, expired)),
+        every(2, pods_watch, noted("at the beginning", done, expired)),
+        every(1, pods_watch, noted("meanwhile", done, garble_after(30, GONE))),
     )
     async with scene(cluster, tmp_path, *rules) as disturbed:
         await disturbed.place()
-        assert disturbed.proxy.disturbed["pods"] > 1  # how often depends on how much each list has caught up with
+        # How often depends on how much each list has caught up with. Nothing but its expiring ends a watch here.
+        assert done.keys() == {"cut", "between pages", "at the beginning", "meanwhile"}
         assert not disturbed.process.lines("WARNING")
 
 
