@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ class AuditLog:
     def records(self) -> list[dict[str, Any]]:
         """Everything so far."""
         return [json.loads(line) for line in self._file.read_text().splitlines()]
+
+    def bindings(self) -> Counter[str]:
+        """How often each pod was bound, as far as the API server could tell of it."""
+        bound = (each for each in self.records() if each["objectRef"].get("subresource") == "binding")
+        return Counter(each["objectRef"]["name"] for each in bound if each["responseStatus"]["code"] == 201)
 
     @property
     def _policy(self) -> Path:

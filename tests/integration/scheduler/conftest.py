@@ -1,4 +1,4 @@
-"""One small cluster for every test of the scheduler; tests may be coroutines."""
+"""One small cluster for every test of the scheduler, and who bound what in it; tests may be coroutines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
+from tests.support.audit import BINDINGS, AuditLog
 from tests.support.coroutines import pytest_pyfunc_call
 
 __all__ = ["pytest_pyfunc_call"]
@@ -16,6 +17,12 @@ NODES = 20
 
 
 @pytest.fixture(scope="package")
-def cluster() -> Iterator[Cluster]:
-    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False)) as made:
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    return AuditLog.of(tmp_path_factory.mktemp("audit"), BINDINGS)
+
+
+@pytest.fixture(scope="package")
+def cluster(audit_log: AuditLog) -> Iterator[Cluster]:
+    args = audit_log.apiserver_args
+    with devcluster.running(Spec(node="none", fake_nodes=NODES, scheduler=False, apiserver_args=args)) as made:
         yield made

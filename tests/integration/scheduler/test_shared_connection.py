@@ -33,11 +33,6 @@ class Audited:
     cluster: Cluster
     log: AuditLog
 
-    def bindings(self) -> Counter[str]:
-        """How often each pod was bound."""
-        done = [record for record in self.log.records() if record["responseStatus"]["code"] == 201]
-        return Counter(record["objectRef"]["name"] for record in done)
-
 
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
@@ -70,7 +65,7 @@ async def test_what_is_asked_when_the_api_server_closes_the_connection_is_done_o
             await asyncio.gather(*(bind(client, name) for name in names))
             assert client._shared is not None  # nobody found out that the server does not speak HTTP/2
         assert len(between.lines) > 2
-        await there.until(lambda: audited.bindings() == Counter(names), 10)
+        await there.until(lambda: audited.log.bindings() == Counter(names), 10)
 
 
 async def test_pods_are_bound_once_while_connections_are_cut_and_fall_silent(audited: Audited, tmp_path: Path) -> None:
@@ -83,5 +78,5 @@ async def test_pods_are_bound_once_while_connections_are_cut_and_fall_silent(aud
             await there.all_bound(PODS, 90)
             assert between.is_done
             assert "Traceback" not in process.log
-        assert set(audited.bindings().values()) == {1}  # those that the API server could tell of
+        assert set(audited.log.bindings().values()) == {1}
         assert await there.overcommitted() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import devcluster
 from devcluster import Cluster, Spec
 from tests.integration.scheduler.support import api, document, lease_of, scheduler
+from tests.support.audit import BINDINGS, AuditLog
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -21,9 +23,16 @@ SERVERS = ("kube-apiserver", "etcd")
 
 
 @pytest.fixture
-def mortal() -> Iterator[Cluster]:
+def told(tmp_path: Path) -> AuditLog:
+    """What the API server told of bindings, which is not in the backup."""
+    return AuditLog.of(tmp_path, BINDINGS)
+
+
+@pytest.fixture
+def mortal(told: AuditLog) -> Iterator[Cluster]:
     """A cluster of this test's own, without those who would be confused by what happens to it."""
-    with devcluster.running(Spec(node="none", fake_nodes=5, scheduler=False)) as made:
+    spec = Spec(node="none", fake_nodes=5, scheduler=False, apiserver_args=told.apiserver_args)
+    with devcluster.running(spec) as made:
         yield made
 
 
@@ -50,21 +59,28 @@ def restore(cluster: Cluster, backup: Path) -> None:
     start(cluster)
 
 
-async def test_pods_whose_bindings_were_forgotten_are_bound_again(mortal: Cluster, tmp_path: Path) -> None:
-    """Pods that wait in the backup, that are not in it, and that are in it and were deleted since."""
+async def test_pods_whose_bindings_were_forgotten_are_bound_again(
+    mortal: Cluster, told: AuditLog, tmp_path: Path
+) -> None:
+    """Pods that wait in the backup, that are not in it, and that are in it and were deleted since.
+
+    Those in it are bound twice, once before what is forgotten and once after, and all others once.
+    """
     election = {"resourceNamespace": "default", "resourceName": lease_of(tmp_path)}
     async with api(mortal, tidy=False) as there:
-        await there.create_pods(PODS, "waiting", cpu="2")
+        waiting = await there.create_pods(PODS, "waiting", cpu="2")
         await asyncio.to_thread(back_up, mortal, tmp_path / "backup")
         with scheduler(tmp_path, mortal.kubeconfig, document(leaderElection=election)) as process:
             await there.all_bound(PODS)
             await there.delete_pods()
-            await there.create_pods(PODS + 10, "forgotten", cpu="2")
+            others = await there.create_pods(PODS + 10, "forgotten", cpu="2")
             await there.all_bound(PODS + 10)
+            await there.until(lambda: told.bindings() == Counter([*waiting, *others]), 10)
             await asyncio.to_thread(restore, mortal, tmp_path / "backup")
             await there.all_bound(PODS)
-            await there.create_pods(10, "afterwards", cpu="2")
+            others += await there.create_pods(10, "afterwards", cpu="2")
             await there.all_bound(PODS + 10)
+            await there.until(lambda: told.bindings() == Counter([*waiting, *waiting, *others]), 10)
             assert await there.overcommitted() == []
             assert process.process.poll() is None
             assert len(process.lines("WARNING API server")) <= 6
