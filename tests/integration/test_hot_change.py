@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -20,8 +21,9 @@ from tests.support.world import Object, World, on_process_nodes
 pytestmark = pytest.mark.cluster
 
 BIN = Path(sys.executable).parent
-BOUND_SECONDS = 5.0
-"""For what takes well below two seconds on a quiet machine."""
+SECONDS, AT_MOST = 2.0, 10.0
+"""How long a change takes until it decides, by the middle of a few; and any of them, however busy the machine is."""
+CHANGES = 3
 UNHURRIED = {"leaderElection": {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}}
 """Nobody here is to lose the Lease because the machine is slow, and start again."""
 
@@ -98,24 +100,36 @@ def waiting(world: World, name: str, scheduler: str) -> None:
 WITHOUT_AFFINITY = {"multiPoint": {"disabled": [{"name": "NodeAffinity"}]}}
 
 
+def seconds_until_it_decides(world: World, name: str) -> float:
+    """Have pods wait because of the node affinity; how long from applying a profile without it to their nodes."""
+    waiting(world, "held", name)
+    time.sleep(1.5)  # what is measured is the change, not how long a rejected pod backs off
+    began = time.monotonic()
+    world.apply(profile(world, name, plugins=WITHOUT_AFFINITY))
+    world.eventually(lambda: world.bound("held"), 30)
+    seconds = time.monotonic() - began
+    world.eventually(lambda: follow(world, name), 20)
+    world.kubectl("delete", "deployment", "held", "--namespace=default")
+    world.eventually(lambda: not world.pods("held"), 20)
+    return seconds
+
+
 def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = running(world, "hot")
-    waiting(world, "held", "hot")
-    time.sleep(1.5)  # what is measured is the change, not how long a rejected pod backs off
-    began = time.monotonic()
-    world.apply(profile(world, "hot", plugins=WITHOUT_AFFINITY))
-    world.eventually(lambda: world.bound("held"), 30)
-    seconds = time.monotonic() - began
+    before, took = running(world, "hot"), list[float]()
+    for _ in range(CHANGES):
+        took.append(seconds_until_it_decides(world, "hot"))
+        world.apply(profile(world, "hot"))
+        world.eventually(lambda: follow(world, "hot"), 20)
 
     with capsys.disabled():
-        sys.stdout.write(f"from apply to the first decision by the new profile: {seconds:.2f} s\n")
-    assert seconds < BOUND_SECONDS
-    world.eventually(lambda: follow(world, "hot"), 20)
+        text = ", ".join(f"{seconds:.2f}" for seconds in took)
+        sys.stdout.write(f"from apply to the first decision by the new profile: {text} s\n")
+    assert statistics.median(took) < SECONDS
+    assert max(took) < AT_MOST
     assert processes(world, "hot") == before
     assert [each["leader"] for each in members(world, "hot")].count(True) == 1
-    world.kubectl("delete", "deployment", "held", "--namespace=default")
 
 
 def test_what_the_schedulers_cannot_load_is_told_and_the_last_good_one_stays_in_force(world: World) -> None:
