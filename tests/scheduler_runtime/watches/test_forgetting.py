@@ -66,6 +66,15 @@ async def test_an_object_that_was_deleted_does_not_come_back_by_a_late_line() ->
     assert watched.told == [("added", "a"), ("added", "b"), ("deleted", "a")]
 
 
+async def test_a_second_life_that_has_ended_does_not_begin_by_a_late_line() -> None:
+    """The object that is known was deleted, made again, and deleted again, which is told from the end."""
+    lives = [line("DELETED", node("a", 13, "two")), line("ADDED", node("a", 12, "two")), line("DELETED", node("a", 11))]
+    script = Script([listed(10, node("a", 1)), streamed(*lives, hold=True), listed(14, node("b", 14))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: watched.copy == {"uid-b": 14})
+    assert watched.told == [("added", "a"), ("added", "b"), ("deleted", "a")]
+
+
 async def test_an_object_that_is_told_of_late_is_taken_in_without_a_list() -> None:
     late = streamed(line("ADDED", node("b", 12)), line("ADDED", node("a", 11)), hold=True)
     script = Script([listed(10), late])

@@ -284,9 +284,10 @@ class Reflector(Generic[T]):
                 item = read_or_name(event.object, self._read)
                 key = self.kind.key(item)
                 known = self.objects.get(key)
-                if known is None and 0 < version_of(item) < self._deleted_at:
-                    raise ExpiredError(f"whether {key} is still there was told out of order")
                 if known is None or version_of(known) < version_of(item):
+                    is_other = known is None or known.metadata.uid != item.metadata.uid
+                    if is_other and 0 < version_of(item) < self._deleted_at:
+                        raise ExpiredError(f"whether {key} is still there was told out of order")
                     self._see(key, item)
                 self._moved_to(item.metadata.resource_version)
             case "DELETED":
