@@ -1,290 +1,347 @@
-"""Whatever the API server does and in whatever order it is told, no node gets more than it has by what we decided.
+"""However late a scheduler is told what happened, no node gets more than it has by what the scheduler decided.
 
-An API server in miniature keeps pods and a log of what happened; a watch shows the log late, twice, or is listed anew.
-Bindings are under way meanwhile, succeed, are refused, are lost, or only their answer is.
+Everything from the watch to the request of a binding is the real thing: reflectors, cache, queue, loop, binder. The API
+server is a miniature of one. What is varied:
+
+* Pods and nodes are watched apart from each other: each kind is shown in the order in which it happened, as late as it
+  may be, and how the two interleave is open.
+* A stream may say the lines that come together twice or backwards, and say any line again that it has said since the
+  last list, also that of a deletion, or of an older state than the one that is known.
+* A watch may expire, and each kind may be listed anew at any time.
+* Bindings are under way meanwhile, succeed, are refused, are lost, or only their answer is.
+
+Not varied: a list is never older than what was shown before it was asked for, and a watch shows nothing from before the
+list that it follows. The API server promises both, and we ask for no list from its cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from msgspec.structs import replace
 
-from scheduler_runtime.api import Action, ClusterEvent, Event
+from scheduler_runtime import testing
+from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.binder import Binder
+from scheduler_runtime.binds import FencedBinds
 from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.client import Client
-from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.conditions import Conditions
+from scheduler_runtime.events import Recorder
+from scheduler_runtime.framework import Services, Steps
 from scheduler_runtime.intake import Intake
-from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.pending import Pending, Place
-from scheduler_runtime.testing import node, pod
-from scheduler_runtime.watches import Change, Reflector, pods
-from scheduler_runtime.wire import Pod, Resizing
+from scheduler_runtime.loop import Loop
+from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.pending import BackingOff, Pending, Place
+from scheduler_runtime.watches import NODES as NODE_KIND
+from scheduler_runtime.watches import Reflector
+from scheduler_runtime.watches import pods as pod_kind
+from scheduler_runtime.wire import Resizing
+from tests.support.miniature import NODES, PODS, Binding, Happened, Miniature
 
-NODES = ("one", "two")
+NAMES = ("one", "two")
 THEIRS = "two"
 """The node on which another scheduler puts pods without asking."""
 CORES = 4000
+TURNS = 40
+"""More than anything here needs to go on as far as it can."""
+ONLY_ROOM = {
+    "plugins": {
+        "multiPoint": {
+            "disabled": [{"name": "*"}],
+            "enabled": [{"name": name} for name in ("PrioritySort", "NodeResourcesFit", "DefaultBinder")],
+        }
+    }
+}
 PICK = st.integers(0, 99)
 MOSTLY = st.sampled_from([True, True, True, False])
-NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
-FREED = (ClusterEvent("Pod", Action.DELETE), ClusterEvent("Node", Action.ADD))
+POD_NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
+KINDS = st.sampled_from([PODS, NODES])
+Order = Callable[[list[Happened]], list[Happened]]
+ORDERS: dict[str, Order] = {
+    "as-it-happened": lambda lines: lines,
+    "twice": lambda lines: [*lines, *lines],
+    "backwards": lambda lines: lines[::-1],
+}
 
 
-class Profile:
-    """Pods are taken as they come; those that fit nowhere wait for room."""
-
-    def pre_enqueue(self, pod: Pod) -> None:
-        return None
-
-    def sort_key(self, entry: Any) -> float:
-        return float(entry.added_at)
-
-    def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
-        return {"Fit": FREED}
-
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
-        return True
+def after(happened: list[Happened], version: int) -> list[Happened]:
+    """What a watch that is to resume after a version shows."""
+    return [one for one in happened if one.version > version]
 
 
-@dataclass
-class ApiServer:
-    """Pods by name, and everything that happened to them."""
+class Still(asyncio.SelectorEventLoop):
+    """An event loop whose time passes when a test says so."""
 
-    pods: dict[str, Pod] = field(default_factory=dict)
-    log: list[tuple[str, Pod | None]] = field(default_factory=list)
-    made: int = 0
+    now = 0.0
 
-    def write(self, name: str, changed: Pod | None) -> None:
-        if changed is None:
-            del self.pods[name]
-        else:
-            version = str(len(self.log) + 1)
-            self.pods[name] = changed = replace(changed, metadata=replace(changed.metadata, resource_version=version))
-        self.log.append((name, changed))
-
-    def create(self, name: str, cores: int, scheduler: str = "ours", node_name: str = "") -> None:
-        self.made += 1
-        made = pod(name, {"cpu": str(cores)}, schedulerName=scheduler, nodeName=node_name)
-        self.write(name, replace(made, metadata=replace(made.metadata, uid=f"{name}-{self.made}")))
-
-    def bind(self, wanted: Pod, node_name: str) -> bool:
-        found = self.pods.get(wanted.name)
-        if found is None or found.uid != wanted.uid or found.spec.node_name or found.metadata.deletion_timestamp:
-            return False
-        self.write(wanted.name, on(node_name, found))
-        return True
+    def time(self) -> float:
+        return self.now
 
 
-@dataclass
-class Binding:
-    """One that is under way."""
-
-    pod: Pod
-    node: str
+def cores_of(pod: dict[str, Any]) -> int:
+    """As thousandths."""
+    return 1000 * int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
-def on(node_name: str, one: Pod) -> Pod:
-    return replace(one, spec=replace(one.spec, node_name=node_name))
+class Scheduler:
+    """All of one but its leadership, and what it tells of pods, which nobody sends. Nothing backs off."""
 
+    def __init__(self, server: Any, clock: Callable[[], float]) -> None:
+        services = Services(
+            FencedBinds(server, lambda: float("inf"), 5.0), lambda *_: None, lambda _: None, testing.Objects()
+        )
+        frameworks = {"ours": testing.framework(ONLY_ROOM, services=services)}
+        outbox = Outbox()
+        conditions = Conditions(server, outbox, services.nominations)
+        self.cache = Cache()
+        self.pending = Pending(frameworks, backing_off=BackingOff(0, 0))
+        self.binder = Binder(
+            frameworks, self.cache, self.pending, Recorder(server, outbox, "host"), conditions, Metrics(), Steps()
+        )
+        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, Metrics(), clock)
+        intake = Intake(
+            self.cache,
+            self.pending,
+            services.nominations,
+            frameworks,
+            on_gone=self.binder.cancel,
+            on_settled=conditions.withdraw,
+            clock=clock,
+        )
+        intake.carries = self.binder.carries
+        kind = pod_kind(Resizing.of(Target(Version.parse("v1.36.4"), {})))
+        at_once = Backoff(0, 0)
+        self.copies: dict[str, Reflector[Any]] = {
+            PODS: Reflector(kind, server, intake.pod, at_once),
+            NODES: Reflector(NODE_KIND, server, intake.node, at_once),
+        }
 
-def version_of(one: Pod) -> int:
-    return int(one.metadata.resource_version)
+    def assumed(self) -> dict[str, str]:
+        """The nodes of pods of which only we say so, by their uids."""
+        return {each.pod.uid: each.node for each in self.cache.all() if each.assumed}
 
-
-def cores_of(one: Pod) -> int:
-    return int(one.requests.amounts["cpu"])
+    def requested(self, node: str) -> int:
+        """What is taken of a node, as decisions see it; 0 of one that is not known."""
+        row = self.cache.table.row(node)
+        return 0 if row is None else int(self.cache.table.requested("cpu")[row])
 
 
 class Overcommitting(RuleBasedStateMachine):
-    """Everything between the watch and the binding is the real thing."""
-
     def __init__(self) -> None:
         super().__init__()
-        self.server = ApiServer()
-        self.cache = Cache()
-        self.pending = Pending({"ours": Profile()})
-        self.intake = Intake(self.cache, self.pending, Nominations(), {"ours"}, clock=lambda: self.now)
-        kind = pods(Resizing.of(Target(Version.parse("v1.36.4"), {})))
-        self.copy = Reflector(kind, Client(Credentials("http://unasked"), "test"), self.intake.pod)
-        self.seen = 0
-        self.now = 0.0
-        self.bindings: dict[str, Binding] = {}
-        self.nodes = set(NODES)
-        for name in NODES:
-            self.intake.node(Change(None, node(name, cpu="4")))
+        self.time = Still()
+        self.server = Miniature()
+        self.ours = Scheduler(self.server, self.time.time)
+        for name in NAMES:
+            self.node_comes_or_goes(name, 1)
+        for path in (NODES, PODS):
+            self.run(self.ours.copies[path]._follow())
+
+    def run(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do the work and what comes of it, as far as no time has to pass and no binding to be answered."""
+
+        async def on() -> None:
+            task = asyncio.create_task(work)
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+            if task.done():
+                task.result()
+            task.cancel()
+
+        self.time.run_until_complete(on())
 
     # The cluster
 
-    @rule(name=NAMES, cores=st.integers(1, 3))
+    @rule(name=POD_NAMES, cores=st.integers(1, 3))
     def pod_is_created(self, name: str, cores: int) -> None:
         if name not in self.server.pods:
-            self.server.create(name, cores)
+            self.create(name, cores, schedulerName="ours")
+
+    def create(self, name: str, cores: int, **spec: str) -> None:
+        container = {"name": "main", "resources": {"requests": {"cpu": str(cores)}}}
+        self.server.create(PODS, name, spec={"containers": [container], **spec})
 
     @rule(cores=st.lists(st.integers(2, 3), min_size=2, max_size=4))
     def pods_are_created_and_decided_about(self, cores: list[int]) -> None:
         for name, each in zip("abcd", cores, strict=False):
             self.pod_is_created(name, each)
-        self.watch_shows(len(self.server.log))
+        self.catch_up(PODS)
         for _ in cores:
             self.decide()
 
     @precondition(lambda self: self.server.pods)
     @rule(pick=PICK)
     def pod_is_deleted(self, pick: int) -> None:
-        self.server.write(self.some_pod(pick).name, None)
+        self.server.delete(PODS, self.some_pod(pick))
 
     @precondition(lambda self: self.server.pods)
     @rule(pick=PICK)
     def pod_begins_to_end(self, pick: int) -> None:
-        one = self.some_pod(pick)
-        ending = replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-        self.server.write(one.name, replace(one, metadata=ending))
+        self.server.change(PODS, self.some_pod(pick), "metadata", deletionTimestamp="2026-01-01T00:00:00Z")
 
     @rule()
     def another_scheduler_places_a_pod(self) -> None:
         if "foreign" not in self.server.pods:
-            self.server.create("foreign", 1, "theirs", THEIRS)
+            self.create("foreign", 1, schedulerName="theirs", nodeName=THEIRS)
 
     @precondition(lambda self: self.server.pods)
     @rule(pick=PICK)
     def another_scheduler_takes_our_pod(self, pick: int) -> None:
-        self.server.bind(self.some_pod(pick), THEIRS)
+        name = self.some_pod(pick)
+        self.server.bind(name, self.server.pods[name]["metadata"]["uid"], THEIRS)
 
-    @precondition(lambda self: self.server.pods and self.seen == len(self.server.log))
+    @precondition(lambda self: self.server.pods and self.has_seen_all(PODS))
     @rule(pick=PICK)
     def the_server_forgets_a_binding(self, pick: int) -> None:
-        one = self.some_pod(pick)
-        if one.spec.node_name and one.uid not in self.bindings:
-            self.server.write(one.name, on("", one))
+        name = self.some_pod(pick)
+        one = self.server.pods[name]
+        if one["spec"].get("nodeName") and not self.ours.binder.carries(one["metadata"]["uid"]):
+            self.server.change(PODS, name, "spec", nodeName="")
+            self.server.bound_by_us.discard(one["metadata"]["uid"])
 
-    @rule(name=st.sampled_from(NODES))
-    def node_comes_or_goes(self, name: str) -> None:
-        if name in self.nodes:
-            self.intake.node(Change(node(name, cpu="4"), None))
-        else:
-            self.intake.node(Change(None, node(name, cpu="4")))
-        self.nodes ^= {name}
+    @rule(name=st.sampled_from(NAMES), times=st.integers(1, 3))
+    def node_comes_or_goes(self, name: str, times: int) -> None:
+        for _ in range(times):
+            if name in self.server.objects[NODES]:
+                self.server.delete(NODES, name)
+            else:
+                self.server.create(NODES, name, status={"allocatable": {"cpu": "4", "pods": "110"}})
 
-    # The watch
+    @rule(name=st.sampled_from(NAMES), pick=PICK)
+    def node_changes(self, name: str, pick: int) -> None:
+        if name in self.server.objects[NODES]:
+            self.server.change(NODES, name, "metadata", labels={"changed": str(pick)})
 
-    @rule(events=st.integers(1, 4))
-    def watch_shows(self, events: int) -> None:
-        for name, changed in self.server.log[self.seen : self.seen + events]:
-            self.take(name, changed)
-        self.seen = min(self.seen + events, len(self.server.log))
+    # The watches
 
-    @precondition(lambda self: self.seen)
-    @rule(back=st.integers(1, 3))
-    def watch_repeats(self, back: int) -> None:
-        for name, changed in self.server.log[max(self.seen - back, 0) : self.seen]:
-            if changed is not None:
-                self.take(name, changed)
+    def has_seen_all(self, path: str) -> bool:
+        version = self.ours.copies[path].resource_version
+        return bool(version) and int(version) >= self.server.latest(path)
 
-    @rule()
-    def everything_is_listed_again(self) -> None:
-        for one in self.server.pods.values():
-            self.copy._put(self.copy.kind.key(one), one)
-        for key in self.copy.objects.keys() - {self.copy.kind.key(one) for one in self.server.pods.values()}:
-            self.copy._remove(key)
-        self.seen = len(self.server.log)
+    @rule(path=KINDS, count=st.integers(1, 4), order=st.sampled_from(sorted(ORDERS)))
+    def watch_shows(self, path: str, count: int, order: str) -> None:
+        if not self.has_seen_all(path):
+            self.follow(path, lambda happened, since: ORDERS[order](after(happened, since)[:count]))
 
-    def take(self, name: str, changed: Pod | None) -> None:
-        """As a reflector takes the lines of a stream: what is older than what it has is passed over."""
-        key = self.copy.kind.key(changed or pod(name))
-        known = self.copy.objects.get(key)
-        if changed is None:
-            if known is not None:
-                self.copy._remove(key)
-        elif self.is_new(changed) if known is None else version_of(known) < version_of(changed):
-            self.copy._put(key, changed)
+    @rule(path=KINDS, picks=st.lists(PICK, min_size=1, max_size=3))
+    def watch_repeats(self, path: str, picks: list[int]) -> None:
+        version, listed_at = self.ours.copies[path].resource_version, self.server.listed_at[path]
+        said = [one for one in self.server.happened_to(path) if version and listed_at < one.version <= int(version)]
+        if said:
+            self.follow(path, lambda *_: [said[-1 - pick % len(said)] for pick in picks])
 
-    def is_new(self, changed: Pod) -> bool:
-        """A stream does not repeat the beginning of a pod whose end it has shown."""
-        gone = [number for number, (name, what) in enumerate(self.server.log) if name == changed.name and what is None]
-        return not any(version_of(changed) <= number < self.seen for number in gone)
+    @rule(path=KINDS)
+    def everything_is_listed_again(self, path: str) -> None:
+        self.ours.copies[path].resource_version = ""
+        self.run(self.ours.copies[path]._follow())
+
+    def follow(self, path: str, show: Callable[[list[Happened], int], list[Happened]]) -> None:
+        self.server.show = show
+        self.run(self.ours.copies[path]._follow())
+
+    def catch_up(self, path: str) -> None:
+        while not self.has_seen_all(path):
+            self.follow(path, after)
 
     # What we do
 
     @rule(seconds=st.sampled_from([0.5, 3.0, 20.0]))
     def wait(self, seconds: float) -> None:
-        self.now += seconds
+        self.time.now += seconds
+        self.run(asyncio.sleep(0))
 
     @rule()
     def decide(self) -> None:
-        entry = self.pending.take(self.now)
-        if entry is None:
-            return
-        name = next((name for name in sorted(self.nodes) if self.free(name) >= cores_of(entry.pod)), "")
-        if not name:
-            self.pending.park(entry.uid, ["Fit"], self.now)
-            return
-        self.cache.assume(entry.pod, name)
-        self.pending.settle(entry.uid)
-        self.bindings[entry.uid] = Binding(entry.pod, name)
+        """Whatever is known to be on a node, theirs too, is left its room."""
+        before = self.ours.assumed()
+        self.run(self.ours.loop.schedule_one())
+        for uid, node in self.ours.assumed().items() - before.items():
+            assert self.ours.requested(node) <= CORES, uid
 
-    @precondition(lambda self: self.bindings)
-    @rule(pick=PICK, arrives=MOSTLY, answered=MOSTLY)
-    def binding_is_sent(self, pick: int, arrives: bool, answered: bool) -> None:
-        binding = list(self.bindings.values())[pick % len(self.bindings)]
-        if arrives:
-            self.server.bind(binding.pod, binding.node)
-        if answered:
-            self.answered(binding)
+    @precondition(lambda self: self.server.sent)
+    @rule(pick=PICK, arrives=MOSTLY, is_answered=MOSTLY)
+    def binding_is_answered(self, pick: int, arrives: bool, is_answered: bool) -> None:
+        self.answer(self.server.sent[pick % len(self.server.sent)], arrives, is_answered)
 
-    def answered(self, binding: Binding) -> None:
-        """The answer, or the pod that is read when there was none, says whether it is bound."""
-        del self.bindings[binding.pod.uid]
-        found = self.server.pods.get(binding.pod.name)
-        if found is not None and found.uid == binding.pod.uid and found.spec.node_name == binding.node:
-            return
-        self.cache.forget(binding.pod)
-        self.pending.retry(binding.pod.uid, self.now)
-        freed = Event("Pod", Action.DELETE, on(binding.node, binding.pod), None)
-        self.pending.happened(freed, self.now, by=binding.pod.uid)
+    def answer(self, binding: Binding, arrives: bool, is_answered: bool) -> None:
+        self.server.answer(binding, arrives=arrives, is_answered=is_answered)
+        self.run(asyncio.sleep(0))
 
-    def free(self, name: str) -> int:
-        row = self.cache.table.row(name)
-        assert row is not None
-        return CORES - int(self.cache.table.requested("cpu")[row])
-
-    def some_pod(self, pick: int) -> Pod:
-        return list(self.server.pods.values())[pick % len(self.server.pods)]
+    def some_pod(self, pick: int) -> str:
+        return list(self.server.pods)[pick % len(self.server.pods)]
 
     # What holds
 
     @invariant()
-    def no_node_has_more_than_it_can_bear(self) -> None:
-        for name in set(NODES) - {THEIRS}:
-            there = [cores_of(one) for one in self.server.pods.values() if one.spec.node_name == name]
-            assert sum(there) <= CORES
-            assert name not in self.nodes or self.free(name) >= 0
+    def no_node_was_given_more_by_us_than_it_has(self) -> None:
+        given = Counter[str]()
+        for one in self.server.pods.values():
+            node = one["spec"].get("nodeName", "")
+            if node != THEIRS or one["metadata"]["uid"] in self.server.bound_by_us:
+                given[node] += cores_of(one)
+        assert all(given[name] <= CORES for name in NAMES)
+
+    @invariant()
+    def what_we_bound_is_known_to_be_there(self) -> None:
+        for one in self.server.pods.values():
+            if one["metadata"]["uid"] in self.server.bound_by_us:
+                held = self.ours.cache.held(one["metadata"]["uid"])
+                assert held is not None
+                assert held.node == one["spec"]["nodeName"]
+
+    @invariant()
+    def who_was_shown_everything_knows_what_there_is(self) -> None:
+        for path, copy in self.ours.copies.items():
+            if self.has_seen_all(path):
+                versions = {each.metadata.uid: each.metadata.resource_version for each in copy.objects.values()}
+                there = [each["metadata"] for each in self.server.objects[path].values()]
+                assert versions == {each["uid"]: each["resourceVersion"] for each in there}
+
+    @invariant()
+    def what_is_taken_of_a_node_is_what_is_known_to_be_there(self) -> None:
+        nodes = self.ours.copies[NODES].objects.keys()
+        assert {name for name in NAMES if self.ours.cache.table.row(name) is not None} == nodes
+        for name in nodes:
+            held = [each.pod for each in self.ours.cache.all() if each.node == name]
+            assert self.ours.requested(name) == sum(int(one.requests.amounts["cpu"]) for one in held)
 
     @invariant()
     def what_is_assumed_is_on_its_way_or_bound(self) -> None:
-        for held in self.cache.all():
-            if held.assumed and held.pod.uid not in self.bindings:
-                assert any(what and what.uid == held.pod.uid and what.spec.node_name for _, what in self.server.log)
+        for uid in self.ours.assumed():
+            assert self.ours.binder.carries(uid) or uid in self.server.bound
 
     def teardown(self) -> None:
         """Once everything is answered and seen, we know what the API server knows, and no pod is lost."""
-        for binding in list(self.bindings.values()):
-            self.answered(binding)
-        self.watch_shows(len(self.server.log) + 1)
-        there = {one.uid: one.spec.node_name for one in self.server.pods.values() if one.spec.node_name}
-        assert {held.pod.uid: held.node for held in self.cache.all()} == there
-        assert not any(held.assumed for held in self.cache.all())
-        ours = [one for one in self.server.pods.values() if not one.spec.node_name and one.name != "foreign"]
-        waiting = {entry.uid: entry.place for entry in self.pending.entries()}
+        try:
+            while len(self.ours.binder):
+                for binding in list(self.server.sent):
+                    self.answer(binding, arrives=True, is_answered=True)
+                self.wait(30)
+            for path in (NODES, PODS):
+                self.catch_up(path)
+            self.know_everything()
+        finally:
+            self.run(self.ours.binder.finish(0))
+            self.time.close()
+
+    def know_everything(self) -> None:
+        """Fail unless we hold every pod that has a node, and each of ours that has none waits."""
+        ours, pods = self.ours, {one["metadata"]["uid"]: one for one in self.server.pods.values()}
+        there = {uid: one["spec"]["nodeName"] for uid, one in pods.items() if one["spec"].get("nodeName")}
+        assert {held.pod.uid: held.node for held in ours.cache.all()} == there
+        assert not ours.assumed()
+        waiting = {entry.uid: entry.place for entry in ours.pending.entries()}
         assert not {Place.BINDING, Place.IN_FLIGHT} & set(waiting.values())
-        assert waiting.keys() >= {one.uid for one in ours if not one.metadata.deletion_timestamp}
-        assert waiting.keys() <= {one.uid for one in ours}
+        to_place = {uid for uid in pods.keys() - there if pods[uid]["spec"]["schedulerName"] == "ours"}
+        ending = {uid for uid in to_place if "deletionTimestamp" in pods[uid]["metadata"]}
+        assert to_place - ending <= waiting.keys() <= to_place
 
 
 TestNoNodeIsOvercommitted = Overcommitting.TestCase
