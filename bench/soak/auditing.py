@@ -19,7 +19,7 @@ WRITES = {
     "userGroups": ["system:serviceaccounts:kube-system"],
     "verbs": ["create", "patch", "delete"],
     "resources": [
-        {"group": "", "resources": ["pods", "pods/status"]},
+        {"group": "", "resources": ["pods", "pods/status", "events"]},
         {"group": "events.k8s.io", "resources": ["events"]},
     ],
 }

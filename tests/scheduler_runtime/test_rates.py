@@ -23,7 +23,7 @@ NO_LIMIT = 1000
 BURST = 40
 FIT = [pod(f"fits-{number}") for number in range(60)]
 FIT_NOWHERE = [pod(f"nowhere-{number}", nodeSelector={"there": "is-none"}) for number in range(30)]
-QUICK = {"leaderElect": True, "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "200ms"}
+QUICK = {"leaderElect": True, "leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "200ms"}
 
 
 def document(**fields: object) -> Found:

@@ -39,8 +39,9 @@ class AuditLog:
         return f"--audit-log-path={self._file}", f"--audit-policy-file={self._policy}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Everything so far."""
-        return [json.loads(line) for line in self._file.read_text().splitlines()]
+        """Everything so far; a line that is being written is not yet there."""
+        lines = self._file.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def bindings(self) -> Counter[str]:
         """How often each pod was bound, as far as the API server could tell of it."""

@@ -31,8 +31,8 @@ class Election:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
         self.pulse = Pulse()
-        self.on_restored: Callable[[str], None] = lambda _: None
-        """Is told what was undone of what somebody did to our lease by hand."""
+        self.on_restored: Callable[[str, str], None] = lambda *_: None
+        """Is told by a word and in words how we got our own lease back."""
         self._elector: Elector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
@@ -58,7 +58,7 @@ class Election:
             on_new_leader=self._say_holder,
         )
         self._elector.hindrance = self.pulse.check_by_name
-        self._elector.on_restored = lambda what: _from_thread(loop, lambda: self.on_restored(what))()
+        self._elector.on_restored = lambda *how: _from_thread(loop, lambda: self.on_restored(*how))()
 
     @property
     def name(self) -> str:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from scheduler_runtime.client import REQUEST_TIMEOUT, ApiError, Client, NoAnswerError
+from scheduler_runtime.client import ApiError, Client, NoAnswerError
 from scheduler_runtime.election import Election
 from scheduler_runtime.events import cut, event_name
 from scheduler_runtime.extras import EventsMode
@@ -53,37 +54,45 @@ class OwnEvents:
     async def stopped_leading(self) -> None:
         """Say that this process, which led, has lost its lease. It is the last that it does, so it is sent at once."""
         if self._has_lease and self._events() == "All":
-            with contextlib.suppress(ApiError, NoAnswerError):
-                await self._post(self._event("Normal", LEADERSHIP, "stopped leading"), LAST_WORD_SECONDS)
+            with contextlib.suppress(ApiError, NoAnswerError, TimeoutError):
+                async with asyncio.timeout(LAST_WORD_SECONDS):
+                    await self._post(self._event("Normal", LEADERSHIP, "stopped leading"))
 
     def warn(self, reason: str, what: str) -> None:
-        """Say what happened to a leader that people should know, the same once in a few minutes."""
+        """Say what happened to a leader that people should know, for the same reason once in a few minutes."""
         now = self._clock()
-        is_known = now - self._warned_at.get(what, float("-inf")) < SAID_AGAIN_SECONDS
+        is_known = now - self._warned_at.get(reason, float("-inf")) < SAID_AGAIN_SECONDS
         if self._has_lease and self._election.is_leader and self._events() != "None" and not is_known:
-            self._warned_at[what] = now
+            self._warned_at[reason] = now
             self._put("Warning", reason, what)
 
     @property
     def _has_lease(self) -> bool:
         return bool(self._election.lease)
 
+    @property
+    def _lease(self) -> dict[str, Any]:
+        metadata: dict[str, Any] = self._election.lease["metadata"]
+        return metadata
+
     def _put(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> None:
         event = self._event(kind, reason, what)
         self._outbox.put(("event", event["metadata"]["name"]), lambda: self._post(event))
 
-    async def _post(self, event: dict[str, Any], seconds: float = REQUEST_TIMEOUT) -> None:
+    async def _post(self, event: dict[str, Any]) -> None:
+        """Write it about the Lease as it is by now: one that was made again is another."""
         path = f"/api/v1/namespaces/{event['metadata']['namespace']}/events"
-        await self._client.request("POST", path, body=event, seconds=seconds)
+        lease = {name: self._lease.get(name, "") for name in ("namespace", "name", "uid", "resourceVersion")}
+        regarding = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease}
+        await self._client.request("POST", path, body={**event, "involvedObject": regarding})
 
     def _event(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> dict[str, Any]:
-        told, at = self._election.lease["metadata"], datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        lease = {name: told.get(name, "") for name in ("namespace", "name", "uid", "resourceVersion")}
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        name = event_name(self._lease["name"], time.time_ns())
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"namespace": lease["namespace"], "name": event_name(lease["name"], time.time_ns())},
-            "involvedObject": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease},
+            "metadata": {"namespace": self._lease["namespace"], "name": name},
             "type": kind,
             "reason": reason,
             "message": cut(f"{self._election.identity} {what}"),

@@ -3,7 +3,7 @@
 read the version ──► list everything ──► stand for election ──► catch up ──► schedule
                          (ready)                                                 │
              SIGTERM: finish binds, release the lease, 0  ◄──────────────────────┤
-             lease lost: nothing more is sent, 1          ◄──────────────────────┘
+             lease lost: only that is still told, 1       ◄──────────────────────┘
 
 A lease is not released while binds that were cut off may still arrive: it runs out.
 """
@@ -124,7 +124,7 @@ class Process:
             given.plan.document.profiles[0].scheduler_name,
             events=lambda: self.recorder.events,
         )
-        self.election.on_restored = lambda what: told.warn("LeaseRestored", what)
+        self.election.on_restored = told.warn
         given.client.on_fallen_behind = lambda: told.warn("OlderData", OLDER_DATA)
         return told
 
@@ -211,11 +211,15 @@ class Process:
                 )
             ]
             try:
-                return await self._until_end(stop)
+                code = await self._until_end(stop)
             finally:
                 for task in around:
                     task.cancel()
                 self.extenders.close()
+            if code and self.election.won.is_set():
+                await asyncio.wait(around, timeout=1)
+                await self.own_events.stopped_leading()
+            return code
 
     async def _until_end(self, stop: asyncio.Event) -> int:
         await first_of(self._synced(), stop.wait())
@@ -230,8 +234,6 @@ class Process:
                 "whatever keeps this process running has to start it again"
             )
             await self.binder.finish(0)
-            if self.election.won.is_set():
-                await self.own_events.stopped_leading()
             return 1
         is_finished = await self.binder.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):

@@ -1,7 +1,7 @@
 """Whether the machine's time of day jumps.
 
-Nothing here is timed by it, so nothing has to be done. But Leases, events and logs bear it, and who compares them has
-to know.
+Neither leases nor pods are timed by it, so nothing has to be done. But Leases, events and logs bear it, and who
+compares them has to know.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ JUMP_SECONDS = 5.0
 """Less than that is what keeps clocks right."""
 
 
+def since_start() -> float:
+    """Seconds since the machine was started, those in which it slept included where the system counts them."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class WallClock:
     """Says when the time of day went on otherwise than time itself."""
 
@@ -26,9 +31,9 @@ class WallClock:
         on_jump: Callable[[str], None] = lambda _: None,
         *,
         wall: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = since_start,
     ) -> None:
-        """``on_jump`` is told in words."""
+        """``on_jump`` is told in words. ``clock`` goes on while the machine sleeps, as the time of day does."""
         self._on_jump = on_jump
         self._wall = wall
         self._clock = clock
@@ -46,7 +51,7 @@ class WallClock:
         jump = self._ahead - before
         if abs(jump) >= JUMP_SECONDS:
             what = f"the time of day on this machine jumped by {jump:+.0f} s"
-            logger.warning("%s: leases and pods are timed by another clock, only what is written bears it", what)
+            logger.warning("%s: neither leases nor pods are timed by it, only what is written bears it", what)
             self._on_jump(what)
 
     def _offset(self) -> float:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
 from typing import Any, cast
 
 import pytest
 
+from scheduler_runtime import own_events as own_events_module
 from scheduler_runtime.client import Client
+from scheduler_runtime.credentials import Credentials
 from scheduler_runtime.election import Election
 from scheduler_runtime.extras import EventsMode
 from scheduler_runtime.outbox import Outbox
@@ -18,7 +22,7 @@ from tests.support.scripted import Script, refuses
 
 LEASE = {"metadata": {"namespace": "default", "name": "ours", "uid": "u", "resourceVersion": "7", "labels": {}}}
 EVENTS = "/api/v1/namespaces/default/events"
-WHAT = "made its lease again, which somebody had deleted"
+WHAT = "made its lease again, which was gone"
 
 
 class Elected:
@@ -85,25 +89,33 @@ async def test_a_last_word_that_is_refused_holds_nobody_up() -> None:
         await own_events(client, outbox).stopped_leading()
 
 
+async def test_a_last_word_that_nobody_hears_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_events_module, "LAST_WORD_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with Client(Credentials(server), "tests") as client, asyncio.timeout(5):
+            await own_events(client, Outbox()).stopped_leading()
+
+
 async def test_what_happened_is_told_once_in_a_few_minutes() -> None:
     script, clock = Script(), Clock()
     async with sending(script) as (client, outbox):
         told = own_events(client, outbox, clock=clock)
         for _ in range(3):
-            told.warn("LeaseRestored", WHAT)
+            told.warn("LeaseMadeAgain", WHAT)
         told.warn("OlderData", "something else")
         clock.now += SAID_AGAIN_SECONDS
-        told.warn("LeaseRestored", WHAT)
+        told.warn("LeaseMadeAgain", WHAT)
     said = [(each.body["type"], each.body["reason"], each.body["message"]) for each in script.asked]
-    again = ("Warning", "LeaseRestored", f"me {WHAT}")
+    again = ("Warning", "LeaseMadeAgain", f"me {WHAT}")
     assert said == [again, ("Warning", "OlderData", "me something else"), again]
 
 
 @pytest.mark.parametrize(
     ("elected", "events", "said"),
     [
-        pytest.param(Elected(), "All", ["LeaderElection", "LeaseRestored"], id="everything"),
-        pytest.param(Elected(), "Failures", ["LeaseRestored"], id="failures-alone"),
+        pytest.param(Elected(), "All", ["LeaderElection", "LeaseMadeAgain"], id="everything"),
+        pytest.param(Elected(), "Failures", ["LeaseMadeAgain"], id="failures-alone"),
         pytest.param(Elected(), "None", [], id="nothing"),
         pytest.param(Elected({}), "All", [], id="there-is-no-lease"),
         pytest.param(Elected(is_leader=False), "All", ["LeaderElection"], id="what-happened-the-leader-tells"),
@@ -114,5 +126,5 @@ async def test_no_more_is_told_than_is_wanted(elected: Elected, events: EventsMo
     async with sending(script) as (client, outbox):
         told = own_events(client, outbox, elected, events)
         told.became_leader()
-        told.warn("LeaseRestored", WHAT)
+        told.warn("LeaseMadeAgain", WHAT)
     assert [each.body["reason"] for each in script.asked] == said

@@ -51,6 +51,11 @@ from scheduler_runtime.flags.parser import parser
             "'a.crt:b' is not a certificate and its key; write it like FILE,FILE, or "
             "FILE,FILE:*.example.com,example.com for some names only",
         ),
+        (
+            "--tls-sni-cert-key=a,b:c,10.0.0.1",
+            "10.0.0.1 is an address, and no name of a host: "
+            "whoever asks by an address gets the certificate for everybody",
+        ),
         ("--leader-elect=perhaps", "'perhaps' is neither true nor false"),
         ("--leader-elect-lease-duration=15", "'15' is not a duration; write it like 10s or 1m30s"),
         ("--authorization-always-allow-paths=/a*b", "/a*b: a star can only stand at the end"),

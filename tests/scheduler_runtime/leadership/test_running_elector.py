@@ -33,10 +33,12 @@ class Running:
 def run() -> Iterator[Callable[[MemoryLeases, str], Running]]:
     running: list[Running] = []
 
-    def start(leases: MemoryLeases, identity: str = "baz") -> Running:
+    def start(leases: MemoryLeases, identity: str = "baz", **changes: float) -> Running:
         started, stopped, leaders = threading.Event(), threading.Event(), list[str]()
         elector = Elector(
-            settings(identity=identity, lease_duration=1.0, renew_deadline=0.8, retry_period=0.1),
+            settings(
+                **{"lease_duration": 1.0, "renew_deadline": 0.8, "retry_period": 0.1, **changes}, identity=identity
+            ),
             leases,
             on_started=started.set,
             on_stopped=stopped.set,
@@ -159,7 +161,7 @@ def test_health_is_asked_by_other_threads_while_the_lease_is_won_renewed_and_rel
             said.append(leader.elector.check())
 
     leases.faults = {verb: [outlasted] * 5 for verb in ("get", "create", "update")}
-    leader = run(leases)
+    leader = run(leases, lease_duration=30.0, renew_deadline=20.0)
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for each in askers:
         each.start()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import msgspec
 import pytest
 
-from scheduler_runtime.watches import parts
+from scheduler_runtime.watches import NODES, Reflector, parts
 from scheduler_runtime.wire.unreadable import Page, read_items
 from tests.scheduler_runtime.watches.scripted import (
     Answer,
@@ -170,3 +171,20 @@ async def test_a_list_that_expires_and_then_fails_is_begun_again_from_the_start(
         await watched.until(watched.reflector.synced.is_set)
     assert watched.script.asked[:5] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}, {}]
     assert watched.told == [("added", "gone"), ("added", "a"), ("deleted", "gone")]
+
+
+async def test_others_have_their_turn_between_parts_that_are_there_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    turns, seen = 0, set[int]()
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with serving(Script([listed(99, *(node(f"n-{number}", number) for number in range(1, 61)))])) as client:
+        turning = asyncio.create_task(turn())
+        await Reflector(NODES, client, lambda _: seen.add(turns))._list()
+        turning.cancel()
+    assert len(seen) >= 15

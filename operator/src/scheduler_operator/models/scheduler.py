@@ -120,8 +120,8 @@ class Scheduler(Model):
     )
     events: Literal["All", "Failures", "None"] | None = Field(
         None,
-        description="Which events about pods the scheduler posts, with engine Python: Failures leaves out "
-        "those of pods that were placed. Default: All.",
+        description="Which events the scheduler posts, with engine Python: Failures leaves out those of pods that were "
+        "placed and of who leads. Default: All.",
     )
     log_level: Int32 | None = Field(None, ge=0, le=10, description="Verbosity of the log, from 0 to 10. Default: 2.")
     resources: Resources | None = Field(None, description="Requests and limits of the scheduler's container.")

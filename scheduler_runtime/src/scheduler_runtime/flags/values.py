@@ -90,7 +90,18 @@ def named_pair(text: str) -> list[NamedPair]:
     if not certificate or not key or "," in key:
         form = "FILE,FILE, or FILE,FILE:*.example.com,example.com for some names only"
         raise ArgumentTypeError(f"{text!r} is not a certificate and its key; write it like {form}")
+    if addresses := [each for each in words(names) if _is_address(each)]:
+        whoever = "whoever asks by an address gets the certificate for everybody"
+        raise ArgumentTypeError(f"{addresses[0]} is an address, and no name of a host: {whoever}")
     return [NamedPair(certificate, key, tuple(each.lower() for each in words(names)))]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def tls_version(text: str) -> str:

@@ -69,8 +69,8 @@ class Elector:
         self.settings = settings
         self.hindrance: Callable[[], str | None] = lambda: None
         """Says why this process could not do the leader's work; then it does not renew the lease."""
-        self.on_restored: Callable[[str], None] = lambda _: None
-        """Is told, in the elector's thread, what this leader has undone of what somebody did to its lease by hand."""
+        self.on_restored: Callable[[str, str], None] = lambda *_: None
+        """Is told, in the elector's thread, by a word and in words, how this leader got its own lease back."""
         self._leases = leases
         self._clock = clock
         self._on_started = on_started
@@ -86,7 +86,7 @@ class Elector:
         self._safe_until = NEVER
         self._superseded_at = NOT_YET
         self._reported = ""
-        self._restored = ""
+        self._restored: tuple[str, str] | None = None
         self._failure = ""
         self._unanswered = 0
         self._chance = random.SystemRandom()
@@ -219,8 +219,8 @@ class Elector:
             self._trouble.ends()
         self._report_leader()
         if won and self._restored:
-            self.on_restored(self._restored)
-            self._restored = ""
+            self.on_restored(*self._restored)
+            self._restored = None
         return won
 
     def _say(self, error: LeaseError) -> None:
@@ -255,7 +255,7 @@ class Elector:
             return False
         if held and not self._record.holder:
             logger.warning("lease %s: somebody took us out of it; taking it again", self.settings.key)
-            self._restored = "took its lease again, out of which somebody had taken it"
+            self._restored = "LeaseTakenAgain", "took its lease again, which named nobody any more"
         now = wall_time()
         if self._holds():
             record = replace(self._record, renew_time=now)
@@ -273,7 +273,7 @@ class Elector:
                 raise
         if self._holds():
             logger.warning("lease %s was deleted while we held it; making it again", self.settings.key)
-            self._restored = "made its lease again, which somebody had deleted"
+            self._restored = "LeaseMadeAgain", "made its lease again, which was gone"
         elif self._taken_until > self._clock():
             raise LeaseError("was deleted; not made again before it would have run out, as its holder may lead still")
         return None

@@ -236,6 +236,7 @@ class Reflector(Generic[T]):
                     self._see(key, item)
                     if count % SLICE == 0:
                         await asyncio.sleep(0)
+                await asyncio.sleep(0)  # the next part may be there already
         return present, version
 
     def _part(self, raw: bytes) -> ObjectList[T | Unreadable]:
