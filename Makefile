@@ -31,7 +31,7 @@ test: $(READY) ## Every test this machine can run; says what it skipped and what
 fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
 	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
 
-check: $(READY) ## Format, lint, types, import contracts, unit tests: under a minute
+check: $(READY) ## Format, lint, types, import contracts, unit tests: about a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick
 
 # Where bytecode is not kept, each of the workers, and each process that a test starts, compiles everything anew.
