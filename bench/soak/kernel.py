@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import cpu_seconds
+from devcluster.processes import stat_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ def seen(pid: int) -> Seen:
     page = os.sysconf("SC_PAGE_SIZE")
     virtual, resident = (int(pages) * page for pages in (of / "statm").read_text().split()[:2])
     limit = next(line for line in (of / "limits").read_text().splitlines() if line.startswith("Max open files"))
-    stat = (of / "stat").read_text().rpartition(")")[2].split()
+    stat = stat_fields(pid)
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(stat[19]) / os.sysconf("SC_CLK_TCK")
     return Seen(
         cpu_seconds=cpu_seconds(pid),

@@ -33,7 +33,7 @@ class Process:
 
     @classmethod
     def _look(cls, pid: int) -> tuple[str, Process]:
-        fields = _stat(pid)
+        fields = stat_fields(pid)
         return fields[0], cls(pid, int(fields[19]))
 
     @property
@@ -65,11 +65,11 @@ class Process:
 def parent_of(pid: int) -> int | None:
     """The pid of a process's parent, or None when there is no such process."""
     try:
-        return int(_stat(pid)[1])
+        return int(stat_fields(pid)[1])
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def _stat(pid: int) -> list[str]:
+def stat_fields(pid: int) -> list[str]:
     """What the kernel says of a process, from its state on: the name before it may hold anything."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -14,14 +14,11 @@ from scheduler_runtime.api import (
     Action,
     Answer,
     ClusterEvent,
-    Cycle,
     Handle,
     NodeTable,
-    Nomination,
     Plugin,
     Pod,
     Reject,
-    Verdicts,
     Wait,
     WaitingPod,
 )
@@ -382,22 +379,3 @@ async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptu
         assert await eventually_events(scene, 1) == [("FailedScheduling", "skip schedule deleting pod: default/a")]
         assert (len(scene.pending), scene.binds.bound) == (0, [])
     assert [each.message for each in caplog.records] == ["skipped"]
-
-
-class MakesRoom(Plugin):
-    """Makes room on the node by work that takes its time."""
-
-    def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Nomination:
-        async def work() -> None:
-            GIVEN_BACK.append(f"room for {pod.name}")
-
-        return Nomination("n", work())
-
-
-async def test_what_a_plugin_begins_to_make_room_is_done_and_the_node_is_nominated() -> None:
-    async with running(MakesRoom) as scene:
-        scene.add("big", cpu="5")
-        await scene.until(lambda: GIVEN_BACK == ["room for big"])
-        await scene.conditions()
-        (patch,) = scene.script.requests("PATCH")
-        assert patch.body["status"]["nominatedNodeName"] == "n"

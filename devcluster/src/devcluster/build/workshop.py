@@ -15,6 +15,7 @@ from devcluster.build import toolchain
 from devcluster.build.products import Product
 from devcluster.build.progress import Progress
 from devcluster.errors import DevclusterError, MissingBinariesError
+from devcluster.processes import stat_fields
 
 UNCERTAIN = 0.05  # the part of an estimate that is always still to come, as long as it is not done
 LINK_GIGABYTES = 2  # what linking one of the large binaries takes
@@ -124,8 +125,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
 
 def _cpu_seconds(pid: int) -> float:
     """What a process and its finished children have used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    return sum(int(field) for field in stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def _not_fetched(product: Product, said: str, directory: Path, proxies: str) -> DevclusterError:

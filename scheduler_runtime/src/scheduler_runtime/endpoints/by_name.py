@@ -39,8 +39,8 @@ class ByName:
     def __init__(self, otherwise: Contexts, named: Sequence[tuple[NamedPair, Contexts]]) -> None:
         self._otherwise = otherwise
         self._named = named
-        self._borne: dict[NamedPair, frozenset[str]] = {}
-        """What each certificate bore when it could be read last."""
+        self._borne: dict[NamedPair, tuple[ssl.SSLContext, frozenset[str]]] = {}
+        """The names that each certificate bears, and what was made of its files when they were read."""
 
     def context(self) -> ssl.SSLContext:
         """As it is now. May be asked from any thread."""
@@ -56,14 +56,18 @@ class ByName:
         name = name.lower().rstrip(".")
         for wanted, is_given in product((name, f"*.{name.partition('.')[2]}"), (True, False)):
             for pair, context in self._named:
-                if bool(pair.names) is is_given and wanted in (pair.names or self._names_borne(pair)):
+                if bool(pair.names) is is_given and wanted in (pair.names or self._names_borne(pair, context())):
                     return context
         return None
 
-    def _names_borne(self, pair: NamedPair) -> frozenset[str]:
-        with contextlib.suppress(OSError, ValueError):  # whoever reads the pair again says so; it goes on as before
-            self._borne[pair] = frozenset(names_borne(Path(pair.certificate_file).read_bytes()))
-        return self._borne.get(pair, frozenset())
+    def _names_borne(self, pair: NamedPair, context: ssl.SSLContext) -> frozenset[str]:
+        """Its certificate is read again when whoever reads the pair has done so."""
+        known, names = self._borne.get(pair, (None, frozenset[str]()))
+        if known is not context:
+            with contextlib.suppress(OSError, ValueError):  # it changed once more: the names stay until it is read
+                names = frozenset(names_borne(Path(pair.certificate_file).read_bytes()))
+            self._borne[pair] = context, names
+        return names
 
 
 def names_borne(pem: bytes) -> Iterator[str]:

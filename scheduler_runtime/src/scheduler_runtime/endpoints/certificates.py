@@ -72,10 +72,8 @@ def certificate(serving: Serving, address: str) -> Certificate:
     found = _for_everybody(serving, address)
     if not serving.by_name:
         return found
-    pairs = [
-        (each, FileCertificate(Path(each.certificate_file), Path(each.key_file), serving)) for each in serving.by_name
-    ]
-    return ByName(found.context, [(pair, files.context) for pair, files in pairs])
+    files = [FileCertificate(Path(each.certificate_file), Path(each.key_file), serving) for each in serving.by_name]
+    return ByName(found.context, list(zip(serving.by_name, (each.context for each in files), strict=True)))
 
 
 def _for_everybody(serving: Serving, address: str) -> Certificate:
