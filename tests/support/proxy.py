@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,8 +103,8 @@ class Proxy:
     async def break_watches_every(self, seconds: float) -> None:
         """Do so again and again, so that every rule about watches has its turn."""
         while True:
-            await asyncio.sleep(seconds)
             await self.break_watches()
+            await asyncio.sleep(seconds)
 
     @contextlib.asynccontextmanager
     async def sent(self, request: web.Request, path: str = "") -> AsyncIterator[aiohttp.ClientResponse]:
@@ -208,6 +208,17 @@ def every(number: int, chosen: Callable[[web.Request], bool], act: Act) -> Act:
             return None
         seen += 1
         answer: web.StreamResponse | None = await act(request, proxy) if seen % number == 0 else None
+        return answer
+
+    return rule
+
+
+def every_other_watch(act: Act) -> Act:
+    """Do ``act`` to each second watch of every kind, so that none meets it twice in a row."""
+    of_kind: defaultdict[str, Act] = defaultdict(lambda: every(2, is_watch, act))
+
+    async def rule(request: web.Request, proxy: Proxy) -> web.StreamResponse | None:
+        answer: web.StreamResponse | None = await of_kind[request.path](request, proxy)
         return answer
 
     return rule

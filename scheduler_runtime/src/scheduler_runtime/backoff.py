@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 FIRST_SECONDS = 0.8
 LONGEST_SECONDS = 30.0
+OBEYED_IN_A_ROW = 10
+"""How often who refuses is believed that it will do better after a pause of its choice."""
 _chance = random.SystemRandom()
 T = TypeVar("T")
 
@@ -20,15 +22,20 @@ class Backoff:
         self._first = first
         self._longest = longest
         self._next = first
+        self._obeyed = 0
 
-    def pause(self) -> float:
-        """Return how long to wait now, and wait longer the next time."""
+    def pause(self, asked: float = 0.0) -> float:
+        """Return how long to wait now: as long as was ``asked`` for, otherwise longer than the last time."""
+        if asked and self._obeyed < OBEYED_IN_A_ROW:
+            self._obeyed += 1
+            return asked
         seconds = self._next * (1 + _chance.random())
         self._next = min(self._next * 2, self._longest)
-        return min(seconds, self._longest)
+        return max(asked, min(seconds, self._longest))
 
     def reset(self) -> None:
         self._next = self._first
+        self._obeyed = 0
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:

@@ -143,7 +143,7 @@ class FencedBinds:
                     return None
                 if error.status in (401, 403):  # our rights come back, or we stop leading
                     self._trouble.begins("what became of a binding cannot be read", str(error))
-                await asyncio.sleep(max(backoff.pause(), error.retry_after))
+                await asyncio.sleep(backoff.pause(error.retry_after))
 
     def check_fence(self) -> None:
         """Raise FencedError when this process does not surely lead any more."""

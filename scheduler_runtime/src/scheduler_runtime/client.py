@@ -61,6 +61,9 @@ class ApiError(Exception):
 class NoAnswerError(Exception):
     """There was no answer. ``sent`` tells whether the request may have been carried out."""
 
+    retry_after = 0.0
+    """Nobody said when to come again."""
+
     def __init__(self, message: str, *, sent: bool, cause: str = "") -> None:
         super().__init__(message)
         self.sent = sent

@@ -178,7 +178,7 @@ class Outbox:
                     self.dropped += 1
                     return
                 backoff = backoff or Backoff(0.5, 5.0)
-                await delivery.pause(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
+                await delivery.pause(backoff.pause(error.retry_after))
             else:
                 self._trouble.ends(begun)
                 return

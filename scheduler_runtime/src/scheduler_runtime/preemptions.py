@@ -130,7 +130,7 @@ class Preemptions:
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self._trouble.begins("pods cannot be preempted", str(error))
                     raise
-                await asyncio.sleep(max(backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0))
+                await asyncio.sleep(backoff.pause(error.retry_after))
             else:
                 self._trouble.ends()
                 return

@@ -97,7 +97,7 @@ class SchedulerProcess:
 def scheduler(
     directory: Path, kubeconfig: Path, config: Mapping[str, Any] | None = None, *flags: str
 ) -> Iterator[SchedulerProcess]:
-    """Run a scheduler until the end of the ``with``; it is killed if it is still there."""
+    """Run a scheduler until the end of the ``with``; it is killed if it is still there. What fails shows its log."""
     number = len(list(directory.glob("config-*.yaml")))
     file, log_file = directory / f"config-{number}.yaml", directory / f"scheduler-{number}.log"
     file.write_text(yaml.safe_dump(dict(config or document())))
@@ -111,6 +111,9 @@ def scheduler(
     started = SchedulerProcess(process, log_file, port)
     try:
         yield started
+    except BaseException:
+        sys.stderr.write("\n".join([f"the end of {log_file}:", *started.log.splitlines()[-40:], ""]))
+        raise
     finally:
         process.kill()
         process.wait()

@@ -132,7 +132,7 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
     ],
 )
 async def test_a_comparison_that_fails_is_made_again(answers: list[Answer], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Backoff, "pause", lambda _: 0.01)
+    monkeypatch.setattr(Backoff, "pause", lambda *_: 0.01)
     script = Script([listed(10), streamed(hold=True), *answers])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)

@@ -166,7 +166,7 @@ class Reflector(Generic[T]):
             except (NoAnswerError, ApiError, msgspec.MsgspecError) as error:
                 if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
                     trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
-                await asyncio.sleep(backoff.pause())
+                await asyncio.sleep(backoff.pause(error.retry_after if isinstance(error, ApiError) else 0))
             else:
                 trouble.ends()
                 return found
@@ -182,12 +182,12 @@ class Reflector(Generic[T]):
 
     async def _recover(self, error: Exception) -> None:
         """Say what happened if need be, pause, and after refusals in a row do not rely on the version."""
-        seconds = self._backoff.pause()
-        if isinstance(error, ApiError):
-            seconds = max(seconds, error.retry_after)
-        elif isinstance(error, NoAnswerError):
-            seconds = min(seconds, 5.0)  # nobody is there to be overrun
-        if not isinstance(error, NoAnswerError) and not (isinstance(error, ApiError) and error.status == 429):
+        if isinstance(error, NoAnswerError):
+            seconds = min(self._backoff.pause(), 5.0)  # nobody is there to be overrun
+        elif isinstance(error, ApiError) and error.status == 429:
+            seconds = self._backoff.pause(error.retry_after)
+        else:
+            seconds = max(self._backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0)
             self._broken_in_a_row += 1
         if self._broken_in_a_row >= TRIES_BEFORE_RELIST:
             self._broken_in_a_row = 0

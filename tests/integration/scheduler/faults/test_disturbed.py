@@ -20,6 +20,7 @@ from tests.support.proxy import (
     carry_out_and_say,
     cut_after,
     every,
+    every_other_watch,
     garble_after,
     is_binding,
     is_list,
@@ -50,11 +51,11 @@ def pods_watch(request: web.Request) -> bool:
         pytest.param(every(1, pods_watch, cut_after(100, more=1)), id="cut-at-the-first-byte-of-a-line"),
         pytest.param(every(1, pods_watch, cut_after(100, more=333)), id="cut-in-the-middle-of-a-line"),
         pytest.param(every(1, is_watch, garble_after(100, b"<html>\n")), id="garbage"),
-        pytest.param(every(2, is_watch, garble_after(0, b"")), id="ends-at-once"),
+        pytest.param(every_other_watch(garble_after(0, b"")), id="ends-at-once"),
         pytest.param(every(1, pods_watch, garble_after(100, GONE)), id="410-event"),
-        pytest.param(every(2, is_watch, refuse(410, "Expired")), id="410-answer"),
-        pytest.param(every(2, is_watch, refuse(429, **{"Retry-After": "1"})), id="429"),
-        pytest.param(every(2, is_watch, refuse(500, "InternalError")), id="500"),
+        pytest.param(every_other_watch(refuse(410, "Expired")), id="410-answer"),
+        pytest.param(every_other_watch(refuse(429, **{"Retry-After": "1"})), id="429"),
+        pytest.param(every_other_watch(refuse(500, "InternalError")), id="500"),
     ],
 )
 async def test_disturbed_watches_lose_no_pod(cluster: Cluster, tmp_path: Path, rule: Act) -> None:
@@ -65,6 +66,23 @@ async def test_disturbed_watches_lose_no_pod(cluster: Cluster, tmp_path: Path, r
         finally:
             breaking.cancel()
         assert disturbed.proxy.disturbed
+
+
+async def test_an_api_server_that_is_busy_is_asked_again_when_it_says(cluster: Cluster, tmp_path: Path) -> None:
+    """Seven times in a row; pauses of our own would add up to more than a minute."""
+    refused = 0
+
+    async def busy(request: web.Request, proxy: Proxy) -> web.StreamResponse | None:
+        nonlocal refused
+        if not pods_watch(request) or refused == 7:
+            return None
+        refused += 1
+        answer: web.StreamResponse = await refuse(429, **{"Retry-After": "1"})(request, proxy)
+        return answer
+
+    async with scene(cluster, tmp_path) as disturbed, disturbed.proxy.disturbing(busy):
+        await disturbed.place(seconds=20)
+    assert refused == 7
 
 
 @pytest.mark.parametrize(
