@@ -191,6 +191,19 @@ def apply_crds(cluster: Cluster) -> None:
     eventually(lambda: cluster.kubectl(*established, check=False).returncode == 0, 60)
 
 
+def delete_crds(cluster: Cluster) -> None:
+    """Delete ours, of which there are no objects, and wait for it.
+
+    An API server that is short of time may need minutes until it knows that nothing of a kind is left; then it is told.
+    """
+    gone = ("wait", "--for=delete", "--timeout=20s", "-f", str(ROOT / "crds"))
+    cluster.kubectl("delete", "--wait=false", "-f", str(ROOT / "crds"))
+    if cluster.kubectl(*gone, check=False).returncode:
+        nothing_to_do = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
+        cluster.kubectl("patch", "-f", str(ROOT / "crds"), *nothing_to_do, check=False)
+        cluster.kubectl(*gone)
+
+
 def profile(name: str, **spec: Any) -> Object:
     return {
         "apiVersion": "berth.dev/v1alpha1",

@@ -13,10 +13,10 @@ import devcluster
 from devcluster import Spec
 from tests.integration.operator.running import (
     NAMESPACE,
-    ROOT,
     Installed,
     OperatorProcess,
     apply_crds,
+    delete_crds,
     installation,
     profile,
 )
@@ -62,7 +62,7 @@ def serves(bare: Installed, name: str, operator: OperatorProcess, seconds: float
 
 
 def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) -> None:
-    bare.cluster.kubectl("delete", "--wait", "-f", str(ROOT / "crds"))
+    delete_crds(bare.cluster)
     operator = start()
     sentence = "CRD schedulerprofiles.berth.dev and pluginconfigs.berth.dev missing; apply the files in crds/"
     eventually(lambda: operator.answers("/readyz") == (503, sentence), 20, explain=lambda: operator.log)
@@ -80,7 +80,7 @@ def test_without_crds_it_waits_and_says_for_what(bare: Installed, start: Start) 
 def test_crds_that_go_away_and_come_back_are_watched_again(bare: Installed, start: Start) -> None:
     operator = start().until_leading()
     serves(bare, "before-the-gap", operator)
-    bare.cluster.kubectl("delete", "--wait", "-f", str(ROOT / "crds"))
+    delete_crds(bare.cluster)
     eventually(lambda: "404 Not Found" in operator.log, 20, explain=lambda: operator.log)
     apply_crds(bare.cluster)
     serves(bare, "after-the-gap", operator, 30)
