@@ -61,13 +61,15 @@ class ApiError(Exception):
 class NoAnswerError(Exception):
     """There was no answer. ``sent`` tells whether the request may have been carried out."""
 
-    retry_after = 0.0
-    """Nobody said when to come again."""
-
     def __init__(self, message: str, *, sent: bool, cause: str = "") -> None:
         super().__init__(message)
         self.sent = sent
         self.cause = cause or message
+
+
+def pause_asked(error: Exception) -> float:
+    """After how many seconds to ask again, if whoever refused has said so; otherwise 0."""
+    return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
 class _Status(msgspec.Struct, gc=False):

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import cast
 
 from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.client import ApiError, NoAnswerError
+from scheduler_runtime.client import ApiError, NoAnswerError, pause_asked
 from scheduler_runtime.trouble import Trouble
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class Outbox:
                     self.dropped += 1
                     return
                 backoff = backoff or Backoff(0.5, 5.0)
-                await delivery.pause(backoff.pause(error.retry_after))
+                await delivery.pause(backoff.pause(pause_asked(error)))
             else:
                 self._trouble.ends(begun)
                 return

@@ -19,7 +19,7 @@ from typing import Any
 from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.binds import GoneError
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.client import ApiError, Client, NoAnswerError, pause_asked
 from scheduler_runtime.conditions import STRATEGIC_MERGE_PATCH
 from scheduler_runtime.events import Recorder
 from scheduler_runtime.logs import DECISION
@@ -130,7 +130,7 @@ class Preemptions:
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self._trouble.begins("pods cannot be preempted", str(error))
                     raise
-                await asyncio.sleep(backoff.pause(error.retry_after))
+                await asyncio.sleep(backoff.pause(pause_asked(error)))
             else:
                 self._trouble.ends()
                 return

@@ -24,7 +24,7 @@ from typing import Generic
 import msgspec
 
 from ..backoff import Backoff
-from ..client import ApiError, Client, NoAnswerError
+from ..client import ApiError, Client, NoAnswerError, pause_asked
 from ..streaming import Stream
 from ..trouble import Trouble
 from ..wire import Unreadable, WatchEvent, decode_event, read_or_name, read_page
@@ -166,7 +166,7 @@ class Reflector(Generic[T]):
             except (NoAnswerError, ApiError, msgspec.MsgspecError) as error:
                 if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
                     trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
-                await asyncio.sleep(backoff.pause(error.retry_after if isinstance(error, ApiError) else 0))
+                await asyncio.sleep(backoff.pause(pause_asked(error)))
             else:
                 trouble.ends()
                 return found
@@ -185,9 +185,9 @@ class Reflector(Generic[T]):
         if isinstance(error, NoAnswerError):
             seconds = min(self._backoff.pause(), 5.0)  # nobody is there to be overrun
         elif isinstance(error, ApiError) and error.status == 429:
-            seconds = self._backoff.pause(error.retry_after)
+            seconds = self._backoff.pause(pause_asked(error))
         else:
-            seconds = max(self._backoff.pause(), error.retry_after if isinstance(error, ApiError) else 0)
+            seconds = max(self._backoff.pause(), pause_asked(error))
             self._broken_in_a_row += 1
         if self._broken_in_a_row >= TRIES_BEFORE_RELIST:
             self._broken_in_a_row = 0
