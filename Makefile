@@ -88,8 +88,8 @@ chart: $(READY) ## Lint the chart and package it into dist/
 	@$(RUN)/helm package helm/berth --destination dist
 
 crds: $(READY) ## Write crds/ from the models, and the chart's permissions from the catalog
-	@$(RUN)/python -m scheduler_operator.crds
-	@$(RUN)/python -m scheduler_operator.chart
+	@$(RUN)/python -m scheduler_operator.generate.crds
+	@$(RUN)/python -m scheduler_operator.generate.chart
 
 lock: $(UV) ## Resolve the dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \

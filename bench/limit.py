@@ -22,11 +22,11 @@ import uvloop
 from bench.client import Connection, Server
 from bench.objects import Container, Offer
 from bench.placements import amount
-from scheduler_runtime import credentials
-from scheduler_runtime.client import ApiError, Client
-from scheduler_runtime.events import micro_time
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.turns import CROWD, Turns
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.client import ApiError, Client
+from scheduler_runtime.scheduling.io_batching import CROWD, Turns
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_events import micro_time
 
 BINDERS = 64
 WITHOUT_NODE = "/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3D"

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from scheduler_runtime import __main__ as berth_scheduler
-from scheduler_runtime import running
+from scheduler_runtime.app import startup as running
 
 BEAT_SECONDS = 0.005
 LEAST_SECONDS = 0.01

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bench.micro.families import FAMILIES, Family, node
-from scheduler_runtime import testing, wire
-from scheduler_runtime.cache import Cache
+from scheduler_runtime import testing
 from scheduler_runtime.framework import Framework, Placed
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.cache import Cache
 
 BATCH = 50
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
+from scheduler_runtime.state import objects as wire
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from bench.micro.families import Shape, node
 from scheduler_runtime import testing
-from scheduler_runtime.cache import Cache
 from scheduler_runtime.framework import Unschedulable
-from scheduler_runtime.wire.resizing import BY_CONTAINER
-from scheduler_runtime.wire.shapes import Shapes
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER
+from scheduler_runtime.state.objects.shared_specs import Shapes
 
 ON_EACH_NODE = 4
 LOW, HIGH = {"priority": 0}, {"priority": 10}

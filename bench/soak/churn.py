@@ -16,7 +16,7 @@ from bench.soak.ledger import Ledger
 from bench.soak.objects import Node, Pod
 from bench.soak.plan import Plan
 from devcluster.fakenodes import fake_node
-from scheduler_runtime.client import ApiError, Client
+from scheduler_runtime.kube.client import ApiError, Client
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"

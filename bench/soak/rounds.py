@@ -17,8 +17,8 @@ from bench.soak.pair import Pair
 from bench.soak.plan import Plan
 from bench.soak.watching import watches
 from devcluster import Cluster
-from scheduler_runtime import credentials
-from scheduler_runtime.client import Client
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.client import Client
 
 LOOK_SECONDS = 2.0
 """How often logs, the audit log and memory are looked at."""

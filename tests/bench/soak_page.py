@@ -7,8 +7,8 @@ from typing import Any
 
 from bench.soak.kernel import Seen
 from bench.soak.metrics import Truth
-from scheduler_runtime.metrics import Attempt, Metrics
-from scheduler_runtime.metrics.kinds import Labels
+from scheduler_runtime.scheduling.metrics import Attempt, Metrics
+from scheduler_runtime.scheduling.metrics.exposition import Labels
 
 SEEN = Seen(
     cpu_seconds=2.0,

@@ -11,7 +11,7 @@ from bench.api import nodes
 from bench.residents import AGENTS, APPS, IMAGES_TOLD, residents, statuses, with_images
 from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
 from bench.workloads import NODE_TEMPLATE
-from scheduler_runtime.wire import Pod, decode_pod
+from scheduler_runtime.state.objects import Pod, decode_pod
 
 NODES, PODS = 50, 50 * (AGENTS + 4)
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from bench.soak.kernel import seen
-from scheduler_runtime.metrics.of_process import process_metrics
+from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
 
 
 def test_a_process_is_seen_as_it_sees_itself() -> None:

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from bench.soak.metrics import FAMILIES, Scrape, doubts, doubts_about_resources
-from scheduler_runtime import gauges
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.serving import scrape_gauges as gauges
 from tests.bench.soak_page import TRUTH, changed, page
 
 STANDBY = dataclasses.replace(TRUTH, leads=False, bound_by_it=0, refused=0, evicted=0)

@@ -14,7 +14,7 @@ from bench.soak.metrics.preemptions import MOST_VICTIMS
 from bench.soak.plan import Plan
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.following import Found
+from scheduler_runtime.reload.document_sources import Found
 
 PLAN = Plan(nodes=100, minutes=8)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator import kinds
-from scheduler_operator.chart import FILE, catalog_rules
 from scheduler_operator.desired.rbac import READER_ROLE, UPSTREAM_ROLES
-from scheduler_operator.names import RESERVED
+from scheduler_operator.generate.chart import FILE, catalog_rules
+from scheduler_operator.resources import kinds
+from scheduler_operator.resources.names import RESERVED
 
 READER_BINDINGS = "berth-operator-reader-bindings"
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def test_helm_finds_nothing_to_complain_about() -> None:
 
 
 def test_the_generated_rules_are_what_the_catalog_says() -> None:
-    assert (ROOT / FILE).read_text() == catalog_rules(), "run: .venv/bin/python -m scheduler_operator.chart"
+    assert (ROOT / FILE).read_text() == catalog_rules(), "run: .venv/bin/python -m scheduler_operator.generate.chart"
 
 
 def test_everything_is_in_the_releases_namespace_or_in_none_but_one_role(chart: dict[tuple[str, str], Any]) -> None:

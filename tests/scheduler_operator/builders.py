@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from scheduler_operator.authored import Authored
-from scheduler_operator.release import Release
+from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.api import APPLY, Api, ApiError
-from scheduler_operator.cluster import Cluster
-from scheduler_operator.credentials import Credentials
+from scheduler_operator.cluster.api import APPLY, Api, ApiError
+from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.cluster.objects import Cluster
 from tests.scheduler_operator.builders import kubeconfig, profile
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": 'pods is forbidden: User "me" cannot list'}

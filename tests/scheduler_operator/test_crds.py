@@ -8,9 +8,9 @@ import pytest
 import yaml
 from pydantic import Field
 
-from scheduler_operator import crds
+from scheduler_operator.generate import crds
 from scheduler_operator.models.fields import Model
-from scheduler_runtime.catalog.structural import structural
+from scheduler_runtime.catalog.openapi_schema import structural
 
 ROOT = Path(__file__).resolve().parents[2]
 

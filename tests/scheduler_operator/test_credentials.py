@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator import credentials
-from scheduler_operator.credentials import REREAD_SECONDS, Credentials, CredentialsError, expiry
+from scheduler_operator.cluster import credentials
+from scheduler_operator.cluster.credentials import REREAD_SECONDS, Credentials, CredentialsError, expiry
 from tests.scheduler_operator.builders import kubeconfig
 
 

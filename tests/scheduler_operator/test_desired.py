@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from scheduler_operator.desired import Object, desired_objects
-from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
-from scheduler_operator.names import with_uids
-from scheduler_runtime import extras
-from scheduler_runtime.extras import Extras
+from scheduler_operator.resources.labels import OWN_ANNOTATIONS, OWN_LABELS
+from scheduler_operator.resources.names import with_uids
+from scheduler_runtime.config import berth_options as extras
+from scheduler_runtime.config.berth_options import Extras
 from tests.scheduler_operator.builders import NAMESPACE, RELEASE, declaring, profile, rendered
 
 CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.drift import Stranger, adoption, strangers
+from scheduler_operator.cluster.field_ownership import Stranger, adoption, strangers
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", subresource: str = "") -> dict[str, Any]:

@@ -5,7 +5,7 @@ import socket
 
 import aiohttp
 
-from scheduler_operator.endpoints import Health, exposition, serving
+from scheduler_operator.app.endpoints import Health, exposition, serving
 
 
 def free_port() -> int:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.events import MOST_NOTE_BYTES, turn
-from scheduler_operator.status import Status
+from scheduler_operator.reconcile.events import MOST_NOTE_BYTES, turn
+from scheduler_operator.resources.conditions import Status
 
 
 def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, ready: str = "True") -> Status:

@@ -10,11 +10,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from scheduler_operator import exchanges, stream
-from scheduler_operator.credentials import Credentials
-from scheduler_operator.exchanges import Exchanges, UnusableError
-from scheduler_operator.interruptions import Interruptions
-from scheduler_operator.stream import EXPIRED_LINE
+from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.kopf_seam import http_session as exchanges
+from scheduler_operator.kopf_seam import watch_stream as stream
+from scheduler_operator.kopf_seam.http_session import Exchanges, UnusableError
+from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.watch_stream import EXPIRED_LINE
 from tests.scheduler_operator.builders import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, served
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.authored import Authored
-from scheduler_operator.findings import ANNOTATION, CODES, codes_in, unknown_codes
 from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.render.profile_findings import ANNOTATION, CODES, codes_in, unknown_codes
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Finding
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring

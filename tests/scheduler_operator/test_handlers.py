@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator import handlers, kinds
-from scheduler_operator.credentials import Credentials
-from scheduler_operator.exchanges import Exchanges
-from scheduler_operator.handlers import Seam
-from scheduler_operator.interruptions import Interruptions
-from scheduler_operator.reconcile import Key
+from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.kopf_seam import handlers
+from scheduler_operator.kopf_seam.handlers import Seam
+from scheduler_operator.kopf_seam.http_session import Exchanges
+from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.reconcile.reconciler import Key
+from scheduler_operator.resources import kinds
 from scheduler_runtime.config import Loaded
 from tests.scheduler_operator.builders import kubeconfig
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from scheduler_operator.interruptions import Interruptions
+from scheduler_operator.kopf_seam.interruption_log import Interruptions
 
 KINDS = ("schedulerprofiles", "configmaps", "leases")
 

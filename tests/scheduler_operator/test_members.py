@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from scheduler_operator.members import members
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.status import Processes, Running, Status, accepted
+from scheduler_operator.reconcile.members import members
+from scheduler_operator.reconcile.status import Processes, Running, accepted
+from scheduler_operator.resources.conditions import Status
 from scheduler_runtime.config import Loaded
 from tests.scheduler_operator.builders import profile, rendered
 

@@ -10,7 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.permissions import PolicyRule, cluster_wide, inside, lease_rules, merged, own_rules, uncovered
+from scheduler_operator.desired.permissions import (
+    PolicyRule,
+    cluster_wide,
+    inside,
+    lease_rules,
+    merged,
+    own_rules,
+    uncovered,
+)
 from scheduler_operator.render import expanding
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Rule, Target

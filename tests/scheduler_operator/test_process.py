@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_operator.__main__ import Process
-from scheduler_operator.api import ApiError
+from scheduler_operator.cluster.api import ApiError
 
 
 class Forbidding:

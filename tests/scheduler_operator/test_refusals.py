@@ -2,9 +2,9 @@
 
 import pytest
 
-from scheduler_operator import refusals
-from scheduler_operator.api import ApiError
-from scheduler_operator.refusals import refused
+from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.reconcile import api_refusals as refusals
+from scheduler_operator.reconcile.api_refusals import refused
 
 ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
 user "system:serviceaccount:berth-system:berth-operator" (groups=["a"]) is attempting to grant RBAC permissions \

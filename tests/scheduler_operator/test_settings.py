@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler_operator.settings import parse
+from scheduler_operator.app.settings import parse
 
 ENVIRONMENT = {"POD_NAME": "berth-operator-1", "POD_NAMESPACE": "schedulers", "POD_IP": "10.0.0.7"}
 

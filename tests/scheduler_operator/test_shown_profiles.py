@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec
 from scheduler_operator.render import Rendered, check, joins, render
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.catalog.structural import structural
+from scheduler_runtime.catalog.openapi_schema import structural
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
 from tests.support.manifests import PAGE, shown
 

@@ -6,21 +6,20 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.render import Problems, Rendered, render
-from scheduler_operator.status import (
+from scheduler_operator.reconcile.pod_trouble import Hindrance
+from scheduler_operator.reconcile.status import (
     LONGEST_MESSAGE,
     Processes,
     Running,
-    Status,
     accepted,
-    dated,
     interrupted,
     left_out,
     paused,
     plugin_config_status,
     rejected,
 )
-from scheduler_operator.waiting import Hindrance
+from scheduler_operator.render import Problems, Rendered, render
+from scheduler_operator.resources.conditions import Status, dated
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered

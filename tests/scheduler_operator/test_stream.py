@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scheduler_operator.stream import EXPIRED, EXPIRED_LINE, LONGEST_SPACING_SECONDS, Events, Watch
+from scheduler_operator.kopf_seam.watch_stream import EXPIRED, EXPIRED_LINE, LONGEST_SPACING_SECONDS, Events, Watch
 
 
 def line(kind: str, **of: Any) -> bytes:

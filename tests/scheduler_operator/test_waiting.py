@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.waiting import hindrance
+from scheduler_operator.reconcile.pod_trouble import hindrance
 
 PULL = {"reason": "ErrImagePull", "message": "manifest unknown"}
 BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}

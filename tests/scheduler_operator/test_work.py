@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scheduler_operator.work import FIRST_REST_SECONDS, LONGEST_REST_SECONDS, Queue, Statistics, Work
+from scheduler_operator.reconcile.work_queue import FIRST_REST_SECONDS, LONGEST_REST_SECONDS, Queue, Statistics, Work
 
 KEYS = st.sampled_from("abcd")
 

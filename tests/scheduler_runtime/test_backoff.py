@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.backoff import Backoff
+from scheduler_runtime.kube.retry import Backoff
 
 
 def test_pauses_double_up_to_the_longest_each_lengthened_by_less_than_itself() -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.blocking import RefusedError, ask, connection_to
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.endpoints.self_signed import self_signed
-from scheduler_runtime.leadership import HttpLeases
+from scheduler_runtime.kube.blocking_client import RefusedError, ask, connection_to
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.leader_election import HttpLeases
+from scheduler_runtime.serving.https.self_signed import self_signed
 
 
 class Reply(http.server.BaseHTTPRequestHandler):

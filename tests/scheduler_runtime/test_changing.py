@@ -13,17 +13,18 @@ import pytest
 import yaml
 from aiohttp import web
 
-from scheduler_runtime import config, gauges
-from scheduler_runtime.backoff import Backoff
+from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.changing import WAITS, Changing
 from scheduler_runtime.config import Loaded, Verdict
-from scheduler_runtime.following import Found, Missing, Newest, Unreadable, Unseen
 from scheduler_runtime.framework import RegistrationError
-from scheduler_runtime.informers import NotListedError
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.plans import Plan, Planner
-from scheduler_runtime.sources import Sources
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch.reflector_group import NotListedError
+from scheduler_runtime.reload.document_sources import Found, Missing, Newest, Unreadable, Unseen
+from scheduler_runtime.reload.plan import Plan, Planner
+from scheduler_runtime.reload.plugin_sources import Sources
+from scheduler_runtime.reload.reloader import WAITS, Changing
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.serving import scrape_gauges as gauges
 from tests.support.scripted import Answer, Script, refuses, resets, says, serving
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.credentials import Credentials, FileToken
-from scheduler_runtime.throttle import Throttle
-from scheduler_runtime.trouble import Trouble
+from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.credentials import Credentials, FileToken
+from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.rate_limit import Throttle
 from tests.scheduler_runtime.http2.server import Act, Asked, Server
 from tests.scheduler_runtime.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
@@ -270,7 +270,7 @@ async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over(
 
 
 async def test_a_server_without_http2_is_tried_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_runtime.client.ALONE_SECONDS", 0.0)
+    monkeypatch.setattr("scheduler_runtime.kube.client.ALONE_SECONDS", 0.0)
     async with http2_serving("http/1.1") as server, client_of(server) as client:
         for _ in range(2):
             await client.request("GET", "/x")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.connections import Connection, LostError, Place, Pool, connect
+from scheduler_runtime.kube.http.http1 import Connection, LostError, Place, Pool, connect
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from scheduler_runtime.credentials import Credentials, CredentialsError, FileToken, load
+from scheduler_runtime.kube.credentials import Credentials, CredentialsError, FileToken, load
 
 
 @pytest.fixture(scope="module")

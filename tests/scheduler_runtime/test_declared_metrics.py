@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scheduler_runtime import testing
-from scheduler_runtime.following import Found
-from scheduler_runtime.metrics import Histogram, Metrics
-from scheduler_runtime.metrics.kinds import Counter, Metric
-from scheduler_runtime.process import Process
+from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.scheduling.metrics import Histogram, Metrics
+from scheduler_runtime.scheduling.metrics.exposition import Counter, Metric
 from tests.support.processes import assembled
 from tests.support.scripted import Script, serving
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_runtime import config, discovery
+from scheduler_runtime import config
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Problems
+from scheduler_runtime.reload import installed_plugins as discovery
 from tests.support.distributions import CODE, install
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

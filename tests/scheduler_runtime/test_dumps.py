@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import dumps, testing
-from scheduler_runtime.blocking import RefusedError
-from scheduler_runtime.cache import Cache
-from scheduler_runtime.credentials import Credentials
+from scheduler_runtime import testing
 from scheduler_runtime.framework import Steps
-from scheduler_runtime.pending import Pending
+from scheduler_runtime.kube.blocking_client import RefusedError
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.serving import debug_dumps as dumps
+from scheduler_runtime.state.cache import Cache
 
 
 def cache() -> Cache:

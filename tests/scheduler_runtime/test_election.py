@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.election import standing_by
+from scheduler_runtime.app.leader import standing_by
 
 
 @pytest.mark.parametrize(

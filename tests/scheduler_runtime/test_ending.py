@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler_runtime import ending
+from scheduler_runtime.app import forced_exit as ending
 
 NOBODY_HEARS = "and for 0 s nothing has gone on: filter of plugin Stuck for default/p does not end\n"
 

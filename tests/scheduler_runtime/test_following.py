@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from scheduler_runtime.following import ConfigMapOfOurs, Files, Found, Missing, Newest, Unreadable, Unseen
+from scheduler_runtime.reload.document_sources import ConfigMapOfOurs, Files, Found, Missing, Newest, Unreadable, Unseen
 from tests.support.scripted import Answer, Script, listed, refuses, serving, watched
 
 

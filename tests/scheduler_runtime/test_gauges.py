@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler_runtime import gauges
+from scheduler_runtime.serving import scrape_gauges as gauges
 
 
 async def test_tasks_of_the_event_loop_are_counted_from_another_thread() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.api import Watch
-from scheduler_runtime.informers import Informers, NotListedError, caught_up, listed
-from scheduler_runtime.objects import Objects
-from scheduler_runtime.watches import Reflector
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.kube.watch.reflector_group import Informers, NotListedError, caught_up, listed
+from scheduler_runtime.scheduling.watched_objects import Objects
 from tests.support.scripted import Script, hangs, refuses, says, serving
 
 PRICES, SERVICES = Watch("v1", "ConfigMap", name="prices"), Watch("v1", "Service")

@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime.api import Action, ClusterEvent, Event
-from scheduler_runtime.cache import Cache
 from scheduler_runtime.framework import PodWithoutNode
-from scheduler_runtime.intake import Intake
-from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.kube.watch import Change
+from scheduler_runtime.scheduling.cluster_events import Intake
+from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.nominations import Nominations
+from scheduler_runtime.state.objects import Node, Pod
 from scheduler_runtime.testing import node, pod
-from scheduler_runtime.watches import Change
-from scheduler_runtime.wire import Node, Pod
 
 
 @dataclass

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler_runtime.api import Action
-from scheduler_runtime.intake import node_actions, pod_actions
+from scheduler_runtime.scheduling.cluster_events import node_actions, pod_actions
+from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.testing import node, pod
-from scheduler_runtime.wire import Node, Pod, Taint
 from tests.support.unreadable import node_offering, pod_asking
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import connections
-from scheduler_runtime.client import Client, NoAnswerError
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.limits import READ_SECONDS, limit
+from scheduler_runtime.kube.client import Client, NoAnswerError
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.http import http1 as connections
+from scheduler_runtime.kube.http.timeouts import READ_SECONDS, limit
 
 SHORT_SECONDS = 0.2
 STANDSTILL_SECONDS = 0.7

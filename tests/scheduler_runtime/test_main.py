@@ -16,10 +16,13 @@ import pytest
 import yaml
 
 from scheduler_operator.cli import parameters
-from scheduler_runtime import catalog, logs, running
+from scheduler_runtime import catalog
 from scheduler_runtime.__main__ import main
-from scheduler_runtime.following import ObjectName
-from scheduler_runtime.logs import JsonFormatter, TextFormatter
+from scheduler_runtime.app import logging_setup as logs
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter
+from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.reload.document_sources import ObjectName
 from tests.support.kubeconfigs import kubeconfig
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -259,7 +262,7 @@ def test_decisions_are_logged_from_two_on_and_details_from_four(
     capsys: pytest.CaptureFixture[str], verbosity: int, shown: int
 ) -> None:
     logs.set_up(as_json=False, verbosity=verbosity)
-    for level in (logging.INFO, logs.DECISION, logging.DEBUG):
+    for level in (logging.INFO, DECISION, logging.DEBUG):
         logging.getLogger("x").log(level, "said")
     written = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
     assert written == ["INFO", "INFO", "DEBUG"][:shown]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_runtime.api import Pod
-from scheduler_runtime.nominations import Nominations
+from scheduler_runtime.state.nominations import Nominations
 from tests.support.preempting import HIGH, LOW, MID, pod
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scheduler_runtime import testing, watches
+from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event, Watch
-from scheduler_runtime.objects import Objects
-from scheduler_runtime.watches import Change, Reflector
-from scheduler_runtime.wire import Pod, Resizing, Service
+from scheduler_runtime.kube.watch import Change, Reflector
+from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.state.objects import Pod, Resizing, Service
+from scheduler_runtime.state.objects.kinds import pods as pods_of
 from tests.support.scripted import Script, listed, serving, watched
 
 Object = dict[str, Any]
@@ -90,7 +91,7 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
     everywhere, here = Watch("v1", "Pod"), Watch("v1", "Pod", namespace="default")
     elsewhere = {"metadata": {"name": "a", "namespace": "shop", "uid": "uid-shop-a", "resourceVersion": "2"}}
     async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
-        pods = Reflector(watches.pods(Resizing()), client, changes.append)
+        pods = Reflector(pods_of(Resizing()), client, changes.append)
         objects = Objects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
         assert [each.kind.path for each in objects.reflectors] == ["/api/v1/services"]
         task = asyncio.create_task(pods.run())
@@ -112,7 +113,7 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
     rewritten = replace(pod, metadata=replace(pod.metadata, resource_version="9"))
     moved = testing.pod("a", {"cpu": "1"}, nodeName="n")
     async with serving(Script()) as client:
-        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
         objects = Objects([everywhere, here], client, lambda _: None, {POD: pods})
         for change, expected in (
             (Change(None, pod), True),
@@ -129,7 +130,7 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
 async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_others_do_any_more() -> None:
     watch = Watch("v1", "Pod")
     async with serving(Script()) as client:
-        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
         pod = pods.objects["default/a"] = testing.pod("a")
         objects = Objects([watch], client, lambda _: None, {POD: pods})
         objects.saw(POD, Change(None, pod))
@@ -140,7 +141,7 @@ async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_othe
 
 async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_changes() -> None:
     async with serving(Script()) as client:
-        pods = Reflector(watches.pods(Resizing()), client, lambda _: None)
+        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
         pods.objects["default/a"] = testing.pod("a")
         objects = Objects([SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
         found = iter(objects.list(Watch("v1", "Pod")))

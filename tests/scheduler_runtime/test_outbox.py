@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from scheduler_runtime import outbox
-from scheduler_runtime.client import ApiError
-from scheduler_runtime.outbox import Outbox
+from scheduler_runtime.kube.client import ApiError
+from scheduler_runtime.scheduling.reporting import outbox
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
 
 
 class Letters:

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.cache import Cache
+from scheduler_runtime.app.leader import Election
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import LeaderElection
-from scheduler_runtime.election import Election
-from scheduler_runtime.endpoints import About, Endpoints
 from scheduler_runtime.framework import Steps
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.pages import Pages
-from scheduler_runtime.pending import Pending
-from scheduler_runtime.wire import Pod
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.serving.https import About, Endpoints
+from scheduler_runtime.serving.pages import Pages
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.objects import Pod
 from tests.support.unreadable import pod_asking
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import preemptions
 from scheduler_runtime.api import Pod
-from scheduler_runtime.binds import FencedError
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.client import ApiError, NoAnswerError
-from scheduler_runtime.events import Recorder
-from scheduler_runtime.logs import DECISION
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.preemptions import Preemptions
+from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.kube.client import ApiError, NoAnswerError
+from scheduler_runtime.scheduling import preemption as preemptions
+from scheduler_runtime.scheduling.fenced_binds import FencedError
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.preemption import Preemptions
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.state.nominations import Nominations
 from tests.support.preempting import HIGH, LOW, pod
 from tests.support.scripted import Script, refuses, resets, says, serving
 

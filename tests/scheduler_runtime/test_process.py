@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler_runtime.process import first_of
+from scheduler_runtime.app.scheduler import first_of
 
 
 async def test_the_first_to_end_ends_the_waiting_and_the_others_are_cancelled() -> None:

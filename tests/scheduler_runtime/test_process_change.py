@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Literal
 import pytest
 import yaml
 
-from scheduler_runtime import config, process, testing
+from scheduler_runtime import config, testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
-from scheduler_runtime.following import Found
+from scheduler_runtime.app import scheduler as process
 from scheduler_runtime.framework import RegistrationError
-from scheduler_runtime.pending import Place
-from scheduler_runtime.plans import Plan
-from scheduler_runtime.watches import Change
+from scheduler_runtime.kube.watch import Change
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.plan import Plan
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.extenders import keeps
 from tests.support.extenders import serving as serving_extender
 from tests.support.processes import assembled

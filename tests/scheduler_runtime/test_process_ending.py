@@ -10,9 +10,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from scheduler_runtime import config, process
-from scheduler_runtime.client import Client
-from scheduler_runtime.following import Found
+from scheduler_runtime import config
+from scheduler_runtime.app import scheduler as process
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.document_sources import Found
 from tests.support.processes import assembled
 from tests.support.scripted import Answer, Script, hangs, says, serving
 from tests.support.tiny_cluster import TinyCluster, pod

@@ -14,12 +14,12 @@ from scheduler_runtime import config, testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, declaration_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
-from scheduler_runtime.extras import ConfigMapSource, Extras, OwnPlugin
-from scheduler_runtime.following import Found
+from scheduler_runtime.config.berth_options import ConfigMapSource, Extras, OwnPlugin
 from scheduler_runtime.framework import RegistrationError, Services
-from scheduler_runtime.plans import Plan, Planner
-from scheduler_runtime.profiles import Profiles
-from scheduler_runtime.sources import Sources
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.frameworks import Profiles
+from scheduler_runtime.reload.plan import Plan, Planner
+from scheduler_runtime.reload.plugin_sources import Sources
 from tests.support.distributions import install
 from tests.support.scripted import Script, serving
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.pulse import LONGEST_SECONDS, Pulse
+from scheduler_runtime.app.watchdog.heartbeat import LONGEST_SECONDS, Pulse
 from tests.support.eventually import eventually
 from tests.support.leases import Clock
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_runtime import config, running
-from scheduler_runtime.client import Client
-from scheduler_runtime.following import Found
-from scheduler_runtime.metrics import Metrics
+from scheduler_runtime import config
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.scheduling.metrics import Metrics
 from tests.support.processes import assembled_with, settings_of
 from tests.support.scripted import Asked, Script, served
 from tests.support.tiny_cluster import TinyCluster, pod

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.plugins.interpodaffinity import wanted as wanted_module
-from scheduler_runtime.recent import Recent, next_sweep
+from scheduler_runtime.plugins.interpodaffinity import own_terms as wanted_module
+from scheduler_runtime.state.lru import Recent, next_sweep
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_runtime import config
 from scheduler_runtime.config import Loaded
-from scheduler_runtime.reports import OwnPod
+from scheduler_runtime.reload.pod_condition import OwnPod
 from tests.support.scripted import Script, refuses, serving
 
 LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hpack import Decoder
 
-from scheduler_runtime.requesting import Request, Writer
+from scheduler_runtime.kube.http.request_writer import Request, Writer
 
 GET = Request("GET", "/api/v1/pods?limit=500", "application/json")
 POST = Request("POST", "/api/v1/events", content_type="application/json", body=b'{"a":1}')

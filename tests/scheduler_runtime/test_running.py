@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from devcluster.ports import free_ports
-from scheduler_runtime import config, running
+from scheduler_runtime import config
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.endpoints import Rules
-from scheduler_runtime.following import Files, Found
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.settings import Settings
+from scheduler_runtime.reload.document_sources import Files, Found
+from scheduler_runtime.serving.https import Rules
+from scheduler_runtime.serving.listener import Listening
 from tests.scheduler_runtime.endpoints.asking import get
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, hangs, served

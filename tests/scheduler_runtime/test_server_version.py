@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from scheduler_runtime import config, running
-from scheduler_runtime.backoff import Backoff
+from scheduler_runtime import config
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.server_version import refusal, remark, server_version
+from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.following import Found, ObjectName
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.server_version import refusal, remark, server_version
-from scheduler_runtime.settings import NotReadyError, Settings
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.reload.document_sources import Found, ObjectName
+from scheduler_runtime.serving.listener import Listening
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from scheduler_runtime import extras
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.backoff import Backoff
 from scheduler_runtime.config import Problems
-from scheduler_runtime.extras import Extras
-from scheduler_runtime.sources import NotNowError, Sources, patiently, undeclared
+from scheduler_runtime.config import berth_options as extras
+from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.reload.plugin_sources import NotNowError, Sources, patiently, undeclared
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, serving
 
 CODE = """

@@ -12,8 +12,8 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
+from scheduler_runtime.app.watchdog.loop_stalls import LOOK_SECONDS, SAID_EVERY_SECONDS, Standstills
 from scheduler_runtime.framework import Placed
-from scheduler_runtime.standstills import LOOK_SECONDS, SAID_EVERY_SECONDS, Standstills
 from tests.support.leases import Clock
 
 MULTI_POINT = {"plugins": {"multiPoint": {"enabled": [{"name": "Blocks"}]}}}

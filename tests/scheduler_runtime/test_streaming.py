@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from scheduler_runtime import streaming
-from scheduler_runtime.connections import LostError, Place, connect
-from scheduler_runtime.streaming import Stream
+from scheduler_runtime.kube.http import stream as streaming
+from scheduler_runtime.kube.http.http1 import LostError, Place, connect
+from scheduler_runtime.kube.http.stream import Stream
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET /watch HTTP/1.1\r\nHost: x\r\n\r\n"

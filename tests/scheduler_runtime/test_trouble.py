@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from scheduler_runtime.trouble import Trouble
+from scheduler_runtime.kube.log_once import Trouble
 
 
 def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCaptureFixture) -> None:

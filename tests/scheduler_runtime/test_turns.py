@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from scheduler_runtime.turns import CROWD, GATHERING_SECONDS, STEPS, Turns
+from scheduler_runtime.scheduling.io_batching import CROWD, GATHERING_SECONDS, STEPS, Turns
 
 
 @dataclass

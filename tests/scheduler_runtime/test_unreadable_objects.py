@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.watches import pods
-from scheduler_runtime.wire import Pod, Resizing, Unreadable, WatchEvent, decode_pod, read_page
+from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, read_page
+from scheduler_runtime.state.objects import Pod, Resizing, decode_pod
+from scheduler_runtime.state.objects.kinds import pods
 from tests.scheduler_runtime.watches.scripted import Script, levels, line, listed, node, refused, streamed, watching
 
 

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from scheduler_runtime import wall_clock
-from scheduler_runtime.wall_clock import WallClock
+from scheduler_runtime.app.watchdog import clock_jumps as wall_clock
+from scheduler_runtime.app.watchdog.clock_jumps import WallClock
 from tests.support.leases import Clock
 
 

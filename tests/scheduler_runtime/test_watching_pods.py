@@ -9,9 +9,9 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Cycle, NodeTable, Plugin, Pod, Reject, Watch
-from scheduler_runtime.following import Found
-from scheduler_runtime.pending import Place
-from scheduler_runtime.watches import Change
+from scheduler_runtime.kube.watch import Change
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.scheduling.pending import Place
 from tests.scheduler_runtime.test_process_change import Scene, bindings, scene, written
 from tests.support.scripted import Script
 

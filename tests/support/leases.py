@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.leadership import Elector, LeaseError, LeaseSettings
-from scheduler_runtime.leadership.record import LeaseRecord
+from scheduler_runtime.kube.leader_election import Elector, LeaseError, LeaseSettings
+from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 
 Lease = dict[str, Any]
 WALL = "2026-01-01T00:00:00.000000Z"

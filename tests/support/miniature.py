@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.client import ApiError, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, NoAnswerError
 
 Object = dict[str, Any]
 Lines = list[bytes]

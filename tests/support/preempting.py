@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import Framework, Placed, Services, Unschedulable
-from scheduler_runtime.nominations import Nominations
 from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import effective_profile
 
 NEGATIVE, LOW, MID, HIGH, VERY_HIGH = -100, 0, 100, 1000, 10000

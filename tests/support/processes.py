@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from scheduler_runtime import config, running
+from scheduler_runtime import config
 from scheduler_runtime.api import Plugin
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.client import Client
 from scheduler_runtime.config import Document
-from scheduler_runtime.following import Found
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.plans import Planner
-from scheduler_runtime.process import Process
-from scheduler_runtime.settings import Settings
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.plan import Planner
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.serving.listener import Listening
 from tests.support.kubeconfigs import kubeconfig
 
 VERSION = Version.parse("v1.36.4")

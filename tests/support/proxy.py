@@ -22,7 +22,7 @@ import yaml
 from aiohttp import web
 
 from devcluster import Cluster
-from scheduler_runtime import credentials
+from scheduler_runtime.kube import credentials
 from tests.support.ending import end
 
 Act = Callable[[web.Request, "Proxy"], Any]

@@ -4,7 +4,7 @@ from http.client import RemoteDisconnected
 from typing import Any
 
 from devcluster.api import Api, RefusedError
-from scheduler_operator import kinds
+from scheduler_operator.resources import kinds
 
 KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}
 """Every kind that Berth has to do with, as kubectl calls one of it."""

@@ -11,18 +11,18 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
-from scheduler_runtime.binder import Binder
-from scheduler_runtime.binds import FencedError
-from scheduler_runtime.cache import Cache
-from scheduler_runtime.conditions import Conditions
 from scheduler_runtime.config import Extender
-from scheduler_runtime.events import Recorder
-from scheduler_runtime.extenders import Lending
 from scheduler_runtime.framework import Services
-from scheduler_runtime.loop import Loop
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pending import BackingOff, Pending, Place
+from scheduler_runtime.scheduling.binding_cycle import Binder
+from scheduler_runtime.scheduling.extenders import Lending
+from scheduler_runtime.scheduling.fenced_binds import FencedError
+from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.pending import BackingOff, Pending, Place
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
+from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.state.cache import Cache
 from tests.support.scripted import Script, serving
 
 

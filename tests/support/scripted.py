@@ -11,8 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
-from scheduler_runtime.client import Client
-from scheduler_runtime.credentials import Credentials
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
 from tests.support.ending import end
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

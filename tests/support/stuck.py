@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler_runtime import ending, testing
+from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.app import forced_exit as ending
 
 
 class Stuck(Plugin):

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from scheduler_runtime.leadership import LeaseError
+from scheduler_runtime.kube.leader_election import LeaseError
 from tests.support.leases import MemoryLeases
 from tests.support.scripted import Answer, listed, refuses, says, watched
 

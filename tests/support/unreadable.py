@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.wire import Container, Node, NodeStatus, Pod, ResourceRequirements
+from scheduler_runtime.state.objects import Container, Node, NodeStatus, Pod, ResourceRequirements
 
 
 def pod_asking(name: str, cpu: str, **spec: Any) -> Pod:

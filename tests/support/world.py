@@ -15,7 +15,7 @@ from devcluster import Cluster
 from devcluster.api import Api
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
-from scheduler_operator import kinds
+from scheduler_operator.resources import kinds
 from tests.support.eventually import eventually
 from tests.support.reading import KINDS, found_at, read
 

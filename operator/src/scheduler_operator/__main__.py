@@ -15,19 +15,20 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from scheduler_operator import handlers, settings
-from scheduler_operator.api import Api, ApiError
-from scheduler_operator.cluster import Cluster
-from scheduler_operator.credentials import Credentials, CredentialsError
-from scheduler_operator.election import Election
-from scheduler_operator.endpoints import Health, Metrics, serving
-from scheduler_operator.events import Recorder
-from scheduler_operator.exchanges import Exchanges
-from scheduler_operator.interruptions import Interruptions
-from scheduler_operator.reconcile import Key, Operator
-from scheduler_operator.settings import Settings
-from scheduler_operator.work import Work
-from scheduler_runtime import leadership
+from scheduler_operator.app import settings
+from scheduler_operator.app.endpoints import Health, Metrics, serving
+from scheduler_operator.app.leader import Election
+from scheduler_operator.app.settings import Settings
+from scheduler_operator.cluster.api import Api, ApiError
+from scheduler_operator.cluster.credentials import Credentials, CredentialsError
+from scheduler_operator.cluster.objects import Cluster
+from scheduler_operator.kopf_seam import handlers
+from scheduler_operator.kopf_seam.http_session import Exchanges
+from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.reconcile.events import Recorder
+from scheduler_operator.reconcile.reconciler import Key, Operator
+from scheduler_operator.reconcile.work_queue import Work
+from scheduler_runtime.kube import leader_election as leadership
 
 logger = logging.getLogger("scheduler_operator")
 

@@ -15,15 +15,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler_runtime import config, discovery, extras, flags, heap, logs, running
+from scheduler_runtime import config
+from scheduler_runtime.app import flags
+from scheduler_runtime.app import logging_setup as logs
+from scheduler_runtime.app import memory as heap
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.flags import Overrides
+from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import ASSUMED, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
-from scheduler_runtime.endpoints import About, Rules, Serving
-from scheduler_runtime.extras import Extras
-from scheduler_runtime.flags import Overrides
-from scheduler_runtime.following import Files, Found, ObjectName, text_of, why_unreadable
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.settings import NotReadyError, Settings
+from scheduler_runtime.config import berth_options as extras
+from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.reload import installed_plugins as discovery
+from scheduler_runtime.reload.document_sources import Files, Found, ObjectName, text_of, why_unreadable
+from scheduler_runtime.serving.https import About, Rules, Serving
+from scheduler_runtime.serving.listener import Listening
 
 logger = logging.getLogger("berth-scheduler")
 

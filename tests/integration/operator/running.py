@@ -18,7 +18,7 @@ import yaml
 
 from devcluster import Cluster
 from devcluster.api import Api
-from scheduler_operator.kinds import GENERATED
+from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
 from tests.support.reading import KINDS, found_at
 

@@ -9,9 +9,9 @@ import yaml
 
 import devcluster
 from devcluster import Cluster, Spec
-from scheduler_operator import kinds
-from scheduler_operator.api import Api, ApiError
-from scheduler_operator.credentials import Credentials
+from scheduler_operator.cluster.api import Api, ApiError
+from scheduler_operator.cluster.credentials import Credentials
+from scheduler_operator.resources import kinds
 from tests.integration.operator.running import NAMESPACE, Object, apply_crds, plugin_config, profile
 from tests.support.manifests import shown
 

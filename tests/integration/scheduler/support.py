@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 import yaml
 
 from devcluster import Cluster
-from scheduler_runtime import credentials
-from scheduler_runtime.client import Client
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.client import Client
 from tests.support.world import overcommitted
 
 T = TypeVar("T")

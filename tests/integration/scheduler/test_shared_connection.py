@@ -13,8 +13,8 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from scheduler_runtime import credentials
-from scheduler_runtime.client import Client
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.client import Client
 from tests.integration.scheduler.support import api, document, lease_of, pod, scheduler
 from tests.support.audit import BINDINGS, AuditLog
 from tests.support.forwarder import Line, forwarded, if_busy

@@ -19,17 +19,19 @@ from typing import Any, TypeVar, cast
 import yaml
 
 from devcluster import Cluster
-from scheduler_runtime import config, credentials, running
+from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch, declaration_of
+from scheduler_runtime.app import startup as running
+from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.client import Client
 from scheduler_runtime.config import Problems
-from scheduler_runtime.following import Found
-from scheduler_runtime.listening import Listening
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.objects import Objects
-from scheduler_runtime.process import Process
-from scheduler_runtime.settings import Settings
+from scheduler_runtime.kube import credentials
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.serving.listener import Listening
 
 T = TypeVar("T")
 Object = dict[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler_runtime.api import Watch
+from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.testing import Objects
-from scheduler_runtime.wire import Pod
 
 
 class Watched:

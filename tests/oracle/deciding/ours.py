@@ -11,15 +11,15 @@ import yaml
 
 from scheduler_runtime import config
 from scheduler_runtime.api import Nomination, Watch
-from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import Framework, Placed, Services, Unschedulable
-from scheduler_runtime.framework.explaining import Explanation, explain
-from scheduler_runtime.nominations import Nominations
+from scheduler_runtime.framework.explanation import Explanation, explain
 from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
 from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.nominations import Nominations
+from scheduler_runtime.state.objects import Node, Pod, Resizing, decode_node, decode_pod
 from scheduler_runtime.testing import Objects
-from scheduler_runtime.wire import Node, Pod, Resizing, decode_node, decode_pod
 from tests.oracle.deciding.decision import Decision, shortened
 from tests.oracle.deciding.lent import NoBinds, NoPreemptions, Watched
 from tests.support.administrator import PLURALS, Administrator

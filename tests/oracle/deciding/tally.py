@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_runtime.api import Plugin, hooks_of
-from scheduler_runtime.framework.explaining import Explanation
+from scheduler_runtime.framework.explanation import Explanation
 from tests.oracle.deciding.comparing import best
 from tests.oracle.deciding.decision import Decision
 from tests.oracle.deciding.reasons import Reason

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.wire import decode_node
+from scheduler_runtime.state.objects import decode_node
 from tests.oracle.deciding.document import PROFILES, document
 from tests.oracle.deciding.exceptions import EXCEPTIONS, Exempt
 from tests.oracle.deciding.judging import Judge

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_operator.importing import Imported, import_all, imported
+from scheduler_operator.migrate import Imported, import_all, imported
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import Problems

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_operator.importing import Imported, import_all
-from scheduler_operator.importing.api_versions import VERSIONS
-from scheduler_operator.importing.flags import CARRIED, EXPLAINED
-from scheduler_operator.importing.policy_names import PREDICATES, PRIORITIES
-from scheduler_operator.importing.removed_plugins import STRATEGIES
+from scheduler_operator.migrate import Imported, import_all
+from scheduler_operator.migrate.api_versions import VERSIONS
+from scheduler_operator.migrate.flags import CARRIED, EXPLAINED
+from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.migrate.removed_plugins import STRATEGIES
 from scheduler_runtime.catalog import REMOVED
 
 PAGE = Path("docs/import.md").read_text()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.importing.api_versions import VERSIONS
+from scheduler_operator.migrate.api_versions import VERSIONS
 from tests.scheduler_operator.importing.said import document, one_profile, outcome, profiles, refusals, remarks, spec
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.importing.flags import CARRIED, EXPLAINED
+from scheduler_operator.migrate.flags import CARRIED, EXPLAINED
 from tests.scheduler_operator.importing.said import (
     document,
     one_profile,

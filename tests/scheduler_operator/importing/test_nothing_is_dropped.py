@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_operator.importing import Imported, imported
-from scheduler_operator.importing.api_versions import VERSIONS
+from scheduler_operator.migrate import Imported, imported
+from scheduler_operator.migrate.api_versions import VERSIONS
 from tests.scheduler_operator.importing.loud import KINDS, document_of, leaves, thinned
 
 SAYS_NOTHING = {"apiVersion", "kind"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.importing import import_all
+from scheduler_operator.migrate import import_all
 from scheduler_runtime.config import Problems
 from tests.scheduler_operator.importing.said import document, one_profile, outcome, profiles, refusals, remarks, spec
 

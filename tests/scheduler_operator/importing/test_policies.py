@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.importing.policy_names import FILTERS, PREDICATES, PRIORITIES
+from scheduler_operator.migrate.policy_names import FILTERS, PREDICATES, PRIORITIES
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import REMOVED, Version
 from tests.scheduler_operator.importing.said import effective, outcome, remarks, spec

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from scheduler_operator.authored import Authored
-from scheduler_operator.importing import Imported, imported
+from scheduler_operator.migrate import Imported, imported
 from scheduler_operator.render import Rendered, render
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.authored import Authored
-from scheduler_operator.importing import Imported, import_all
-from scheduler_operator.importing.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.migrate import Imported, import_all
+from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
 from scheduler_operator.render import Rendered, render
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36

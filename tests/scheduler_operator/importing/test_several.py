@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.importing import Imported, import_all
+from scheduler_operator.migrate import Imported, import_all
 from tests.scheduler_operator.importing.said import document, one_profile, outcome, outcome_of_all, profiles
 from tests.scheduler_operator.importing.test_manifests import MOUNTED, config_map, deployment
 

@@ -4,12 +4,12 @@ from typing import Any, get_args
 
 import pytest
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import EventAction, Hook
 from scheduler_operator.render import Problems, check, render
 from scheduler_operator.render.declaring import declaration
 from scheduler_operator.render.outcome import Rendered
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.catalog import HOOK_POINTS, Action, ClusterEvent, Rule, Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.render import Problems, Rendered, alone, astray, joiners, render, run_together
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.render import check, references, uses
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.models import ProfileSpec
 from scheduler_operator.render.schemas import schema_problems, value_problems
-from scheduler_runtime.catalog.structural import structural
+from scheduler_runtime.catalog.openapi_schema import structural
 
 NUMBER = {"type": "number"}
 TEXT = {"type": "string"}

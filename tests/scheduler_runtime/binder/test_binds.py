@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import binds
-from scheduler_runtime.binds import FencedBinds, FencedError, GoneError, TakenError
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.throttle import Throttle
+from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.rate_limit import Throttle
+from scheduler_runtime.scheduling import fenced_binds as binds
+from scheduler_runtime.scheduling.fenced_binds import FencedBinds, FencedError, GoneError, TakenError
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 POD = "/api/v1/namespaces/ns/pods/a"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import binder, testing
+from scheduler_runtime import testing
 from scheduler_runtime.api import Nomination, Plugin, Reject
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling import binding_cycle as binder
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.scheduling import running
 
 

@@ -22,7 +22,7 @@ from scheduler_runtime.api import (
     Wait,
     highest_is_best,
 )
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.scheduling import Scene, running
 
 Answer = Callable[..., Any]

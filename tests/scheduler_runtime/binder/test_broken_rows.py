@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod, Reject
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.scheduling import running
 
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Handle, Plugin, Pod, Reject, Wait
 from scheduler_runtime.framework import Framework
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.scheduling import Scene, running
 
 HOLDERS: list[Handle] = []

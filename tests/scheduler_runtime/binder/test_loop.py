@@ -9,22 +9,13 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime import binder, outbox, testing
-from scheduler_runtime.api import (
-    Action,
-    Answer,
-    ClusterEvent,
-    Handle,
-    NodeTable,
-    Plugin,
-    Pod,
-    Reject,
-    Wait,
-    WaitingPod,
-)
-from scheduler_runtime.binds import FencedError, GoneError, TakenError
-from scheduler_runtime.logs import DECISION
-from scheduler_runtime.pending import Place
+from scheduler_runtime import testing
+from scheduler_runtime.api import Action, Answer, ClusterEvent, Handle, NodeTable, Plugin, Pod, Reject, Wait, WaitingPod
+from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.scheduling import binding_cycle as binder
+from scheduler_runtime.scheduling.fenced_binds import FencedError, GoneError, TakenError
+from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.reporting import outbox
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, hangs, says, serving
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import dumps
 from scheduler_runtime.api import Plugin, Wait
-from scheduler_runtime.election import SHOWN, a_few
+from scheduler_runtime.app.leader import SHOWN, a_few
+from scheduler_runtime.serving import debug_dumps as dumps
 from tests.support.scheduling import Scene, running
 
 

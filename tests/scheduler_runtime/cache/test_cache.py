@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from scheduler_runtime import wire
-from scheduler_runtime.cache import Cache
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.testing import node, pod
-from scheduler_runtime.wire import Pod
 
 NODES = ("one", "two", "three")
 

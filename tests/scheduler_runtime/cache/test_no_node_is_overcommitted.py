@@ -26,23 +26,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler_runtime import testing
-from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.binder import Binder
-from scheduler_runtime.binds import FencedBinds
-from scheduler_runtime.cache import Cache
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.conditions import Conditions
-from scheduler_runtime.events import Recorder
 from scheduler_runtime.framework import Services, Steps
-from scheduler_runtime.intake import Intake
-from scheduler_runtime.loop import Loop
-from scheduler_runtime.metrics import Metrics
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.pending import BackingOff, Pending, Place
-from scheduler_runtime.watches import NODES as NODE_KIND
-from scheduler_runtime.watches import Reflector
-from scheduler_runtime.watches import pods as pod_kind
-from scheduler_runtime.wire import Resizing
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.scheduling.binding_cycle import Binder
+from scheduler_runtime.scheduling.cluster_events import Intake
+from scheduler_runtime.scheduling.fenced_binds import FencedBinds
+from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.pending import BackingOff, Pending, Place
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
+from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.objects import Resizing
+from scheduler_runtime.state.objects.kinds import NODES as NODE_KIND
+from scheduler_runtime.state.objects.kinds import pods as pod_kind
 from tests.support.miniature import NODES, PODS, Binding, Happened, Miniature
 
 NAMES = ("one", "two")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import EffectiveProfile, Problems, Profile, effective
-from scheduler_runtime.config.provenance import Origin, origins
+from scheduler_runtime.config.plugin_origins import Origin, origins
 from tests.support.documents import documents
 
 V1_36, V1_37 = Target.parse("1.36"), Target.parse("1.37")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from scheduler_runtime.endpoints import Access, Caller, Rules
-from scheduler_runtime.endpoints.access import ReviewError
+from scheduler_runtime.serving.https import Access, Caller, Rules
+from scheduler_runtime.serving.https.access import ReviewError
 
 ANNA = Caller("anna", ("system:authenticated",))
 ROOT = Caller("root", ("system:masters",))

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from scheduler_runtime.endpoints import JSON, Check, Endpoints, NotServedError, Page, serving
-from scheduler_runtime.endpoints.answers import TEXT
+from scheduler_runtime.serving.https import JSON, Check, Endpoints, NotServedError, Page, serving
+from scheduler_runtime.serving.https.routes import TEXT
 from tests.scheduler_runtime.endpoints.asking import get
 
 LIVE: Mapping[str, Check] = {"leaderElection": lambda: None}

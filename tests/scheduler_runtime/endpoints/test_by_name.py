@@ -12,8 +12,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from scheduler_runtime.endpoints import CertificateError, Endpoints, NamedPair, Serving, certificate, serving
-from scheduler_runtime.endpoints.by_name import names_borne
+from scheduler_runtime.serving.https import CertificateError, Endpoints, NamedPair, Serving, certificate, serving
+from scheduler_runtime.serving.https.sni import names_borne
 
 
 def pair(directory: Path, title: str, common_name: str, *borne: str) -> tuple[str, str]:

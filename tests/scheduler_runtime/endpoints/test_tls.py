@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler_runtime.endpoints import Access, CertificateError, Endpoints, Rules, Serving, certificate, serving
-from scheduler_runtime.endpoints.certificates import RENEW_SECONDS, OwnCertificate, openssl_name
-from scheduler_runtime.endpoints.self_signed import self_signed
+from scheduler_runtime.serving.https import Access, CertificateError, Endpoints, Rules, Serving, certificate, serving
+from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, OwnCertificate, openssl_name
+from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.scheduler_runtime.endpoints.asking import get
 from tests.scheduler_runtime.endpoints.test_access import ApiServer
 
@@ -63,7 +63,7 @@ def test_a_certificate_is_made_by_one_and_awaited_by_the_others(monkeypatch: pyt
         made.append(address)
         return self_signed(address, days)
 
-    monkeypatch.setattr("scheduler_runtime.endpoints.self_signed.self_signed", slowly)
+    monkeypatch.setattr("scheduler_runtime.serving.https.self_signed.self_signed", slowly)
     own = OwnCertificate(Serving(), "127.0.0.1")
     with ThreadPoolExecutor(4) as threads:
         given = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
@@ -76,7 +76,7 @@ def test_a_certificate_that_could_not_be_made_is_tried_again(monkeypatch: pytest
     first = own.context()
     now[0] = RENEW_SECONDS + 1
     with monkeypatch.context() as broken:
-        broken.setattr("scheduler_runtime.endpoints.self_signed.self_signed", lambda *_: (b"", b""))
+        broken.setattr("scheduler_runtime.serving.https.self_signed.self_signed", lambda *_: (b"", b""))
         with pytest.raises(CertificateError):
             own.context()
     assert own.context() is not first

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import pytest
 import yaml
 
-from scheduler_runtime.endpoints import ALPHA, BETA, About, Endpoints, ZPage, flagz, serving, statusz
-from scheduler_runtime.endpoints.accepting import AS_JSON, AS_YAML, PLAIN, Form, accepted
+from scheduler_runtime.serving.https import ALPHA, BETA, About, Endpoints, ZPage, flagz, serving, statusz
+from scheduler_runtime.serving.https.content_negotiation import AS_JSON, AS_YAML, PLAIN, Form, accepted
 
 ABOUT = About("0.9", {"v": "2", "leader-elect": "true"}, started=1_700_000_000)
 BOTH = (BETA, ALPHA)

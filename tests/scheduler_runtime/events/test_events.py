@@ -12,14 +12,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime import events, testing
-from scheduler_runtime.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.conditions import UNSCHEDULABLE, Conditions
-from scheduler_runtime.events import Recorder, cut
-from scheduler_runtime.extras import EventsMode
-from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.wire import Pod, PodCondition, PodStatus
+from scheduler_runtime import testing
+from scheduler_runtime.config.berth_options import EventsMode
+from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.scheduling.reporting import pod_events as events
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_conditions import UNSCHEDULABLE, Conditions
+from scheduler_runtime.scheduling.reporting.pod_events import Recorder, cut
+from scheduler_runtime.state.nominations import Nominations
+from scheduler_runtime.state.objects import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

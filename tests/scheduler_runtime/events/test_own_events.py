@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from scheduler_runtime import own_events as own_events_module
-from scheduler_runtime.client import Client
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.election import Election
-from scheduler_runtime.extras import EventsMode
-from scheduler_runtime.outbox import Outbox
-from scheduler_runtime.own_events import SAID_AGAIN_SECONDS, OwnEvents
+from scheduler_runtime.app import lease_events as own_events_module
+from scheduler_runtime.app.leader import Election
+from scheduler_runtime.app.lease_events import SAID_AGAIN_SECONDS, OwnEvents
+from scheduler_runtime.config.berth_options import EventsMode
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from tests.scheduler_runtime.events.test_events import sending
 from tests.support.leases import Clock
 from tests.support.scripted import Script, refuses

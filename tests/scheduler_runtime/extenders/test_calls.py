@@ -20,11 +20,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from scheduler_runtime.binds import FencedError
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.endpoints.self_signed import self_signed
-from scheduler_runtime.extenders import Calls, ExtenderError
-from scheduler_runtime.extenders.calls import CONNECTIONS, Address
+from scheduler_runtime.scheduling.extenders import Calls, ExtenderError
+from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
+from scheduler_runtime.scheduling.fenced_binds import FencedError
+from scheduler_runtime.serving.https.self_signed import self_signed
 from tests.support.extenders import Answer, Extender, serving
 
 

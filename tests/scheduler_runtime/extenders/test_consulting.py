@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action
-from scheduler_runtime.extenders.several import Extenders
 from scheduler_runtime.framework import Advice, AsksScores
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.extenders.chain import Extenders
+from scheduler_runtime.scheduling.pending import Place
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says

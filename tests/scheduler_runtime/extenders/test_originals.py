@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.extenders import OriginalError, Originals, originals
-from scheduler_runtime.extenders.originals import READS
+from scheduler_runtime.scheduling.extenders import OriginalError, Originals
+from scheduler_runtime.scheduling.extenders import raw_objects as originals
+from scheduler_runtime.scheduling.extenders.raw_objects import READS
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
 

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from scheduler_runtime import testing
-from scheduler_runtime.nominations import Nominations
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.state.nominations import Nominations
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says

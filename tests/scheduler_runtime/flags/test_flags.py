@@ -12,11 +12,11 @@ import yaml
 
 import devcluster
 from scheduler_runtime.__main__ import main
+from scheduler_runtime.app.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
+from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
+from scheduler_runtime.app.flags.parser import parser
 from scheduler_runtime.config import Document
-from scheduler_runtime.endpoints import NamedPair
-from scheduler_runtime.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
-from scheduler_runtime.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
-from scheduler_runtime.flags.parser import parser
+from scheduler_runtime.serving.https import NamedPair
 
 
 @pytest.mark.parametrize(

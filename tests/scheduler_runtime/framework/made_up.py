@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.wire import ContainerImage, Node, Pod, Taint
+from scheduler_runtime.state.objects import ContainerImage, Node, Pod, Taint
 
 ZONE = "topology.kubernetes.io/zone"
 TOPOLOGIES = (ZONE, "kubernetes.io/hostname", "disk")

@@ -12,7 +12,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Verdicts
 from scheduler_runtime.framework import Advice, AsksFilter, AsksScores, Filtered, Framework, Placed, Unschedulable
-from scheduler_runtime.framework.advice import MAX_ROUNDS
+from scheduler_runtime.framework.extender_contract import MAX_ROUNDS
 
 POD = testing.pod("p", {"cpu": "1"})
 

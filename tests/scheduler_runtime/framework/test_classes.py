@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject, Scores, highest_is_best
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.framework.classes import Classes
-from scheduler_runtime.table import Table
+from scheduler_runtime.framework.answer_cache import Classes
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.table import Table
 
 NAMES = [f"node-{number}" for number in range(9)]
 TAINT = wire.Taint(key="a", effect="NoSchedule")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
-from scheduler_runtime.framework.explaining import explain
+from scheduler_runtime.framework.explanation import explain
+from scheduler_runtime.state import objects as wire
 
 TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]
 DISCOURAGED = [wire.Taint(key="spot", effect="PreferNoSchedule")]

@@ -11,7 +11,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework import Failures, Framework, PluginError
-from scheduler_runtime.logs import DECISION
+from scheduler_runtime.framework.log_levels import DECISION
 
 logger = logging.getLogger("test")
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
-from scheduler_runtime.framework.explaining import Explanation, explain
-from scheduler_runtime.wire import Pod
+from scheduler_runtime.framework.explanation import Explanation, explain
+from scheduler_runtime.state.objects import Pod
 from tests.scheduler_runtime.framework import made_up
 
 VERSIONS = ("v1.35.4", "v1.36.4", "v1.37.1")

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.calls import Hook
-from scheduler_runtime.framework.keys import Keys
+from scheduler_runtime.framework.hook import Hook
+from scheduler_runtime.framework.queue_keys import Keys
 from scheduler_runtime.testing import pod
 
 

@@ -9,17 +9,9 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import (
-    Advice,
-    AsksFilter,
-    AsksScores,
-    Filtered,
-    Framework,
-    PluginError,
-    Services,
-)
-from scheduler_runtime.framework.measuring import SAMPLED_EVERY
-from scheduler_runtime.metrics import Metrics
+from scheduler_runtime.framework import Advice, AsksFilter, AsksScores, Filtered, Framework, PluginError, Services
+from scheduler_runtime.framework.point_metrics import SAMPLED_EVERY
+from scheduler_runtime.scheduling.metrics import Metrics
 
 POINT = "scheduler_framework_extension_point_duration_seconds_count"
 PLUGIN = "scheduler_plugin_execution_duration_seconds_count"

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.framework import Placed, Unschedulable
+from scheduler_runtime.state import objects as wire
 from tests.support.unreadable import pod_asking
 
 TAINTED = [wire.Taint(key="dedicated", effect="NoSchedule")]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import (
     Consult,
     Consulted,
@@ -25,6 +25,7 @@ from scheduler_runtime.api import (
     Verdicts,
 )
 from scheduler_runtime.framework import Advice, AsksVictims, Placed, PluginError, Unschedulable
+from scheduler_runtime.state import objects as wire
 
 
 class Restricts(Plugin):

@@ -13,7 +13,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.pace import Pace
+from scheduler_runtime.framework.slow_plugins import Pace
 
 
 class Clock:

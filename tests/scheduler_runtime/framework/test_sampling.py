@@ -11,9 +11,9 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Scores
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.extenders import Extender, Extenders
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.framework.sampling import Rotation, Sampler, Tour
+from scheduler_runtime.scheduling.extenders import Extender, Extenders
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 SCORED: list[list[str]] = []

@@ -12,7 +12,7 @@ from scheduler_runtime.api import Node, NodePlugin, Pod
 from scheduler_runtime.framework import Placed
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.plugins.node_identity import NodeName
-from scheduler_runtime.testing.chance import Chance
+from scheduler_runtime.testing.random_objects import Chance
 
 SIGNING = sorted(name for name, each in IN_TREE.items() if "signature" in vars(each))
 

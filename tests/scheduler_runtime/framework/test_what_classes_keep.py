@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Action, ClusterEvent, NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import Framework, Placed, Unschedulable, classes
+from scheduler_runtime.framework import Framework, Placed, Unschedulable
+from scheduler_runtime.framework import answer_cache as classes
+from scheduler_runtime.state import objects as wire
 
 BUDGET = 300_000
 RELATIVE = [wire.Taint(key=key, value="v", effect="PreferNoSchedule") for key in "abc"]

@@ -13,9 +13,9 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
-from scheduler_runtime import http2
-from scheduler_runtime.connections import Answer, LostError
-from scheduler_runtime.http2.connection import Connection
+from scheduler_runtime.kube import http2
+from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http2.connection import Connection
 
 Fields = Iterable[tuple[str, str]]
 GET = http2.method("GET") + http2.HTTPS + http2.field(http2.AUTHORITY, b"server") + http2.field(http2.PATH, b"/")

@@ -6,8 +6,8 @@ import pytest
 from h2 import events
 from hpack import Encoder
 
-from scheduler_runtime.connections import Answer
-from scheduler_runtime.http2 import frames
+from scheduler_runtime.kube.http.http1 import Answer
+from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.http2.peer import POST, Fields, Peer, ask, greeted
 
 

@@ -11,8 +11,8 @@ from h2.settings import SettingCodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_runtime.connections import Answer, LostError
-from scheduler_runtime.http2 import RefusedError
+from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http2 import RefusedError
 from tests.scheduler_runtime.http2.peer import POST, Peer, ask, greeted, outcomes
 
 Step = tuple[str, int]

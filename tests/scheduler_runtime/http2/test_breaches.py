@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from h2 import events
 
-from scheduler_runtime.connections import Answer, LostError
-from scheduler_runtime.http2 import connection as http2_connection
-from scheduler_runtime.http2 import frames
+from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http2 import connection as http2_connection
+from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
 WHOLE = frames.END_HEADERS | frames.END_STREAM

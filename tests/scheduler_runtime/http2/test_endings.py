@@ -10,9 +10,9 @@ import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
-from scheduler_runtime.connections import Answer, LostError
-from scheduler_runtime.http2 import NotSpokenError, RefusedError, frames
-from scheduler_runtime.limits import READ_SECONDS
+from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http.timeouts import READ_SECONDS
+from scheduler_runtime.kube.http2 import NotSpokenError, RefusedError, frames
 from tests.scheduler_runtime.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
 

@@ -11,10 +11,10 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_runtime.connections import Answer
-from scheduler_runtime.http2 import connection as http2_connection
-from scheduler_runtime.http2 import frames
-from scheduler_runtime.http2.flow import Outflow
+from scheduler_runtime.kube.http.http1 import Answer
+from scheduler_runtime.kube.http2 import connection as http2_connection
+from scheduler_runtime.kube.http2 import frames
+from scheduler_runtime.kube.http2.flow_control import Outflow
 from tests.scheduler_runtime.http2.peer import POST, ask, greeted
 
 BODY = bytes(range(256)) * 1000

@@ -10,7 +10,7 @@ from hpack import Decoder, Encoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_runtime.http2 import frames, headers
+from scheduler_runtime.kube.http2 import frames, headers
 
 OTHERS = [("audit-id", "0f3c"), ("content-type", "application/json"), ("date", "Mon, 02 Jan 2006 15:04:05 GMT")]
 

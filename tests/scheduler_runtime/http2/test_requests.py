@@ -8,9 +8,9 @@ import pytest
 from h2 import events
 from hpack import NeverIndexedHeaderTuple
 
-from scheduler_runtime.http2 import RefusedError
-from scheduler_runtime.http2 import connection as http2_connection
-from scheduler_runtime.requesting import Request, Writer
+from scheduler_runtime.kube.http.request_writer import Request, Writer
+from scheduler_runtime.kube.http2 import RefusedError
+from scheduler_runtime.kube.http2 import connection as http2_connection
 from tests.scheduler_runtime.http2.peer import GET, POST, Within, ask, greeted, outcome
 
 WRITER = Writer("server:6443", "berth/1")

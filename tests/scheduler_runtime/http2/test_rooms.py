@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler_runtime.http2.rooms import Rooms
+from scheduler_runtime.kube.http2.stream_slots import Rooms
 
 
 class Guests:

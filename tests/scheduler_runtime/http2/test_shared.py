@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.connections import Answer, LostError, Place
-from scheduler_runtime.http2 import NotSpokenError, RefusedError, Shared, connection, shared
+from scheduler_runtime.kube.http.http1 import Answer, LostError, Place
+from scheduler_runtime.kube.http2 import NotSpokenError, RefusedError, Shared, connection
+from scheduler_runtime.kube.http2 import shared_connection as shared
 from tests.scheduler_runtime.http2.peer import GET, POST, Within
 from tests.scheduler_runtime.http2.server import Act, Asked, Server, serving
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.leadership import Elector
-from scheduler_runtime.leadership.record import LeaseRecord, UnansweredError
+from scheduler_runtime.kube.leader_election import Elector
+from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord, UnansweredError
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by, settings
 
 # The rows of client-go's TestTryAcquireOrRenewLeases.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler_runtime.leadership import Elector
-from scheduler_runtime.leadership.record import LeaseRecord
+from scheduler_runtime.kube.leader_election import Elector
+from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.credentials import Credentials, FileToken
-from scheduler_runtime.leadership import HttpLeases, LeaseError
+from scheduler_runtime.kube.credentials import Credentials, FileToken
+from scheduler_runtime.kube.leader_election import HttpLeases, LeaseError
 
 Handler = http.server.BaseHTTPRequestHandler
 Answer = Callable[[Handler], None]

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_runtime.leadership import Elector, LeaseError
-from scheduler_runtime.leadership.record import LeaseRecord
+from scheduler_runtime.kube.leader_election import Elector, LeaseError
+from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 from tests.support.leases import WALL, Clock, MemoryLeases, settings
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.matching import is_sound, matching_rows, problem_in, term_matches
-from scheduler_runtime.table import NodeTable
-from scheduler_runtime.wire import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler_runtime.plugins.matching import is_sound, matching_rows, problem_in, term_matches
+from scheduler_runtime.state.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler_runtime.state.table import NodeTable
 
 NODES = {
     "absent": testing.node("absent"),

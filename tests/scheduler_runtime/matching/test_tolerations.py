@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.matching import discouragements, keeps_away, tolerates, unknown_operator
-from scheduler_runtime.wire import Taint, Toleration
+from scheduler_runtime.plugins.matching import discouragements, keeps_away, tolerates, unknown_operator
+from scheduler_runtime.state.objects import Taint, Toleration
 
 MOST = str(2**63 - 1)
 

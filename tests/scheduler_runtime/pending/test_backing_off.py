@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from scheduler_runtime.pending.backing_off import NEVER_BEGAN, BackingOff
-from scheduler_runtime.pending.entry import Entry
+from scheduler_runtime.scheduling.pending.backing_off import NEVER_BEGAN, BackingOff
+from scheduler_runtime.scheduling.pending.entry import Entry
 
 NOW = 1000.0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.pending import Pending
+from scheduler_runtime.scheduling.pending import Pending
 from tests.scheduler_runtime.pending.test_pending import GATES_GONE, NODE_ADDED, Pod, Profile
 
 Came = list[tuple[str, Any]]

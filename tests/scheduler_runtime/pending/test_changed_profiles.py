@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import Entry, Pending, Place
 
 
 @dataclass(frozen=True)

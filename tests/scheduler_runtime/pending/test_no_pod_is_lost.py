@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import Entry, Pending, Place
 
 PLUGINS = ("A", "B", "G")
 PICK = st.integers(0, 99)

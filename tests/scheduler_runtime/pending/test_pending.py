@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.pending import BackingOff, Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import BackingOff, Entry, Pending, Place
 
 FITS = ClusterEvent("Node", Action.ADD)
 LABELS = ClusterEvent("Node", Action.UPDATE_NODE_LABEL)

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime.api import Action, ClusterEvent, Event, Pod
 from scheduler_runtime.framework import Gate
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import Entry, Pending, Place
 from tests.support.preempting import HIGH, LOW, MID, pod
 
 GONE = Event("Pod", Action.DELETE, pod("victim"), None)

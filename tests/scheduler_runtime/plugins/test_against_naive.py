@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_runtime import api, config, testing, wire
+from scheduler_runtime import api, config, testing
 from scheduler_runtime.api import Node, Pod
 from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.state import objects as wire
 from tests.support.lone_plugin import lone_plugin, rejections, scores
 
 SETTINGS = settings(max_examples=25, deadline=None)

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event
-from scheduler_runtime.wire import Node, Pod, Taint
+from scheduler_runtime.state.objects import Node, Pod, Taint
 from tests.support.unreadable import pod_asking
 
 DECIDES = testing.framework()

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
+from scheduler_runtime.state import objects as wire
 from tests.support.lone_plugin import lone_plugin, scores
 
 MB = 1024 * 1024

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Pod
+from scheduler_runtime.state import objects as wire
 from tests.support.lone_plugin import Reasons, every, lone_plugin, rejections
 
 VERSIONS = ["v1.35.4", "v1.36.4", "v1.37.1"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
 from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.state import objects as wire
 from scheduler_runtime.testing.builders import effective_profile, offline
 
 GATE = "TaintTolerationComparisonOperators"

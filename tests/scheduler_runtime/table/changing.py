@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from scheduler_runtime import wire
-from scheduler_runtime.table import Table
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.table import Table
 
 
 class Changing(RuleBasedStateMachine):

@@ -12,18 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from scheduler_runtime import testing
-from scheduler_runtime.table import (
-    PodSelector,
-    Population,
-    Requirement,
-    Table,
-    requirements_of,
-    terms_of,
-)
-from scheduler_runtime.table import census as census_module
-from scheduler_runtime.table.census import FEW, MAX_SUMS
-from scheduler_runtime.table.terms import TERM_KINDS
-from scheduler_runtime.wire import LabelSelector, Pod
+from scheduler_runtime.state.objects import LabelSelector, Pod
+from scheduler_runtime.state.table import PodSelector, Population, Requirement, Table, requirements_of, terms_of
+from scheduler_runtime.state.table import pod_counts as census_module
+from scheduler_runtime.state.table.affinity_terms import TERM_KINDS
+from scheduler_runtime.state.table.pod_counts import FEW, MAX_SUMS
 
 KEYS = st.sampled_from(["app", "tier"])
 VALUES = st.sampled_from(["a", "b"])

@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from scheduler_runtime import testing, wire
-from scheduler_runtime.table import EVERY_ADDRESS, HostPort, host_ports
+from scheduler_runtime import testing
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, host_ports
 from tests.scheduler_runtime.table.changing import Changing
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(5)])

@@ -11,8 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from scheduler_runtime import testing, wire
-from scheduler_runtime.table import NodeTable, Table, offered_by
+from scheduler_runtime import testing
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.table import NodeTable, Table, offered_by
 from tests.scheduler_runtime.table.changing import Changing
 from tests.support.unreadable import node_offering, pod_asking
 

@@ -11,8 +11,8 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.table import EVERY_ADDRESS, HostPort, Table
-from scheduler_runtime.table.priorities import NOBODY
+from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, Table
+from scheduler_runtime.state.table.priorities import NOBODY
 from tests.support.preempting import pod
 from tests.support.unreadable import pod_asking
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Watch
+from scheduler_runtime.state import objects as wire
 
 PRICES = {
     "apiVersion": "v1",

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.client import Client
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.watches import NODES, Change, Kind, Reflector
-from scheduler_runtime.wire import Node
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch import Change, Kind, Reflector
+from scheduler_runtime.state.objects import Node
+from scheduler_runtime.state.objects.kinds import NODES
 from tests.support.ending import end
 
 Play = Callable[[web.StreamResponse], Awaitable[None]]

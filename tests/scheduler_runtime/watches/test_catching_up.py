@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.watches import reflector
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch import reflector
 from tests.scheduler_runtime.watches.scripted import (
     Answer,
     Script,

@@ -7,11 +7,12 @@ import contextlib
 
 import pytest
 
-from scheduler_runtime.backoff import Backoff
-from scheduler_runtime.client import Client
-from scheduler_runtime.credentials import Credentials
-from scheduler_runtime.watches import NODES, Change, Reflector, reflector
-from scheduler_runtime.wire import Node
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch import Change, Reflector, reflector
+from scheduler_runtime.state.objects import Node
+from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.watches.scripted import (
     Script,
     levels,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler_runtime.watches import NODES, reflector
+from scheduler_runtime.kube.watch import reflector
+from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.watches.scripted import Script, levels, line, listed, node, streamed, watching
 
 

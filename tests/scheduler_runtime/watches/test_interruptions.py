@@ -8,8 +8,8 @@ import itertools
 import msgspec
 import pytest
 
-from scheduler_runtime.client import ApiError, NoAnswerError
-from scheduler_runtime.watches.interruptions import Interruption
+from scheduler_runtime.kube.client import ApiError, NoAnswerError
+from scheduler_runtime.kube.watch.interruption_log import Interruption
 
 PATHS = ("/api/v1/pods", "/api/v1/nodes", "/api/v1/services")
 CUT = NoAnswerError("GET /api/v1/pods: the server closed the connection", sent=True, cause="the server closed it")

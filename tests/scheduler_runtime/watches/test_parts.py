@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.watches import NODES, Reflector, parts
-from scheduler_runtime.wire.unreadable import Page, read_items
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.kube.watch import streaming_list as parts
+from scheduler_runtime.kube.watch.envelopes import Page, read_items
+from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.watches.scripted import (
     Answer,
     Script,

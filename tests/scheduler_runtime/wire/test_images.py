@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime.wire import ContainerImage, Node, decode_event, decode_node, decode_node_list
-from scheduler_runtime.wire.images import FEW, SharedImages
+from scheduler_runtime.kube.watch.envelopes import decode_event
+from scheduler_runtime.state.objects import ContainerImage, Node, decode_node, decode_node_list
+from scheduler_runtime.state.objects.shared_images import FEW, SharedImages
 
 
 def raw(name: str, *images: int, size: int = 1) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def test_an_image_of_another_size_is_another() -> None:
 def test_the_nodes_of_lists_and_watches_share_as_well() -> None:
     page = decode_node_list(msgspec.json.encode({"items": [raw("a", 1), raw("b", 1)]}))
     event = decode_event(msgspec.json.encode({"type": "ADDED", "object": raw("c", 1)}))
-    images = [node.status.images[0] for node in (*page.items, event.node())]
+    images = [node.status.images[0] for node in (*page.items, decode_node(event.object))]
     assert all(image is images[0] for image in images)
 
 

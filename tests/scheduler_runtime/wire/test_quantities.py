@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_runtime.wire import QuantityError
-from scheduler_runtime.wire.quantity import MAX_INT64, thousandths, whole_units, within_int64
+from scheduler_runtime.state.objects import QuantityError
+from scheduler_runtime.state.objects.quantity import MAX_INT64, thousandths, whole_units, within_int64
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.wire import Pod, QuantityError
+from scheduler_runtime.state.objects import Pod, QuantityError
 
 MI = 1024 * 1024
 

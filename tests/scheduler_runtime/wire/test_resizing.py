@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.wire import Pod, Resizing, decode_pod, decode_pod_list
+from scheduler_runtime.state.objects import Pod, Resizing, decode_pod, decode_pod_list
 
 Amounts = dict[str, int]
 STATUSES = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.wire import Affinity, Pod, QuantityError, decode_pod, decode_pod_list
-from scheduler_runtime.wire.resizing import BY_CONTAINER, Resizing
-from scheduler_runtime.wire.shapes import FEW, MOST_RUNS, Shapes
+from scheduler_runtime.state.objects import Affinity, Pod, QuantityError, decode_pod, decode_pod_list
+from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, Resizing
+from scheduler_runtime.state.objects.shared_specs import FEW, MOST_RUNS, Shapes
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.catalog.offers import offers
+from scheduler_runtime.catalog.entry_points import offers
 from scheduler_runtime.config import Problem, Problems, unknown
 
 
@@ -69,7 +69,7 @@ def _is_of_kubernetes(name: str) -> bool:
 
 def _found(named: dict[str, str]) -> Installed:
     from scheduler_runtime.api import declaration_of  # with numpy, which documents of Kubernetes' plugins do not need
-    from scheduler_runtime.api.choosing import chosen
+    from scheduler_runtime.api.entry_points import chosen
 
     offered = offers()
     found = {name: chosen(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}

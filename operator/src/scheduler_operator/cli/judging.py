@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from scheduler_operator.findings import CODES
 from scheduler_operator.render.judging import Lint
+from scheduler_operator.render.profile_findings import CODES
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Severity

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, joins, read, references
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.config import Source
 
 

@@ -23,7 +23,7 @@ class KubernetesParameter(click.ParamType[str]):
     name = "version"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from scheduler_operator import kubernetes_versions
+        from scheduler_operator.resources import version_support as kubernetes_versions
         from scheduler_runtime.catalog import Version, is_too_old
 
         try:

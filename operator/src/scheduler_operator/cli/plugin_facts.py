@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import KNOWN, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
-from scheduler_runtime.catalog.offers import offers, origin
+from scheduler_runtime.catalog.entry_points import offers, origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def _of_kubernetes(name: str, points: Mapping[str, tuple[str, ...]]) -> PluginFa
 
 def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
     from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
-    from scheduler_runtime.api.choosing import chosen
+    from scheduler_runtime.api.entry_points import chosen
 
     by = " and ".join(sorted(map(origin, points)))
     with _out_of_the_answer():

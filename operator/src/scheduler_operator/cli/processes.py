@@ -12,7 +12,7 @@ from scheduler_operator.cli.sorting import Sorted, sort
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Problems, Source
-from scheduler_runtime.config.provenance import Origin, origins
+from scheduler_runtime.config.plugin_origins import Origin, origins
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.profiles import Outcome
@@ -177,7 +177,7 @@ def idle_allowances(source: Source) -> Iterator[Finding]:
     """A finding for each code that a comment allows and no finding has."""
     if source.allowed <= config.CODES.keys():
         return
-    from scheduler_operator.findings import unknown_codes
+    from scheduler_operator.render.profile_findings import unknown_codes
 
     for finding in unknown_codes(",".join(sorted(source.allowed))):
         meant = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from scheduler_operator import kubernetes_versions
 from scheduler_operator.cli.answers import Refusal
 from scheduler_operator.cli.judging import Judge
 from scheduler_operator.cli.neighbours import Neighbours, authored, plugin_configs
@@ -12,6 +11,7 @@ from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.render import Problems, Rendered, alone, astray, check, joins, render
 from scheduler_operator.render.declaring import declared
+from scheduler_operator.resources import version_support as kubernetes_versions
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, Source
 

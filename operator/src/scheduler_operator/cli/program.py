@@ -44,7 +44,7 @@ def _refuse_unknown(ctx: click.Context, name: str) -> None:
     """Refuse a command that does not exist, with the one that was perhaps meant."""
     if ctx.resilient_parsing or name.startswith("-"):
         return
-    from scheduler_runtime.catalog.spelling import did_you_mean, nearest
+    from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 
     ctx.fail(f"there is no command {name!r}{did_you_mean(nearest(name, COMMANDS))}")
 

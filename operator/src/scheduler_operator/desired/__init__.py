@@ -4,12 +4,12 @@ The order is the order of applying: an account before its roles, roles before th
 answers 404 to a binding whose role does not exist), and the processes last.
 """
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.desired import rbac, workload
-from scheduler_operator.names import Object, generated_name
-from scheduler_operator.permissions import lease_rules, own_rules
-from scheduler_operator.release import Release
+from scheduler_operator.desired.permissions import lease_rules, own_rules
+from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Rendered
+from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.names import Object, generated_name
 
 __all__ = ["Object", "desired_objects"]
 

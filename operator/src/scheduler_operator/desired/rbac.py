@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from scheduler_operator import permissions
-from scheduler_operator.authored import Authored
-from scheduler_operator.kinds import SYSTEM_NAMESPACE
-from scheduler_operator.names import Object, generated_name, metadata
+from scheduler_operator.desired import permissions
+from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
+from scheduler_operator.resources.names import Object, generated_name, metadata
 from scheduler_runtime.catalog import Rule
 
 RBAC = "rbac.authorization.k8s.io"

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from scheduler_operator.authored import Authored
-from scheduler_operator.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, PROCESS_ANNOTATION, pod_labels
+from scheduler_operator.desired.release import Release
 from scheduler_operator.models import Scheduler
-from scheduler_operator.names import Object, UidOf, generated_name, metadata
-from scheduler_operator.release import Release
 from scheduler_operator.render import Rendered
+from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, PROCESS_ANNOTATION, pod_labels
+from scheduler_operator.resources.names import Object, UidOf, generated_name, metadata
 from scheduler_runtime.config import fixed_hash
 
 PORT = 10259

@@ -1,7 +1,7 @@
 """What the fields of both kinds are made of: the base model, limited strings, and CEL rules.
 
 A constraint is written once, here or at its field: pydantic enforces it when the operator or the
-command line reads an object, and ``scheduler_operator.crds`` carries it into the CRD, so that the
+command line reads an object, and ``scheduler_operator.generate.crds`` carries it into the CRD, so that the
 API server enforces it too. What only the API server can say is a :func:`cel` rule.
 """
 
@@ -15,7 +15,6 @@ QUANTITY = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([
 
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
-NAME_LENGTH = 52
 """Services and Leases are named ``berth-<profile>``, and a DNS label has 63 characters."""
 
 

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from scheduler_operator.labels import OWN_ANNOTATIONS, OWN_LABELS
 from scheduler_operator.models.fields import (
     ATOMIC,
     GoDuration,
@@ -18,6 +17,7 @@ from scheduler_operator.models.fields import (
     rules,
 )
 from scheduler_operator.models.label_selector import Affinity, Labels, Toleration, TopologySpreadConstraint
+from scheduler_operator.resources.labels import OWN_ANNOTATIONS, OWN_LABELS
 
 _LEASE = "self.?leaseDuration.orValue(duration('15s'))"
 _RENEW = "self.?renewDeadline.orValue(duration('10s'))"

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from scheduler_operator.models.extender import Extender
-from scheduler_operator.models.fields import ATOMIC, DNS_LABEL, NAME_LENGTH, Int32, Model, cel, list_map, rules
+from scheduler_operator.models.fields import ATOMIC, DNS_LABEL, Int32, Model, cel, list_map, rules
 from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.override import Override
 from scheduler_operator.models.plugins import PluginArgs, Plugins
 from scheduler_operator.models.scheduler import Scheduler
+from scheduler_operator.resources.group import NAME_LENGTH
 
 Engine = Literal["Python", "KubeScheduler", "ConfigMap"]
 ONE_BINDER = cel(

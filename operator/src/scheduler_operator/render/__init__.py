@@ -8,13 +8,13 @@ Everything that is wrong is told at once, at the path where its author wrote it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.render.checking import check
 from scheduler_operator.render.drafting import read, references, uses
 from scheduler_operator.render.joining import astray, joiners, joins
 from scheduler_operator.render.judging import Lint
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
 from scheduler_operator.render.together import Given, attempt
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem

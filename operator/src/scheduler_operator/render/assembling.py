@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_operator.names import generated_name
 from scheduler_operator.render.drafting import Draft
 from scheduler_operator.render.origins import Fields, Items, Origin, grown
+from scheduler_operator.resources.names import generated_name
 from scheduler_runtime.config import API_VERSION
 
 _OWN = "berth's own"

@@ -1,11 +1,11 @@
 """What is wrong with a PluginConfig by itself, whoever uses it."""
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render.declaring import declaration, declaration_problems, declared
 from scheduler_operator.render.expanding import idle
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import read_leniently
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, unknown

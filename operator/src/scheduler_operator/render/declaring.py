@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_snake
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredEvent, DeclaredRule, Declares
 from scheduler_operator.render.outcome import PluginConfigs
 from scheduler_operator.render.schemas import schema_problems, value_problems
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
 from scheduler_runtime.catalog.checks import refuse

@@ -7,15 +7,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scheduler_operator import nodes
-from scheduler_operator.authored import Authored
 from scheduler_operator.models import ProfileSpec, Scheduler
-from scheduler_operator.models.fields import DNS_LABEL, NAME_LENGTH
+from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.models.plugins import PluginArgs, PluginSet
-from scheduler_operator.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE
+from scheduler_operator.render import node_selection as nodes
 from scheduler_operator.render.origins import Fields, Items, Origin, grafted, grown
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
+from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.group import NAME_LENGTH
+from scheduler_operator.resources.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
 
 

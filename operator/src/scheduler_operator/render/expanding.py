@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from scheduler_operator.lengths import cut
+from scheduler_operator.resources.text_limits import cut
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
 from scheduler_runtime.config import EffectiveProfile

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scheduler_operator.authored import Authored
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.render.drafting import Draft
 from scheduler_operator.render.outcome import Problems
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime.config import EffectiveProfile, Problem
 
 

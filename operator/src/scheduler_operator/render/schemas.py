@@ -15,7 +15,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
 from scheduler_runtime.catalog.checks import At, Duration, DurationField
-from scheduler_runtime.catalog.spelling import not_a_field
+from scheduler_runtime.catalog.suggestions import not_a_field
 
 Schema = Mapping[str, Any]
 Found = Iterator[tuple[At, str]]

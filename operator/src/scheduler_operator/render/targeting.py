@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from scheduler_operator import kubernetes_versions
 from scheduler_operator.models import Scheduler
+from scheduler_operator.resources import version_support as kubernetes_versions
 from scheduler_runtime.catalog import Target, Version, gate_problems, is_too_old
 from scheduler_runtime.config import Problem
 

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_operator import kubernetes_versions, nodes
-from scheduler_operator.authored import Authored
-from scheduler_operator.findings import in_words_of_nodes
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
 from scheduler_operator.render import expanding, judging
+from scheduler_operator.render import node_selection as nodes
 from scheduler_operator.render.assembling import assembled, places_of_extenders
 from scheduler_operator.render.declaring import Declared, declared
 from scheduler_operator.render.drafting import Draft, draft
@@ -23,8 +21,11 @@ from scheduler_operator.render.emitting import emitted, plain
 from scheduler_operator.render.joining import clashes, conflicts
 from scheduler_operator.render.origins import Fields, Origin, Origins
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.profile_findings import in_words_of_nodes
 from scheduler_operator.render.reading import read_leniently
 from scheduler_operator.render.targeting import target_of, target_problems
+from scheduler_operator.resources import version_support as kubernetes_versions
+from scheduler_operator.resources.authored import Authored
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import NEWEST, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile

@@ -4,10 +4,7 @@ A plugin decides over all nodes at once. Every array it sees or returns has one 
 the framework owns which rows are still in play, and ignores what is said about the others.
 """
 
-from ..catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
-from ..table import Ints, LabelColumn, Mask, NodeTable
-from ..wire import Node, Pod, QuantityError, Requests, Taint, Toleration
-from .answers import (
+from scheduler_runtime.api.answers import (
     ALLOW,
     CLEAR,
     MAX_SCORE,
@@ -29,11 +26,14 @@ from .answers import (
     Victims,
     Wait,
 )
-from .contract import Plugin, declaration_of, hooks_of
-from .flaws import flaws_of
-from .handle import Binds, Handle, ManyTrials, Preemptions, Trial, WaitingPod
-from .node_plugin import NodePlugin
-from .normalising import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
+from scheduler_runtime.api.class_checks import flaws_of
+from scheduler_runtime.api.contract import Plugin, declaration_of, hooks_of
+from scheduler_runtime.api.handle import Binds, Handle, ManyTrials, Preemptions, Trial, WaitingPod
+from scheduler_runtime.api.node_plugin import NodePlugin
+from scheduler_runtime.api.normalizers import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
+from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from scheduler_runtime.state.objects import Node, Pod, QuantityError, Requests, Taint, Toleration
+from scheduler_runtime.state.table import Ints, LabelColumn, Mask, NodeTable
 
 __all__ = [
     "ALLOW",

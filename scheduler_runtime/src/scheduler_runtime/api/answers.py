@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 
 from numpy.typing import NDArray
 
-from ..catalog import Action
-from ..table import Mask
-from ..wire import Pod
+from scheduler_runtime.catalog import Action
+from scheduler_runtime.state.objects import Pod
+from scheduler_runtime.state.table import Mask
 
 MAX_SCORE: Final = 100
 """The best normalised score. The worst is 0."""

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar, Literal
 
-from ..catalog import HOOK_POINTS, ClusterEvent, Declaration, PluginArgs, Rule, Watch
-from ..catalog.declaration import UNPOINTED_HOOKS
-from ..table import Ints, NodeTable
-from ..wire import Pod
-from .answers import Answer, Consult, Cycle, Event, Nomination, QueueEntry, Reject, Scores, Verdicts, Wait
-from .handle import Handle
+from scheduler_runtime.api.answers import (
+    Answer,
+    Consult,
+    Cycle,
+    Event,
+    Nomination,
+    QueueEntry,
+    Reject,
+    Scores,
+    Verdicts,
+    Wait,
+)
+from scheduler_runtime.api.handle import Handle
+from scheduler_runtime.catalog import HOOK_POINTS, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from scheduler_runtime.catalog.declaration import UNPOINTED_HOOKS
+from scheduler_runtime.state.objects import Pod
+from scheduler_runtime.state.table import Ints, NodeTable
 
 
 class Plugin:

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..catalog import Watch
-from ..table import Mask, NodeTable
-from ..wire import Pod
-from .answers import Consulted, Reject
+from scheduler_runtime.api.answers import Consulted, Reject
+from scheduler_runtime.catalog import Watch
+from scheduler_runtime.state.objects import Pod
+from scheduler_runtime.state.table import Mask, NodeTable
 
 
 class Binds(Protocol):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..table import Mask, NodeTable
-from ..wire import Node, Pod
-from .answers import Reject, Scores
-from .contract import Plugin
-from .normalising import highest_is_best
+from scheduler_runtime.api.answers import Reject, Scores
+from scheduler_runtime.api.contract import Plugin
+from scheduler_runtime.api.normalizers import highest_is_best
+from scheduler_runtime.state.objects import Node, Pod
+from scheduler_runtime.state.table import Mask, NodeTable
 
 
 class NodePlugin(Plugin):

@@ -8,14 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import spelling
-from .args import IN_TREE_ARGS, with_gated_defaults
-from .declaration import HOOK_POINTS, Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
-from .in_tree import DECLARATIONS
-from .kubernetes_version import Version
-from .removed import REFUSED_ANYWHERE, REMOVED
-from .target import KNOWN, Target, gate_problems, is_too_new, is_too_old
-from .versions import DefaultSet, v1_35, v1_36, v1_37
+from scheduler_runtime.catalog import suggestions as spelling
+from scheduler_runtime.catalog.args import IN_TREE_ARGS, with_gated_defaults
+from scheduler_runtime.catalog.declaration import (
+    HOOK_POINTS,
+    Action,
+    ClusterEvent,
+    Declaration,
+    PluginArgs,
+    Rule,
+    Watch,
+)
+from scheduler_runtime.catalog.in_tree import DECLARATIONS
+from scheduler_runtime.catalog.kubernetes_version import Version
+from scheduler_runtime.catalog.removed_plugins import REFUSED_ANYWHERE, REMOVED
+from scheduler_runtime.catalog.target import KNOWN, Target, gate_problems, is_too_new, is_too_old
+from scheduler_runtime.catalog.versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
     "ASSUMED",

@@ -16,11 +16,11 @@ from pydantic import (
     model_validator,
 )
 
-from .checks import At, check_qualified_name, field_problem, label_problem, refuse
-from .declaration import PluginArgs
-from .durations import Duration, DurationField
-from .names import is_qualified_name
-from .target import Target
+from scheduler_runtime.catalog.checks import At, check_qualified_name, field_problem, label_problem, refuse
+from scheduler_runtime.catalog.declaration import PluginArgs
+from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.catalog.syntax import is_qualified_name
+from scheduler_runtime.catalog.target import Target
 
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 QualifiedName = Annotated[str, AfterValidator(check_qualified_name)]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic_core import PydanticCustomError
 
-from .durations import Duration, DurationField
-from .names import is_label_value, is_qualified_name
+from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.catalog.syntax import is_label_value, is_qualified_name
 
 __all__ = [
     "At",

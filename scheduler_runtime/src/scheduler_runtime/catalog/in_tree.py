@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .args import IN_TREE_ARGS, PodTopologySpreadArgs
-from .declaration import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
+from scheduler_runtime.catalog.args import IN_TREE_ARGS, PodTopologySpreadArgs
+from scheduler_runtime.catalog.declaration import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
-from .gates import Gate, gates, needs
-from .kubernetes_version import Version
-from .spelling import did_you_mean, nearest
+from scheduler_runtime.catalog.gates import Gate, gates, needs
+from scheduler_runtime.catalog.kubernetes_version import Version
+from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 
 KNOWN = ("1.35", "1.36", "1.37")
 """The minor versions whose behaviour is known, oldest first."""

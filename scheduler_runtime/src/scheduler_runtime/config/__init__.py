@@ -3,14 +3,22 @@
 Pure: no clock, no network, no disk, no numpy. Everything wrong with a document is told at once.
 """
 
-from .defaulting import defaulted
-from .engines import Engine, lacking
-from .expansion import OF_ONES_OWN, EffectiveProfile, EnabledPlugin, default_profile, effective, unknown
-from .findings import Finding, Severity
-from .linter import CODES, Code, allowed, lint
-from .loaded import CONDITION, Loaded, Verdict, fixed, fixed_hash, hash_of, loaded
-from .loading import document, dump, load, written
-from .models import (
+from scheduler_runtime.config.defaulting import defaulted
+from scheduler_runtime.config.document_check import Accepted, effective_profiles, judge
+from scheduler_runtime.config.engines import Engine, lacking
+from scheduler_runtime.config.expansion import (
+    OF_ONES_OWN,
+    EffectiveProfile,
+    EnabledPlugin,
+    default_profile,
+    effective,
+    unknown,
+)
+from scheduler_runtime.config.findings import Finding, Severity
+from scheduler_runtime.config.linter import CODES, Code, allowed, lint
+from scheduler_runtime.config.load_report import CONDITION, Loaded, Verdict, fixed, fixed_hash, hash_of, loaded
+from scheduler_runtime.config.loading import document, dump, load, written
+from scheduler_runtime.config.models import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
@@ -24,9 +32,8 @@ from .models import (
     PluginSet,
     Profile,
 )
-from .problems import Problem, Problems, explain
-from .source import Source, read
-from .whole import Accepted, effective_profiles, judge
+from scheduler_runtime.config.problems import Problem, Problems, explain
+from scheduler_runtime.config.yaml.source import Source, read
 
 __all__ = [
     "API_VERSION",

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from .. import catalog
-from ..catalog import Declaration, PluginArgs, Target
-from .models import API_VERSION
-from .nulls import without_nulls
-from .problems import Problem, explain
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Declaration, PluginArgs, Target
+from scheduler_runtime.config.models import API_VERSION
+from scheduler_runtime.config.problems import Problem, explain
+from scheduler_runtime.config.yaml.nulls import without_nulls
 
 FIT = "NodeResourcesFit"
 """Upstream looks its arguments over only when it builds it, and tells it what extenders look after."""

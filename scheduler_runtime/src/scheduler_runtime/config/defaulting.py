@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from .. import catalog
-from ..catalog import Declaration, PluginArgs, Target
-from ..catalog.durations import Duration
-from .arguments import FIT
-from .expansion import Expansion
-from .merging import EnabledPlugin
-from .models import API_VERSION, ClientConnection, Document, Extender, Profile, as_float32
-from .whole import ignored_resources
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Declaration, PluginArgs, Target
+from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.config.arguments import FIT
+from scheduler_runtime.config.document_check import ignored_resources
+from scheduler_runtime.config.expansion import Expansion
+from scheduler_runtime.config.merging import EnabledPlugin
+from scheduler_runtime.config.models import API_VERSION, ClientConnection, Document, Extender, Profile, as_float32
 
 
 def defaulted(

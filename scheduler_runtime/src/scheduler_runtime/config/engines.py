@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
-from .. import catalog
-from ..catalog import Declaration
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Declaration
 
 Engine = Literal["Python", "KubeScheduler", "UpstreamImage"]
 """``UpstreamImage`` is a kube-scheduler as upstream ships it; ``KubeScheduler`` may be one with more plugins."""

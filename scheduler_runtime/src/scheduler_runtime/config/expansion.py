@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from .. import catalog
-from ..catalog import Declaration, DefaultSet, PluginArgs, Target
-from ..catalog.spelling import did_you_mean, nearest_name
-from .arguments import Arguments
-from .merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
-from .models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
-from .problems import Problem, Problems
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Declaration, DefaultSet, PluginArgs, Target
+from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
+from scheduler_runtime.config.arguments import Arguments
+from scheduler_runtime.config.merging import WEIGHED, EnabledPlugin, at_point, merged_multi_point, spread, weights
+from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
+from scheduler_runtime.config.problems import Problem, Problems
 
 __all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from .models import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
-from .nulls import without_nulls
-from .problems import Problem, Problems, explain
-from .scalars import is_plain
-from .source import read
+from scheduler_runtime.config.models import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
+from scheduler_runtime.config.problems import Problem, Problems, explain
+from scheduler_runtime.config.yaml.nulls import without_nulls
+from scheduler_runtime.config.yaml.scalars import is_plain
+from scheduler_runtime.config.yaml.source import read
 
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 

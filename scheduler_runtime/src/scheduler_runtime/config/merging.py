@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .models import PluginSet
+from scheduler_runtime.config.models import PluginSet
 
 _WRAPS = 2**64
 _MAX_TOTAL = 2**63 - 1

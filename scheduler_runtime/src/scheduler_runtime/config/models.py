@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from ..catalog.checks import At, refuse
-from ..catalog.durations import Duration, DurationField
-from ..catalog.names import is_extended_resource
-from .tls import as_base64, tls_problems
+from scheduler_runtime.catalog.checks import At, refuse
+from scheduler_runtime.catalog.durations import Duration, DurationField
+from scheduler_runtime.catalog.syntax import is_extended_resource
+from scheduler_runtime.config.tls import as_base64, tls_problems
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"

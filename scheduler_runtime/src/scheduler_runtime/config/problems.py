@@ -9,8 +9,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..catalog.spelling import not_a_field
-from .paths import joined, path_of
+from scheduler_runtime.catalog.suggestions import not_a_field
+from scheduler_runtime.config.paths import joined, path_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..catalog.checks import At
+from scheduler_runtime.catalog.checks import At
 
 
 def tls_problems(insecure: bool, authority: str, data: Mapping[str, str]) -> Iterator[tuple[At, str]]:

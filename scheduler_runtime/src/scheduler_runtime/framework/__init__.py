@@ -1,11 +1,20 @@
 """One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
 
-from .advice import EXTENDER, Advice, Asks, AsksFilter, AsksScores, AsksVictims, Extenders, Filtered
-from .calls import is_our_cancellation, raised
-from .decision import NO_NODES
-from .failures import Failures
-from .framework import Framework
-from .outcomes import (
+from scheduler_runtime.framework.decision import NO_NODES
+from scheduler_runtime.framework.extender_contract import (
+    EXTENDER,
+    Advice,
+    Asks,
+    AsksFilter,
+    AsksScores,
+    AsksVictims,
+    Extenders,
+    Filtered,
+)
+from scheduler_runtime.framework.failure_log import Failures
+from scheduler_runtime.framework.framework import Framework
+from scheduler_runtime.framework.hook import is_our_cancellation, raised
+from scheduler_runtime.framework.outcomes import (
     Assumes,
     BindError,
     Flights,
@@ -15,10 +24,10 @@ from .outcomes import (
     RegistrationError,
     Unschedulable,
 )
-from .queueing import PodWithoutNode
-from .services import Objects, Services
-from .steps import Steps
-from .suspects import Suspect, suspect
+from scheduler_runtime.framework.plugin_handle import Objects, Services
+from scheduler_runtime.framework.progress import Steps
+from scheduler_runtime.framework.queue_hooks import PodWithoutNode
+from scheduler_runtime.framework.stack_probe import Suspect, suspect
 
 __all__ = [
     "EXTENDER",

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from ..api import Pod
-from ..table import Table
-from ..wire import QuantityError
-from .advice import Advice, Asks, AsksFilter, AsksScores, AsksVictims
-from .advised import Advised
-from .deciding import Attempt, Nowhere
-from .enabled import Enabled
-from .helping import Help, ask_for_help
-from .measuring import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
-from .missing import explain, needed_but_missing
-from .outcomes import TAKEN_BACK, Placed, Unschedulable
-from .sampling import Sampler
-from .services import Surroundings
+from scheduler_runtime.api import Pod
+from scheduler_runtime.framework.choosing_node import Attempt, Nowhere
+from scheduler_runtime.framework.extender_contract import Advice, Asks, AsksFilter, AsksScores, AsksVictims
+from scheduler_runtime.framework.hook_table import Enabled
+from scheduler_runtime.framework.outcomes import TAKEN_BACK, Placed, Unschedulable
+from scheduler_runtime.framework.plugin_handle import Surroundings
+from scheduler_runtime.framework.point_metrics import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
+from scheduler_runtime.framework.post_filter import Help, ask_for_help
+from scheduler_runtime.framework.sampling import Sampler
+from scheduler_runtime.framework.unsupported import explain, needed_but_missing
+from scheduler_runtime.framework.with_extenders import Advised
+from scheduler_runtime.state.objects import QuantityError
+from scheduler_runtime.state.table import Table
 
 NO_NODES = "no nodes available to schedule pods"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
-from .calls import Hook, checked_resolvable, checked_rows, rejections
+from scheduler_runtime.api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
+from scheduler_runtime.framework.hook import Hook, checked_resolvable, checked_rows, rejections
 
 
 class Diagnosis:

@@ -8,23 +8,23 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ..api import ClusterEvent, Event, Plugin, Pod, QueueEntry
-from ..catalog import Target, Version
-from ..config import EffectiveProfile
-from ..plugins import IN_TREE
-from ..table import Table
-from .advice import Advice, Asks, Extenders
-from .binding import Binding
-from .decision import Decisions
-from .enabled import Enabled
-from .measuring import Times
-from .missing import JUDGED_BY
-from .outcomes import Assumes, Flights, Gate, Placed, PluginError, Unschedulable
-from .pace import Pace
-from .queueing import Queueing
-from .registration import register
-from .reserving import Reserving
-from .services import Services, Surroundings
+from scheduler_runtime.api import ClusterEvent, Event, Plugin, Pod, QueueEntry
+from scheduler_runtime.catalog import Target, Version
+from scheduler_runtime.config import EffectiveProfile
+from scheduler_runtime.framework.binding_hooks import Binding
+from scheduler_runtime.framework.decision import Decisions
+from scheduler_runtime.framework.extender_contract import Advice, Asks, Extenders
+from scheduler_runtime.framework.hook_table import Enabled
+from scheduler_runtime.framework.outcomes import Assumes, Flights, Gate, Placed, PluginError, Unschedulable
+from scheduler_runtime.framework.plugin_handle import Services, Surroundings
+from scheduler_runtime.framework.point_metrics import Times
+from scheduler_runtime.framework.queue_hooks import Queueing
+from scheduler_runtime.framework.registration import register
+from scheduler_runtime.framework.reserve_permit import Reserving
+from scheduler_runtime.framework.slow_plugins import Pace
+from scheduler_runtime.framework.unsupported import JUDGED_BY
+from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.state.table import Table
 
 Chosen = TypeVar("Chosen")
 

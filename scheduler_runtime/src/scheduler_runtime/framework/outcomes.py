@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..api import CLEAR, Answer, Nomination, Pod
-from ..table import Table
+from scheduler_runtime.api import CLEAR, Answer, Nomination, Pod
+from scheduler_runtime.state.table import Table
 
 Flights = Mapping[str, Answer]
 """How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""

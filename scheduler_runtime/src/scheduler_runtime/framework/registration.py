@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from traceback import walk_tb
 
-from ..api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
-from ..config import EffectiveProfile
-from .calls import Hook, told
-from .outcomes import RegistrationError, failures
-from .services import PluginHandle, Surroundings
+from scheduler_runtime.api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
+from scheduler_runtime.config import EffectiveProfile
+from scheduler_runtime.framework.hook import Hook, told
+from scheduler_runtime.framework.outcomes import RegistrationError, failures
+from scheduler_runtime.framework.plugin_handle import PluginHandle, Surroundings
 
 
 @dataclass(frozen=True, slots=True)

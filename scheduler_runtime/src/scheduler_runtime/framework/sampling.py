@@ -13,8 +13,8 @@ from itertools import chain, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import Mask, Node
-from ..table import Table
+from scheduler_runtime.api import Mask, Node
+from scheduler_runtime.state.table import Table
 
 FEWEST = 100
 """So many feasible nodes are looked for at least."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..api import SKIP, Cycle, Ints, NodeTable, Pod, Scores
-from .calls import Hook, checked_normalised, checked_scores
-from .measuring import Measures, timed
+from scheduler_runtime.api import SKIP, Cycle, Ints, NodeTable, Pod, Scores
+from scheduler_runtime.framework.hook import Hook, checked_normalised, checked_scores
+from scheduler_runtime.framework.point_metrics import Measures, timed
 
 
 @dataclass(frozen=True, slots=True)

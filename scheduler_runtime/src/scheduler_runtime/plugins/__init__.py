@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..api import Plugin
-from .binding import DefaultBinder
-from .defaultpreemption import DefaultPreemption
-from .imagelocality import ImageLocality
-from .interpodaffinity import InterPodAffinity
-from .node_identity import NodeName, NodeUnschedulable
-from .nodeaffinity import NodeAffinity
-from .nodedeclaredfeatures import NodeDeclaredFeatures
-from .nodeports import NodePorts
-from .noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from .podtopologyspread import PodTopologySpread
-from .queueing import PrioritySort, SchedulingGates
-from .tainttoleration import TaintToleration
+from scheduler_runtime.api import Plugin
+from scheduler_runtime.plugins.binding import DefaultBinder
+from scheduler_runtime.plugins.defaultpreemption import DefaultPreemption
+from scheduler_runtime.plugins.imagelocality import ImageLocality
+from scheduler_runtime.plugins.interpodaffinity import InterPodAffinity
+from scheduler_runtime.plugins.node_identity import NodeName, NodeUnschedulable
+from scheduler_runtime.plugins.nodeaffinity import NodeAffinity
+from scheduler_runtime.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
+from scheduler_runtime.plugins.nodeports import NodePorts
+from scheduler_runtime.plugins.noderesources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from scheduler_runtime.plugins.podtopologyspread import PodTopologySpread
+from scheduler_runtime.plugins.queueing import PrioritySort, SchedulingGates
+from scheduler_runtime.plugins.tainttoleration import TaintToleration
 
 __all__ = ["IN_TREE"]
 

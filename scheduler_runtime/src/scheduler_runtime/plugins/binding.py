@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..api import Plugin, Pod
-from ..catalog import in_tree
+from scheduler_runtime.api import Plugin, Pod
+from scheduler_runtime.catalog import in_tree
 
 
 class DefaultBinder(Plugin):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api import MAX_SCORE, Handle, Ints, NodeTable, Plugin, Pod
-from ..catalog import Version, in_tree
+from scheduler_runtime.api import MAX_SCORE, Handle, Ints, NodeTable, Plugin, Pod
+from scheduler_runtime.catalog import Version, in_tree
 
 _MEBIBYTE = 1024 * 1024
 _LEAST = 23 * _MEBIBYTE

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..api import QUEUE, SKIP, Answer, Event, Handle, NodeTable, Plugin, Pod, Reject, Taint
-from ..catalog import in_tree
-from ..matching import tolerates
+from scheduler_runtime.api import QUEUE, SKIP, Answer, Event, Handle, NodeTable, Plugin, Pod, Reject, Taint
+from scheduler_runtime.catalog import in_tree
+from scheduler_runtime.plugins.matching import tolerates
 
 CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _ANOTHER = "node(s) didn't match the requested node name"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..api import (
+from scheduler_runtime.api import (
     QUEUE,
     SKIP,
     Answer,
@@ -28,11 +28,19 @@ from ..api import (
     keeps_equal,
     share_of_the_largest,
 )
-from ..catalog import in_tree
-from ..catalog.args import NodeAffinityArgs
-from ..matching import any_term_rows, is_sound, labelled_rows, problem_in, sound_terms, term_matches, term_rows
-from ..wire import NodeAffinity as Affinity
-from ..wire import NodeSelectorTerm, PreferredSchedulingTerm
+from scheduler_runtime.catalog import in_tree
+from scheduler_runtime.catalog.args import NodeAffinityArgs
+from scheduler_runtime.plugins.matching import (
+    any_term_rows,
+    is_sound,
+    labelled_rows,
+    problem_in,
+    sound_terms,
+    term_matches,
+    term_rows,
+)
+from scheduler_runtime.state.objects import NodeAffinity as Affinity
+from scheduler_runtime.state.objects import NodeSelectorTerm, PreferredSchedulingTerm
 
 _POD = "node(s) didn't match Pod's node affinity/selector"
 _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"

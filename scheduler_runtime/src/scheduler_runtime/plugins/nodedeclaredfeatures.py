@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..api import QUEUE, SKIP, Answer, Cycle, Event, Handle, NodeTable, Plugin, Pod, Reject
-from ..catalog import Version, in_tree
-from ..wire import PodSpec
+from scheduler_runtime.api import QUEUE, SKIP, Answer, Cycle, Event, Handle, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.catalog import Version, in_tree
+from scheduler_runtime.state.objects import PodSpec
 
 _UNMET = "node(s) didn't match Pod's required features"
 

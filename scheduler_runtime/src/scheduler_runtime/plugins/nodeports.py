@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..api import QUEUE, SKIP, Answer, Cycle, Event, NodeTable, Plugin, Pod, Reject
-from ..catalog import in_tree
-from ..table import HostPort, host_ports
+from scheduler_runtime.api import QUEUE, SKIP, Answer, Cycle, Event, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.catalog import in_tree
+from scheduler_runtime.state.table import HostPort, host_ports
 
 _TAKEN = "node(s) didn't have free ports for the requested pod ports"
 _Ports = tuple[HostPort, ...]

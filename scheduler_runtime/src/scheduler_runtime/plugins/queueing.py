@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..api import QUEUE, SKIP, Answer, Event, Plugin, Pod, QueueEntry, Reject
-from ..catalog import in_tree
+from scheduler_runtime.api import QUEUE, SKIP, Answer, Event, Plugin, Pod, QueueEntry, Reject
+from scheduler_runtime.catalog import in_tree
 
 
 class SchedulingGates(Plugin):

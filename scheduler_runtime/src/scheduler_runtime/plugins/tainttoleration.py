@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import (
+from scheduler_runtime.api import (
     QUEUE,
     SKIP,
     Answer,
@@ -25,8 +25,8 @@ from ..api import (
     keeps_equal,
     share_of_the_largest,
 )
-from ..catalog import in_tree
-from ..matching import discouragements, keeps_away, unknown_operator
+from scheduler_runtime.catalog import in_tree
+from scheduler_runtime.plugins.matching import discouragements, keeps_away, unknown_operator
 
 _UNTOLERATED = "node(s) had untolerated taint(s)"
 _Tolerations = tuple[Toleration, ...]

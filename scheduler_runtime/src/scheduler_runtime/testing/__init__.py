@@ -3,8 +3,8 @@
 ``check(PriceCap)`` in a test of yours asks everything that the contract of a plugin promises.
 """
 
-from .builders import Cluster, framework, node, pod
-from .kit import Breach, ContractError, breaches, check
-from .objects import Objects
+from scheduler_runtime.testing.builders import Cluster, framework, node, pod
+from scheduler_runtime.testing.kit import Breach, ContractError, breaches, check
+from scheduler_runtime.testing.objects import Objects
 
 __all__ = ["Breach", "Cluster", "ContractError", "Objects", "breaches", "check", "framework", "node", "pod"]

@@ -8,17 +8,19 @@ from typing import Any
 import msgspec
 import yaml
 
-from .. import config, discovery, wire
-from ..api import Plugin, declaration_of, flaws_of
-from ..catalog import Target
-from ..catalog.names import is_scalar_resource
-from ..catalog.spelling import did_you_mean, nearest_name, not_a_field
-from ..config import EffectiveProfile
-from ..framework import Extenders, Framework, Services
-from ..plugins import IN_TREE
-from ..table import Table
-from ..wire.requests import requests_of, thousandths_of
-from .objects import Objects
+from scheduler_runtime import config
+from scheduler_runtime.api import Plugin, declaration_of, flaws_of
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name, not_a_field
+from scheduler_runtime.catalog.syntax import is_scalar_resource
+from scheduler_runtime.config import EffectiveProfile
+from scheduler_runtime.framework import Extenders, Framework, Services
+from scheduler_runtime.plugins import IN_TREE
+from scheduler_runtime.reload import installed_plugins as discovery
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.objects.pod_requests import requests_of, thousandths_of
+from scheduler_runtime.state.table import Table
+from scheduler_runtime.testing.objects import Objects
 
 _NOT_READ = frozenset(
     (

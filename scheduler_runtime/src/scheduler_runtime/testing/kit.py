@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..api import Node, Plugin, PluginArgs, Pod, declaration_of
-from ..catalog import Target
-from ..framework import PluginError, RegistrationError
-from .chance import Chance
-from .checks import CHECKS, Case
-from .checks.declaring import flaws, hooks, model, round_trip
-from .objects import Objects
-from .said import Said
-from .subject import Subject
-from .telling import place_of, shortened, told
+from scheduler_runtime.api import Node, Plugin, PluginArgs, Pod, declaration_of
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.framework import PluginError, RegistrationError
+from scheduler_runtime.testing.checks import CHECKS, Case
+from scheduler_runtime.testing.checks.declaring import flaws, hooks, model, round_trip
+from scheduler_runtime.testing.formatting import place_of, shortened, told
+from scheduler_runtime.testing.objects import Objects
+from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.random_objects import Chance
+from scheduler_runtime.testing.recorded_answers import Said
 
 CLUSTERS = 60
 AFTER_A_BREACH = 10

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..api import Watch
-from ..wire import KINDS, Node, Pod
+from scheduler_runtime.api import Watch
+from scheduler_runtime.state.objects import KINDS, Node, Pod
 
 _STRUCTS: Mapping[tuple[str, str], type[msgspec.Struct]] = {**KINDS, ("v1", "Node"): Node, ("v1", "Pod"): Pod}
 

@@ -8,8 +8,8 @@ from random import Random
 
 from msgspec.structs import replace as changed
 
-from ..wire import Node, Pod
-from .builders import Cluster
+from scheduler_runtime.state.objects import Node, Pod
+from scheduler_runtime.testing.builders import Cluster
 
 
 @dataclass(frozen=True, slots=True)

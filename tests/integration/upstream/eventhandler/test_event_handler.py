@@ -11,8 +11,8 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Action, ClusterEvent, Reject
-from scheduler_runtime.pending import Place
-from scheduler_runtime.process import Process
+from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.scheduling.pending import Place
 from tests.integration.upstream.support import NODES, Object, Told, World, node, pod, world
 
 pytestmark = pytest.mark.cluster

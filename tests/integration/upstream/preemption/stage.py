@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.pending import Entry, Place
+from scheduler_runtime.app.scheduler import Process
 from scheduler_runtime.plugins.binding import DefaultBinder
 from scheduler_runtime.plugins.defaultpreemption import DefaultPreemption
-from scheduler_runtime.process import Process
+from scheduler_runtime.scheduling.pending import Entry, Place
 from tests.integration.upstream.support import Object, World, node
 
 LATE_SECONDS = 400.0

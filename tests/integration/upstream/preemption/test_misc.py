@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster import Cluster
-from scheduler_runtime.client import ApiError
+from scheduler_runtime.kube.client import ApiError
 from tests.integration.upstream.preemption.victims import (
     EITHER_WAY,
     HIGH,

@@ -11,8 +11,8 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import QUEUE, Action, Answer, ClusterEvent, Event, Reject, Wait, Watch
-from scheduler_runtime.client import ApiError
-from scheduler_runtime.pending import Place
+from scheduler_runtime.kube.client import ApiError
+from scheduler_runtime.scheduling.pending import Place
 from tests.integration.upstream.plugins import fakes
 from tests.integration.upstream.queueing.waking import Scene
 from tests.integration.upstream.support import NODES, PATIENCE, Object, Told, World, node, pod, world

@@ -15,8 +15,8 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.pending import Place
-from scheduler_runtime.process import Process
+from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.scheduling.pending import Place
 from tests.integration.upstream.support import JSON_PATCH, MERGE_PATCH, NODES, STRATEGIC_PATCH, Object, World, world
 
 _WOKEN = re.compile(r'^scheduler_queue_incoming_pods_total\{queue="active",event="(\w+)"\} (\d+)$', re.MULTILINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster import Cluster
-from scheduler_runtime.process import Process
+from scheduler_runtime.app.scheduler import Process
 from tests.integration.upstream.support import Object, node, pod, world
 from tests.integration.upstream.written import on
 

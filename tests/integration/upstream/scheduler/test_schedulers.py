@@ -8,7 +8,7 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Watch
-from scheduler_runtime.objects import Objects
+from scheduler_runtime.scheduling.watched_objects import Objects
 from tests.integration.upstream.support import World, node, pod, world
 
 pytestmark = pytest.mark.cluster

@@ -8,7 +8,7 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from scheduler_runtime.process import Process
+from scheduler_runtime.app.scheduler import Process
 from tests.integration.upstream.support import Object, node, pod, world
 from tests.integration.upstream.written import taint, tolerates
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config.linter.subjects import Whole
+from scheduler_runtime.config.linter.inputs import Whole
 from tests.support.documents import documents, mutated
 from tests.support.linting import lint, plugins
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.catalog import Declaration
-from scheduler_runtime.config.linter.removal import LOST
+from scheduler_runtime.config.linter.removed_defaults import LOST
 from tests.support.linting import args, lint, places, plugins
 
 OWN = {

@@ -27,7 +27,7 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Action
 from scheduler_runtime.framework import PluginError, RegistrationError
-from scheduler_runtime.framework.calls import Hook, all_of, rejections
+from scheduler_runtime.framework.hook import Hook, all_of, rejections
 from tests.support.decisions import First, only, schedule
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import Entry, Pending, Place
 
 PV = ClusterEvent("PersistentVolume", Action.ADD)
 NODE = ClusterEvent("Node", Action.ADD)

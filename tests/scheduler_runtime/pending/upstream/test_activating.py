@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
 from tests.scheduler_runtime.pending.upstream.queueing import NODE_ADDED, Pod, Queue
 
 # TestPriorityQueue_Activate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.pending import Pending
+from scheduler_runtime.scheduling.pending import Pending
 from tests.scheduler_runtime.pending.upstream.queueing import Pod, Queue
 
 

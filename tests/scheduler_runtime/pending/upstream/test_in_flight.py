@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.pending import Place
+from scheduler_runtime.scheduling.pending import Place
 from tests.scheduler_runtime.pending.upstream.queueing import (
     LABELLED,
     NODE_ADDED,

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
 from scheduler_runtime.framework import Placed
+from scheduler_runtime.state import objects as wire
 from tests.support.preempting import Scene, budget, pod
 
 SEEDS = range(60)

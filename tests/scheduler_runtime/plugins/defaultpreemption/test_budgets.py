@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.plugins.defaultpreemption.budgets import Budgets
-from scheduler_runtime.wire import PodDisruptionBudget
+from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
+from scheduler_runtime.state.objects import PodDisruptionBudget
 from tests.support.preempting import budget, pod
 
 BOTH = {"app": "foo", "tier": "web"}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
+from scheduler_runtime.state import objects as wire
 from tests.support.preempting import HIGH, LARGE, LOW, VERY_HIGH, Scene, pod
 
 TAINT = [wire.Taint(key="k", effect="NoSchedule")]

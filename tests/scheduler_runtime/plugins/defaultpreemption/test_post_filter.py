@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime import testing, wire
+from scheduler_runtime import testing
 from scheduler_runtime.api import CLEAR, NodeTable, Plugin, Pod, Reject
+from scheduler_runtime.state import objects as wire
 from tests.support.preempting import HIGH, LARGE, LOW, MID, SMALL, VERY_HIGH, Scene, budget, pod
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler_runtime.api import Node, Pod
-from scheduler_runtime.wire import (
+from scheduler_runtime.state.objects import (
     LabelSelector,
     LabelSelectorRequirement,
     PodAffinityTerm,

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, Pod
-from scheduler_runtime.wire import PodStatus
+from scheduler_runtime.state.objects import PodStatus
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
     objects_of,
     plugin,

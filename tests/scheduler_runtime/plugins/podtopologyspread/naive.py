@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from scheduler_runtime import testing
 from scheduler_runtime.api import Node, Pod
 from scheduler_runtime.plugins.podtopologyspread.logarithm import log
-from scheduler_runtime.wire import LabelSelector, Taint, Toleration, TopologySpreadConstraint
+from scheduler_runtime.state.objects import LabelSelector, Taint, Toleration, TopologySpreadConstraint
 
 HOSTNAME = "kubernetes.io/hostname"
 UNEVEN = ("node(s) didn't match pod topology spread constraints", True)

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import SKIP, Pod
 from scheduler_runtime.catalog import IN_TREE_ARGS, in_tree
-from scheduler_runtime.wire import OwnerReference, TopologySpreadConstraint
+from scheduler_runtime.state.objects import OwnerReference, TopologySpreadConstraint
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     ZONE,
     Changes,

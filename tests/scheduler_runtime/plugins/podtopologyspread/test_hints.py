@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, Pod, Taint
-from scheduler_runtime.wire import PodStatus
+from scheduler_runtime.state.objects import PodStatus
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import ZONE, constraint, labelled, spreading
 
 A, B = {"app": "a"}, {"app": "b"}

@@ -13,6 +13,6 @@ def command() -> Answer:
     Example
       berth crds | kubectl apply --server-side -f -
     """
-    from scheduler_operator import crds
+    from scheduler_operator.generate import crds
 
     return Answer("---\n".join(crds.texts().values()))

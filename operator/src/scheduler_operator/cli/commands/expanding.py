@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scheduler_operator.cli.processes import Explained
     from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
-    from scheduler_runtime.config.provenance import Origin
+    from scheduler_runtime.config.plugin_origins import Origin
 
 FOOTNOTE = "What is not in Berth's scheduler yet runs with engine: KubeScheduler."
 REFUSED = "kube-scheduler does not start with what is in Berth's scheduler only: that runs with --engine Python."
@@ -60,7 +60,7 @@ def command(
 
 def _text(found: "Explained") -> str:
     from scheduler_operator.cli.tables import grouped, table
-    from scheduler_runtime.config.provenance import NOT_IN_KUBE_SCHEDULER, NOT_YET
+    from scheduler_runtime.config.plugin_origins import NOT_IN_KUBE_SCHEDULER, NOT_YET
 
     title = f"{found.part.effective.scheduler_name} ({found.part.source.name}), {found.process.target}"
     missing = {origin.missing for origins in found.origins.values() for origin in origins}

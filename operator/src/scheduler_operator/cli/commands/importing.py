@@ -11,7 +11,7 @@ from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.importing import Imported, Remark
+    from scheduler_operator.migrate import Imported, Remark
     from scheduler_runtime.config import Source
 
 _NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
@@ -40,7 +40,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
     """
     from scheduler_operator.cli.reading import read
     from scheduler_operator.cli.sorting import called
-    from scheduler_operator.importing import import_all
+    from scheduler_operator.migrate import import_all
     from scheduler_runtime.config import Problems
 
     reading = read(files, console)

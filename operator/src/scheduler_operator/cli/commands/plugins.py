@@ -59,7 +59,7 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
 
 def _unknown(name: str, names: list[str]) -> str:
     from scheduler_runtime import catalog
-    from scheduler_runtime.catalog.spelling import did_you_mean, nearest_name
+    from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
     from scheduler_runtime.config import unknown
 
     if name in catalog.REMOVED:

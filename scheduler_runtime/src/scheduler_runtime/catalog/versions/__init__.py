@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..kubernetes_version import Version
-from ..target import Target
+from scheduler_runtime.catalog.kubernetes_version import Version
+from scheduler_runtime.catalog.target import Target
 
 
 @dataclass(frozen=True, slots=True)

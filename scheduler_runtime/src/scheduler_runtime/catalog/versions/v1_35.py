@@ -1,6 +1,6 @@
 """Kubernetes 1.35."""
 
-from . import DefaultSet, GatedPlugin
+from scheduler_runtime.catalog.versions import DefaultSet, GatedPlugin
 
 DEFAULTS = DefaultSet(
     minor="1.35",

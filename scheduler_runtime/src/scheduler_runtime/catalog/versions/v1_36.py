@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from . import GatedPlugin, v1_35
+from scheduler_runtime.catalog.versions import GatedPlugin, v1_35
 
 DEFAULTS = replace(
     v1_35.DEFAULTS,

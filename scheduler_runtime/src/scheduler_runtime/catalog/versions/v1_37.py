@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from . import GatedPlugin, v1_36
+from scheduler_runtime.catalog.versions import GatedPlugin, v1_36
 
 _order = [entry for entry in v1_36.DEFAULTS.always if entry[0] != "NodeName"]
 _order.insert(2, ("NodeName", 0))

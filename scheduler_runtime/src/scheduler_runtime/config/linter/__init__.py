@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ...catalog import Declaration, Target
-from ..engines import Engine
-from ..expansion import EffectiveProfile
-from ..findings import Finding
-from ..models import Document
-from .checks import Code
-from .places import in_order
-from .registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
-from .subjects import Whole, Written
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config.engines import Engine
+from scheduler_runtime.config.expansion import EffectiveProfile
+from scheduler_runtime.config.findings import Finding
+from scheduler_runtime.config.linter.checks import Code
+from scheduler_runtime.config.linter.inputs import Whole, Written
+from scheduler_runtime.config.linter.ordering import in_order
+from scheduler_runtime.config.linter.registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
+from scheduler_runtime.config.models import Document
 
 __all__ = ["CODES", "Code", "Engine", "allowed", "lint"]
 

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import catalog
-from ...catalog import REMOVED
-from ...catalog.args import (
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import REMOVED
+from scheduler_runtime.catalog.args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     ResourceSpec,
     VolumeBindingArgs,
 )
-from ...catalog.names import is_extended_resource, is_scalar_resource
-from ...catalog.spelling import did_you_mean, nearest
-from ..findings import Severity
-from .checks import Code, Told, check
-from .mending import Mend, either, enabling
-from .names import lives_in
-from .subjects import Meaning, Written
+from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
+from scheduler_runtime.catalog.syntax import is_extended_resource, is_scalar_resource
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning, Written
+from scheduler_runtime.config.linter.names import lives_in
+from scheduler_runtime.config.linter.suggested_fixes import Mend, either, enabling
 
 _BALANCE = "NodeResourcesBalancedAllocation"
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engines import refused
-from ..findings import Severity
-from .checks import Code, Told, check
-from .subjects import Meaning
+from scheduler_runtime.config.engines import refused
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning
 
 _SIGNED_POINTS = ("preFilter", "filter", "preScore", "score")
 _UNSIGNED = frozenset({"DeferredPodScheduling"})

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..findings import Finding, Severity
-from ..paths import joined
+from scheduler_runtime.config.findings import Finding, Severity
+from scheduler_runtime.config.paths import joined
 
 Subject = TypeVar("Subject")
 

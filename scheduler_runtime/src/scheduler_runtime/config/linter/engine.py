@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engines import lacking, refused
-from ..findings import Severity
-from .checks import Code, Told, check
-from .subjects import Meaning, Written
+from scheduler_runtime.config.engines import lacking, refused
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning, Written
 
 
 @check(

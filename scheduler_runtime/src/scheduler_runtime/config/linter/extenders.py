@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...catalog.durations import Duration
-from ..findings import Severity
-from ..models import DEFAULT_SCHEDULER_NAME, Extender
-from .checks import Code, Told, check
-from .subjects import Whole
+from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Whole
+from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, Extender
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]\s]+)(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog import Target
-from ...catalog.gates import needs
-from ..findings import Severity
-from .checks import Code, Told, check
-from .subjects import Written
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.catalog.gates import needs
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Written
 
 
 @check(

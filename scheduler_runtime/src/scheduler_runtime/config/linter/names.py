@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import catalog
-from ...catalog import KNOWN, REMOVED, Version
-from ...catalog.spelling import did_you_mean
-from ..findings import Severity
-from .checks import Code, Told, check
-from .subjects import ALL, Written, names
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import KNOWN, REMOVED, Version
+from scheduler_runtime.catalog.suggestions import did_you_mean
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import ALL, Written, names
 
 
 def lives_in(plugin: str, version: Version) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...catalog.args import NodeAffinityArgs, NodeSelectorRequirement, NodeSelectorTerm
-from ...catalog.checks import parse_int64
-from ..findings import Severity
-from .checks import Code, Told, check
-from .subjects import Meaning
+from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler_runtime.catalog.checks import parse_int64
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning
 
 REQUIRED = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 

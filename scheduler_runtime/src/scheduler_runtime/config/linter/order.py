@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..findings import Severity
-from .checks import Code, Told, check
-from .mending import Mend, disabling, either, enabling, enabling_all, without
-from .subjects import Meaning, Whole, Written
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written
+from scheduler_runtime.config.linter.suggested_fixes import Mend, disabling, either, enabling, enabling_all, without
 
 
 @check(

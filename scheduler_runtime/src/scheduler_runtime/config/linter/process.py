@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 
-from ...catalog.durations import Duration
-from ..findings import Severity
-from ..models import DEFAULT_SCHEDULER_NAME
-from .checks import Code, Told, check
-from .subjects import Whole
+from scheduler_runtime.catalog.durations import Duration
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Whole
+from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME
 
 _PLAIN = re.compile(r"(?!(?:yes|no|on|off|true|false|null)$)[a-z][a-z0-9-]+")
 """Text that YAML reads as text, without quotes."""

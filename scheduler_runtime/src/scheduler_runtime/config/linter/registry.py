@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import (
+from scheduler_runtime.config.linter import (
     arguments,
     batching,
     engine,
     extenders,
     gates,
-    halves,
     names,
     nodes,
     order,
-    outdated,
-    outvoted,
     process,
-    removal,
     weights,
 )
-from .checks import Check, Code
-from .subjects import Meaning, Whole, Written
+from scheduler_runtime.config.linter import deprecated as outdated
+from scheduler_runtime.config.linter import paired_points as halves
+from scheduler_runtime.config.linter import removed_defaults as removal
+from scheduler_runtime.config.linter import strategy_outvoted as outvoted
+from scheduler_runtime.config.linter.checks import Check, Code
+from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written
 
 OF_DOCUMENT: tuple[Check[Whole], ...] = (
     weights.sampled_twice,

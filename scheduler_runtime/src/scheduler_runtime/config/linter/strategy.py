@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from scheduler_runtime.catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 
 MAX_SCORE = 100
 CLEARLY = 20

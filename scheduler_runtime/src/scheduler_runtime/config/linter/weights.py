@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
-from ..findings import Severity
-from ..merging import WEIGHED
-from .checks import Code, Told, check
-from .mending import disabling, either
-from .subjects import Meaning, Whole, Written, names
+from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
+from scheduler_runtime.config.findings import Severity
+from scheduler_runtime.config.linter.checks import Code, Told, check
+from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written, names
+from scheduler_runtime.config.linter.suggested_fixes import disabling, either
+from scheduler_runtime.config.merging import WEIGHED
 
 
 @check(

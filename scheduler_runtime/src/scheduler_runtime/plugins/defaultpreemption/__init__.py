@@ -3,6 +3,6 @@
 eligibility ──► dry run of many nodes ──► the best of them ──► its victims are evicted, in the background
 """
 
-from .plugin import DefaultPreemption
+from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 
 __all__ = ["DefaultPreemption"]

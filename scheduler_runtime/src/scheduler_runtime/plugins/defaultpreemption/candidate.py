@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ...api import Pod
+from scheduler_runtime.api import Pod
 
 _OFFSET = 2**31
 """Makes every priority positive, so that few pods of a negative priority have a smaller sum than many of it."""

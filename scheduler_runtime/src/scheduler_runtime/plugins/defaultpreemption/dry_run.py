@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api import Handle, ManyTrials, NodeTable, Pod
-from .budgets import Budgets
-from .candidate import Candidate, Clock
+from scheduler_runtime.api import Handle, ManyTrials, NodeTable, Pod
+from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock
+from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...api import Handle, NodeTable, Pod, Verdicts
+from scheduler_runtime.api import Handle, NodeTable, Pod, Verdicts
 
 
 def refusal(pod: Pod, nodes: NodeTable, verdicts: Verdicts, handle: Handle) -> str:

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
-from ...api import Handle, Pod
-from .candidate import Candidate
+from scheduler_runtime.api import Handle, Pod
+from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate
 
 logger = logging.getLogger(__name__)
 

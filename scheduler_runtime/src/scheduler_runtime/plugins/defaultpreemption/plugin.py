@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api import (
+from scheduler_runtime.api import (
     CLEAR,
     SKIP,
     Answer,
@@ -24,13 +24,13 @@ from ...api import (
     Verdicts,
     Victims,
 )
-from ...catalog import Version, in_tree
-from ...catalog.args import DefaultPreemptionArgs
-from .budgets import Budgets
-from .candidate import Candidate, Clock, best
-from .dry_run import DryRun
-from .eligibility import refusal
-from .eviction import Evictions
+from scheduler_runtime.catalog import Version, in_tree
+from scheduler_runtime.catalog.args import DefaultPreemptionArgs
+from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
+from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
+from scheduler_runtime.plugins.defaultpreemption.dry_run import DryRun
+from scheduler_runtime.plugins.defaultpreemption.eligibility import refusal
+from scheduler_runtime.plugins.defaultpreemption.eviction import Evictions
 
 Extend = Callable[[Pod, Sequence[Candidate]], Sequence[Candidate]]
 """What is made of the candidates for a pod."""

@@ -1,5 +1,5 @@
 """Pods that must, or would rather, be near other pods or away from them."""
 
-from .plugin import InterPodAffinity
+from scheduler_runtime.plugins.interpodaffinity.plugin import InterPodAffinity
 
 __all__ = ["InterPodAffinity"]

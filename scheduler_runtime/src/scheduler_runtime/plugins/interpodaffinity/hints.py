@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from ...api import Node, Pod
-from ...table import PodTerm, SelectorError, terms_of
-from .wanted import Wanted
+from scheduler_runtime.api import Node, Pod
+from scheduler_runtime.plugins.interpodaffinity.own_terms import Wanted
+from scheduler_runtime.state.table import PodTerm, SelectorError, terms_of
 
 
 @dataclass(frozen=True, slots=True)

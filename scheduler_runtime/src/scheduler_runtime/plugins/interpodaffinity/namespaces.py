@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...api import Handle, Watch
-from ...table import PodSelector, PodTerm, hold
+from scheduler_runtime.api import Handle, Watch
+from scheduler_runtime.state.table import PodSelector, PodTerm, hold
 
 NAMESPACES: Final = Watch("v1", "Namespace")
 _NOBODY = PodSelector(frozenset(), ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...api import MAX_SCORE, Ints, Mask, Scores
+from scheduler_runtime.api import MAX_SCORE, Ints, Mask, Scores
 
 
 def from_lowest_to_highest(points: Scores, feasible: Mask) -> Ints:

@@ -8,16 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, NodeTable, Plugin, Pod, Reject, Scores
-from ...catalog import Version, in_tree
-from ...catalog.args import InterPodAffinityArgs
-from ...table import Population, SelectorError
-from .constraints import Constraints, Near
-from .hints import Waiting
-from .namespaces import Namespaces
-from .normalising import from_lowest_to_highest
-from .tally import Source, Tallies, Tally
-from .wanted import Wants
+from scheduler_runtime.api import (
+    QUEUE,
+    SKIP,
+    Answer,
+    Cycle,
+    Event,
+    Handle,
+    Ints,
+    NodeTable,
+    Plugin,
+    Pod,
+    Reject,
+    Scores,
+)
+from scheduler_runtime.catalog import Version, in_tree
+from scheduler_runtime.catalog.args import InterPodAffinityArgs
+from scheduler_runtime.plugins.interpodaffinity.filter_state import Constraints, Near
+from scheduler_runtime.plugins.interpodaffinity.hints import Waiting
+from scheduler_runtime.plugins.interpodaffinity.namespaces import Namespaces
+from scheduler_runtime.plugins.interpodaffinity.normalising import from_lowest_to_highest
+from scheduler_runtime.plugins.interpodaffinity.own_terms import Wants
+from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, Tallies, Tally
+from scheduler_runtime.state.table import Population, SelectorError
 
 Sources = dict[str, list[Source]]
 """By each label that tells what is near, which pods count and how much."""

@@ -1,6 +1,6 @@
 """Room on the nodes: what fits, and which node it fits best."""
 
-from .balanced import NodeResourcesBalancedAllocation
-from .fit import NodeResourcesFit
+from scheduler_runtime.plugins.noderesources.balanced import NodeResourcesBalancedAllocation
+from scheduler_runtime.plugins.noderesources.fit import NodeResourcesFit
 
 __all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesFit"]

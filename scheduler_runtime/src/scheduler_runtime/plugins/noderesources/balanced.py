@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...api import MAX_SCORE, SKIP, Cycle, Handle, Ints, NodeTable, Plugin, Pod
-from ...catalog import Version, in_tree
-from ...catalog.args import NodeResourcesBalancedAllocationArgs
-from ...table import wrapped
-from . import allocation, one_row
-from .evenness import Evenness
-from .wanted import Wanted, wanted_of
+from scheduler_runtime.api import MAX_SCORE, SKIP, Cycle, Handle, Ints, NodeTable, Plugin, Pod
+from scheduler_runtime.catalog import Version, in_tree
+from scheduler_runtime.catalog.args import NodeResourcesBalancedAllocationArgs
+from scheduler_runtime.plugins.noderesources import formulas as allocation
+from scheduler_runtime.plugins.noderesources import row_scores as one_row
+from scheduler_runtime.plugins.noderesources.balance_cache import Evenness
+from scheduler_runtime.plugins.noderesources.scored_resources import Wanted, wanted_of
+from scheduler_runtime.state.table import wrapped
 
 _HALF = MAX_SCORE // 2
 

@@ -6,13 +6,27 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, Node, NodeTable, Plugin, Pod, QuantityError, Reject
-from ...catalog import in_tree
-from ...catalog.args import NodeResourcesFitArgs
-from ...catalog.names import is_extended_resource
-from ...table import offered_by
-from .strategies import Strategy
-from .wanted import Wanted, wanted_of
+from scheduler_runtime.api import (
+    QUEUE,
+    SKIP,
+    Answer,
+    Cycle,
+    Event,
+    Handle,
+    Ints,
+    Node,
+    NodeTable,
+    Plugin,
+    Pod,
+    QuantityError,
+    Reject,
+)
+from scheduler_runtime.catalog import in_tree
+from scheduler_runtime.catalog.args import NodeResourcesFitArgs
+from scheduler_runtime.catalog.syntax import is_extended_resource
+from scheduler_runtime.plugins.noderesources.scored_resources import Wanted, wanted_of
+from scheduler_runtime.plugins.noderesources.strategies import Strategy
+from scheduler_runtime.state.table import offered_by
 
 Needs = Sequence[tuple[str, int]]
 """Resources and how much of each must be free."""

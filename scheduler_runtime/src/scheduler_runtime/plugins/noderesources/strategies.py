@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...api import Ints, NodeTable
-from ...catalog.args import ScoringStrategy
-from ...table import wrapped
-from . import allocation, one_row
-from .gauges import Follower, Gauge, Shares
-from .wanted import Wanted
+from scheduler_runtime.api import Ints, NodeTable
+from scheduler_runtime.catalog.args import ScoringStrategy
+from scheduler_runtime.plugins.noderesources import formulas as allocation
+from scheduler_runtime.plugins.noderesources import row_scores as one_row
+from scheduler_runtime.plugins.noderesources.scored_resources import Wanted
+from scheduler_runtime.plugins.noderesources.utilization_cache import Follower, Gauge, Shares
+from scheduler_runtime.state.table import wrapped
 
 
 class Strategy(Follower):

@@ -5,6 +5,6 @@ constraints ──► ground: which nodes count, and in which domain each is
                   └──► tally: how many pods are in each domain ──► filtering, scoring
 """
 
-from .plugin import PodTopologySpread
+from scheduler_runtime.plugins.podtopologyspread.plugin import PodTopologySpread
 
 __all__ = ["PodTopologySpread"]

@@ -6,9 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from ...table import PodSelector, Population, Requirement, Requirements, SelectorError, requirements_of
-from ...table.pod_selectors import NO_LABELS
-from ...wire import Pod, TopologySpreadConstraint
+from scheduler_runtime.state.objects import Pod, TopologySpreadConstraint
+from scheduler_runtime.state.table import (
+    PodSelector,
+    Population,
+    Requirement,
+    Requirements,
+    SelectorError,
+    requirements_of,
+)
+from scheduler_runtime.state.table.pod_selectors import NO_LABELS
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from ...api import Mask, Pod, Reject
-from .tally import Tally
+from scheduler_runtime.api import Mask, Pod, Reject
+from scheduler_runtime.plugins.podtopologyspread.domain_counts import Tally
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN: Final = f"{TOO_UNEVEN} (missing required label)"

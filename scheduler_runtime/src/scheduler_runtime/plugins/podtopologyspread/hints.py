@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...api import Node, Pod
-from .constraints import Constraint
+from scheduler_runtime.api import Node, Pod
+from scheduler_runtime.plugins.podtopologyspread.constraints import Constraint
 
 
 def pod_helps(

@@ -7,13 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from ...api import QUEUE, SKIP, Answer, Cycle, Event, Handle, Ints, NodeTable, Plugin, Pod, Reject, Scores
-from ...catalog import Version, in_tree
-from ...catalog.args import PodTopologySpreadArgs
-from .filtering import Hard
-from .hints import node_helps, pod_helps
-from .scoring import Soft, normalised, raw_scores, soft_state
-from .spreading import Spreading, Spreadings
+from scheduler_runtime.api import (
+    QUEUE,
+    SKIP,
+    Answer,
+    Cycle,
+    Event,
+    Handle,
+    Ints,
+    NodeTable,
+    Plugin,
+    Pod,
+    Reject,
+    Scores,
+)
+from scheduler_runtime.catalog import Version, in_tree
+from scheduler_runtime.catalog.args import PodTopologySpreadArgs
+from scheduler_runtime.plugins.podtopologyspread.constraint_cache import Spreading, Spreadings
+from scheduler_runtime.plugins.podtopologyspread.filtering import Hard
+from scheduler_runtime.plugins.podtopologyspread.hints import node_helps, pod_helps
+from scheduler_runtime.plugins.podtopologyspread.scoring import Soft, normalised, raw_scores, soft_state
 
 _SPREADING = "PodTopologySpread"
 """Where the kind of the pod is in the cycle."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...api import MAX_SCORE, Ints, Mask, NodeTable
-from .constraints import HOSTNAME
-from .ground import ScoredGround
-from .logarithm import log
-from .tally import Tally
+from scheduler_runtime.api import MAX_SCORE, Ints, Mask, NodeTable
+from scheduler_runtime.plugins.podtopologyspread.constraints import HOSTNAME
+from scheduler_runtime.plugins.podtopologyspread.domain_counts import Tally
+from scheduler_runtime.plugins.podtopologyspread.eligible_domains import ScoredGround
+from scheduler_runtime.plugins.podtopologyspread.logarithm import log
 
 Floats = NDArray[np.floating[Any]]
 

@@ -1,11 +1,19 @@
 """What every plugin promises, a function each. ``declaring`` looks at the class, the others ask an object of it."""
 
-from .answers import in_play, normalising, order, purity, states
-from .around import permit, post_filter, pre_bind_flight, pre_enqueue, reserving, sort_key, taking_back
-from .case import Case, Check
-from .keeping import looks_at_pods, memory, row_local, shared_states, signature
-from .rows import after_rejecting, filter_row, score_row, trial
-from .waking import events, hints, waking
+from scheduler_runtime.testing.checks.answers import in_play, normalising, order, purity, states
+from scheduler_runtime.testing.checks.caching import looks_at_pods, memory, row_local, shared_states, signature
+from scheduler_runtime.testing.checks.case import Case, Check
+from scheduler_runtime.testing.checks.outside_decision import (
+    permit,
+    post_filter,
+    pre_bind_flight,
+    pre_enqueue,
+    reserving,
+    sort_key,
+    taking_back,
+)
+from scheduler_runtime.testing.checks.requeueing import events, hints, waking
+from scheduler_runtime.testing.checks.rows import after_rejecting, filter_row, score_row, trial
 
 __all__ = ["CHECKS", "Case"]
 

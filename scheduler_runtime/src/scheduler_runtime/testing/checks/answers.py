@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...api import SKIP, NodeTable, Reject
-from ..asking import Asked, mask_of
-from ..said import difference, difference_of_reasons
-from ..subject import Subject
-from .case import Case
+from scheduler_runtime.api import SKIP, NodeTable, Reject
+from scheduler_runtime.testing.checks.case import Case
+from scheduler_runtime.testing.driver import Asked, mask_of
+from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.recorded_answers import difference, difference_of_reasons
 
 
 def order(subject: Subject, case: Case) -> Iterator[str]:

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import msgspec
 
-from ...table import Table
-from ...wire import Pod
-from ..asking import Asked
-from ..builders import Cluster
-from ..chance import Chance
-from ..scenes import Scene
-from ..subject import Subject
+from scheduler_runtime.state.objects import Pod
+from scheduler_runtime.state.table import Table
+from scheduler_runtime.testing.builders import Cluster
+from scheduler_runtime.testing.driver import Asked
+from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.random_objects import Chance
+from scheduler_runtime.testing.scenes import Scene
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from ...api import Plugin, PluginArgs, declaration_of, flaws_of
-from ...catalog import Target
-from ...framework import RegistrationError
-from ...framework.registration import check
-from ..telling import brief
+from scheduler_runtime.api import Plugin, PluginArgs, declaration_of, flaws_of
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.framework import RegistrationError
+from scheduler_runtime.framework.registration import check
+from scheduler_runtime.testing.formatting import brief
 
 
 def flaws(kind: type[Plugin]) -> Iterator[str]:

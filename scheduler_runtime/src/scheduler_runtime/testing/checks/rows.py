@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ...api import SKIP, Pod, Reject
-from ...framework import PluginError
-from ...framework.calls import rejections
-from ...framework.trial import Trials
-from ...nominations import Nominations
-from ..asking import ELSEWHERE, Asked, unrestricted
-from ..builders import Cluster
-from ..said import Reason, difference, difference_of_reasons, same_number
-from ..scenes import Change, pod_placed, pod_removed
-from ..subject import Subject
-from ..telling import shortened, told
-from .case import Case
+from scheduler_runtime.api import SKIP, Pod, Reject
+from scheduler_runtime.framework import PluginError
+from scheduler_runtime.framework.hook import rejections
+from scheduler_runtime.framework.what_if import Trials
+from scheduler_runtime.state.nominations import Nominations
+from scheduler_runtime.testing.builders import Cluster
+from scheduler_runtime.testing.checks.case import Case
+from scheduler_runtime.testing.driver import ELSEWHERE, Asked, unrestricted
+from scheduler_runtime.testing.formatting import shortened, told
+from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.recorded_answers import Reason, difference, difference_of_reasons, same_number
+from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
 
 
 def filter_row(subject: Subject, case: Case) -> Iterator[str]:

@@ -1,0 +1,120 @@
+"""Requests to the API server: JSON in, JSON out, one exception."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+from kubernetes.client import ApiClient, ApiException
+
+from scheduler_operator.cluster.credentials import Credentials
+
+TIMEOUT_SECONDS = 15.0
+CONNECTIONS = 16
+
+APPLY = "application/apply-patch+yaml"
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+class ApiError(Exception):
+    """A request did not succeed. ``status`` is the HTTP status; 0 when there was no answer at all."""
+
+    def __init__(self, request: str, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{request}: {message}" if status == 0 else f"{request}: {status} {reason}: {message}")
+        self.request = request
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+    @property
+    def target(self) -> str:
+        """The object that was asked about, as kubectl names it: ``clusterroles/berth-x``."""
+        path = self.request.partition(" ")[2].partition("?")[0]
+        return "/".join(path.rsplit("/", 2)[-2:])
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no such object."""
+        return self.status == HTTPStatus.NOT_FOUND
+
+
+class Api:
+    """One connection pool to the API server. Requests block a thread each, not the event loop."""
+
+    def __init__(self, credentials: Credentials, user_agent: str) -> None:
+        credentials.configuration.connection_pool_maxsize = CONNECTIONS
+        credentials.configuration.retries = 0  # whoever asks knows better when to ask again
+        self._credentials = credentials
+        self._client = ApiClient(credentials.configuration)
+        self._user_agent = user_agent
+        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="api")
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+    ) -> Any:
+        """Send a request and return the object in the answer.
+
+        Raises ApiError for every answer that is not a success or not JSON, and when there is no answer.
+        """
+        target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._exchange, method, target, body, content_type)
+
+    def _exchange(self, method: str, target: str, body: Any, content_type: str) -> Any:
+        status, answer = self._send(method, target, body, content_type)
+        if status == HTTPStatus.UNAUTHORIZED:
+            self._credentials.refused()
+            status, answer = self._send(method, target, body, content_type)
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            refusal = answer if isinstance(answer, dict) else {}
+            reason = refusal.get("reason") or PHRASES.get(status, "Unknown")
+            raise ApiError(f"{method} {target}", status, reason, refusal.get("message") or str(answer))
+        if not isinstance(answer, dict):
+            message = f"the answer is not a JSON object; is this an API server? It begins: {str(answer)[:100]!r}"
+            raise ApiError(f"{method} {target}", status, PHRASES.get(status, "Unknown"), message)
+        return answer
+
+    def _send(self, method: str, target: str, body: Any, content_type: str) -> tuple[int, Any]:
+        configuration = self._credentials.configuration
+        headers = {"Accept": JSON, "User-Agent": self._user_agent}
+        if authorization := configuration.get_api_key_with_prefix("BearerToken"):
+            headers["Authorization"] = authorization
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            response = self._client.call_api(
+                method, configuration.host + target, headers, body, _request_timeout=TIMEOUT_SECONDS
+            )
+            payload: bytes = response.read()  # type: ignore[no-untyped-call]
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            raise ApiError(f"{method} {target}", 0, "", f"no answer from the API server: {_cause(error)}") from error
+        return response.status, _decoded(payload)
+
+    async def finish(self) -> None:
+        """Wait until every request that was sent has its answer, also those nobody waits for any more."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self._client.rest_client.close()
+
+
+def _cause(error: Exception) -> object:
+    return getattr(error, "reason", None) or error
+
+
+def _decoded(payload: bytes) -> Any:
+    try:
+        return json.loads(payload)
+    except ValueError:
+        return payload.decode(errors="replace").strip()

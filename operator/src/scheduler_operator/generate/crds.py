@@ -1,0 +1,158 @@
+"""CustomResourceDefinitions from the pydantic models: ``python -m scheduler_operator.generate.crds`` writes ``crds/``.
+
+pydantic speaks JSON Schema, a CRD another kind of it: see ``scheduler_runtime.catalog.openapi_schema``.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
+from scheduler_operator.models.fields import DNS_LABEL, cel
+from scheduler_operator.resources.group import NAME_LENGTH
+from scheduler_operator.resources.names import OWN_NAME, RESERVED, TAKES_THE_PLACE
+from scheduler_runtime.catalog.openapi_schema import Schema, structural
+
+
+def _column(name: str, path: str, **more: Any) -> Schema:
+    return {"name": name, "type": "string", "jsonPath": path, **more}
+
+
+def _ready(name: str, field: str, **more: Any) -> Schema:
+    return _column(name, f".status.conditions[?(@.type=='Ready')].{field}", **more)
+
+
+AGE = _column("Age", ".metadata.creationTimestamp", type="date")
+
+PROFILE_COLUMNS = [
+    _column("Engine", ".spec.engine"),
+    _ready("Ready", "status"),
+    _ready("Reason", "reason"),
+    _column("Warnings", ".status.warningCount", type="integer", description="How many findings nobody has allowed"),
+    _column("Leader", ".status.leader", description="The pod of the process that schedules"),
+    AGE,
+    _column("Plugins", ".status.plugins", priority=1, description="How the plugins differ from the default ones"),
+    _ready("Message", "message", priority=1),
+    _column("Hash", ".status.configHash", priority=1),
+]
+PLUGIN_CONFIG_COLUMNS = [
+    _column("Plugin", ".spec.plugin"),
+    _ready("Ready", "status"),
+    _ready("Reason", "reason"),
+    AGE,
+    _column("Used by", ".status.usedBy", priority=1),
+]
+SCALE = {
+    "specReplicasPath": ".spec.scheduler.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+PROFILE_RULES = [
+    cel(
+        "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
+        TAKES_THE_PLACE,
+        fieldPath=".spec.replacesDefaultScheduler",
+    ),
+    cel(f"!(self.metadata.name in {list(RESERVED)})", OWN_NAME),
+    cel(
+        "!has(self.spec.joins) || self.spec.joins != self.metadata.name",
+        "a profile cannot join itself: leave out joins for a process of its own",
+        fieldPath=".spec.joins",
+    ),
+]
+
+
+def profile_crd() -> Schema:
+    """The CustomResourceDefinition of SchedulerProfile."""
+    description = "A scheduler: pods choose it by spec.schedulerName, which is the name of this object."
+    schema = _object_schema("SchedulerProfile", description, ProfileSpec, ProfileStatus)
+    name = {"type": "string", "maxLength": NAME_LENGTH, "pattern": DNS_LABEL}
+    schema["properties"]["metadata"] = {"type": "object", "properties": {"name": name}}
+    schema["x-kubernetes-validations"] = PROFILE_RULES
+    return _definition(
+        "SchedulerProfile", ["sp"], schema, PROFILE_COLUMNS, {"status": {}, "scale": SCALE}, [".spec.joins"]
+    )
+
+
+def plugin_config_crd() -> Schema:
+    """The CustomResourceDefinition of PluginConfig."""
+    description = "Arguments of a plugin, for several profiles to share."
+    schema = _object_schema("PluginConfig", description, PluginConfigSpec, PluginConfigStatus)
+    return _definition("PluginConfig", ["plc"], schema, PLUGIN_CONFIG_COLUMNS, {"status": {}})
+
+
+def _object_schema(kind: str, description: str, spec: type[BaseModel], status: type[BaseModel]) -> Schema:
+    return {
+        "type": "object",
+        "description": description,
+        "required": ["spec"],  # without it a rule on self.spec has no spec
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
+            "kind": {"type": "string", "description": kind},
+            "spec": structural(spec),
+            "status": structural(status),
+        },
+    }
+
+
+def _definition(
+    kind: str,
+    short_names: list[str],
+    schema: Schema,
+    columns: list[Schema],
+    subresources: Schema,
+    selectable: Sequence[str] = (),
+) -> Schema:
+    plural = f"{kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Cluster",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": short_names,
+                "categories": ["berth"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": subresources,
+                    "additionalPrinterColumns": columns,
+                    **({"selectableFields": [{"jsonPath": path} for path in selectable]} if selectable else {}),
+                }
+            ],
+        },
+    }
+
+
+def texts() -> dict[str, str]:
+    """The files of ``crds/``: name and content."""
+    return {f"{crd['metadata']['name']}.yaml": text(crd) for crd in (profile_crd(), plugin_config_crd())}
+
+
+def text(crd: Schema) -> str:
+    """A definition as YAML."""
+    return yaml.safe_dump(crd, sort_keys=False, allow_unicode=True, width=120)
+
+
+def main(directory: str = "crds") -> None:
+    """Write the definitions into ``directory``."""
+    for name, content in texts().items():
+        Path(directory, name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

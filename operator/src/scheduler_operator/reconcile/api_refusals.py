@@ -1,0 +1,62 @@
+"""What the API server refuses, and what somebody has to change before it takes it. Pure."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+
+from scheduler_operator.cluster.api import ApiError
+from scheduler_operator.desired.permissions import PolicyRule
+from scheduler_operator.render import Problems
+from scheduler_runtime.config import Problem
+
+_ESCALATION = "is attempting to grant RBAC permissions not currently held:"
+_NO_RIGHT = re.compile(r'User ".*" cannot ')
+_ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admission webhook \".*\" denied the request")
+_GRANT = 'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
+
+
+def refused(error: ApiError) -> Problems | None:
+    """What somebody has to change before the API server takes what it refused; None for what may pass by itself."""
+    if error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message:
+        rules = error.message.partition(_ESCALATION)[2].split(";")[0].split()
+        return _permission(
+            f"the plugins of this profile need rights that the operator does not have: {' '.join(rules)}; {_GRANT}"
+        )
+    if _is_by_admission(error):
+        return _permission(
+            f"the cluster's admission control refuses {error.target}: {error.message}; "
+            "change the policy, webhook or quota that it names, or what the profile asks for"
+        )
+    if error.status == HTTPStatus.FORBIDDEN:
+        return _permission(f"the operator lacks a right of its own, install its chart again: {error.message}")
+    if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+        message = f"the API server refuses what follows from this profile: {error.message}"
+        return Problems("Invalid", (Problem("spec.scheduler", message),))
+    return None
+
+
+def ungranted(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
+    """What is declared of ``plugins`` needs rights that no ClusterRole lets the operator pass on."""
+    listed, names = " ".join(_shown(rule) for rule in rules), ", ".join(sorted(plugins))
+    needs = f"what PluginConfigs declare of {names} needs rights that nobody has granted to plugins"
+    return _permission(f"{needs}: {listed}; {_GRANT}")
+
+
+def _permission(message: str) -> Problems:
+    return Problems("PermissionMissing", (Problem("", message),))
+
+
+def _shown(rule: PolicyRule) -> str:
+    """As the API server writes a rule in its own refusals."""
+    fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
+    given = (f"{shown}:{json.dumps(rule[field])}" for shown, field in fields.items() if field in rule)
+    return "{" + ", ".join(given) + "}"
+
+
+def _is_by_admission(error: ApiError) -> bool:
+    """Whether a policy, a webhook or a plugin of the API server refused what the operator has every right to ask."""
+    if error.status == HTTPStatus.FORBIDDEN:
+        return _NO_RIGHT.search(error.message) is None
+    refused = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return refused and _ADMISSION.search(error.message) is not None

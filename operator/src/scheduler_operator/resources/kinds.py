@@ -1,0 +1,85 @@
+"""The kinds of object that the operator reads and writes: where the API server has them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_operator.resources.group import GROUP, VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of object."""
+
+    group: str
+    version: str
+    plural: str
+    name: str
+    namespaced: bool = True
+    home: str = ""
+    """The namespace in which these objects are, where it is not the operator's."""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def collection(self, namespace: str) -> str:
+        """The path of all objects of this kind, in ``namespace`` if they live in one."""
+        root = f"/apis/{self.group}" if self.group else "/api"
+        inside = f"/namespaces/{self.home or namespace}" if self.namespaced else ""
+        return f"{root}/{self.version}{inside}/{self.plural}"
+
+    def path(self, namespace: str, name: str) -> str:
+        """The path of one object."""
+        return f"{self.collection(namespace)}/{name}"
+
+
+PROFILE = Kind(GROUP, VERSION, "schedulerprofiles", "SchedulerProfile", namespaced=False)
+PLUGIN_CONFIG = Kind(GROUP, VERSION, "pluginconfigs", "PluginConfig", namespaced=False)
+EVENT = Kind("events.k8s.io", "v1", "events", "Event")
+POD = Kind("", "v1", "pods", "Pod")
+
+CONFIG_MAP = Kind("", "v1", "configmaps", "ConfigMap")
+SERVICE_ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")
+SERVICE = Kind("", "v1", "services", "Service")
+CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDING = Kind(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+DEPLOYMENT = Kind("apps", "v1", "deployments", "Deployment")
+POD_DISRUPTION_BUDGET = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+
+SYSTEM_NAMESPACE = "kube-system"
+READER_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
+"""What lets a kube-scheduler read how its own callers are to be authenticated."""
+
+GENERATED = (
+    CONFIG_MAP,
+    SERVICE_ACCOUNT,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    ROLE,
+    ROLE_BINDING,
+    LEASE,
+    SERVICE,
+    DEPLOYMENT,
+    POD_DISRUPTION_BUDGET,
+)
+"""Every kind that is generated for a profile and watched: all but what is in another namespace."""
+
+WATCHED = (*GENERATED, POD)
+"""Every kind in which something may happen that concerns a profile."""
+
+ALL_GENERATED = (*GENERATED, READER_BINDING)
+
+_BY_NAME = {(kind.api_version, kind.name, kind.home): kind for kind in ALL_GENERATED}
+
+
+def kind_of(manifest: Mapping[str, Any]) -> Kind:
+    """The kind of a generated object."""
+    key = (manifest["apiVersion"], manifest["kind"])
+    elsewhere = _BY_NAME.get((*key, manifest["metadata"].get("namespace", "")))
+    return elsewhere or _BY_NAME[(*key, "")]

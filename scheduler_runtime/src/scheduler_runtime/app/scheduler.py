@@ -1,0 +1,365 @@
+"""One scheduler process from its start to its end.
+
+read the version ──► list everything ──► stand for election ──► catch up ──► schedule
+                         (ready)                                                 │
+             SIGTERM: finish binds, release the lease, 0  ◄──────────────────────┤
+             lease lost: only that is still told, 1       ◄──────────────────────┘
+
+A lease is not released while binds that were cut off may still arrive: it runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_runtime.api import Event
+from scheduler_runtime.app import memory as heap
+from scheduler_runtime.app.leader import Election
+from scheduler_runtime.app.lease_events import OwnEvents
+from scheduler_runtime.app.settings import Settings
+from scheduler_runtime.app.watchdog.clock_jumps import WallClock
+from scheduler_runtime.app.watchdog.loop_stalls import Standstills
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.framework import Framework, Services, Steps
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.leader_election import process_name
+from scheduler_runtime.kube.watch import Change, Reflector
+from scheduler_runtime.kube.watch.reflector_group import Informers, caught_up, listed
+from scheduler_runtime.reload.frameworks import Profiles
+from scheduler_runtime.reload.plan import Plan
+from scheduler_runtime.scheduling.binding_cycle import Binder
+from scheduler_runtime.scheduling.cluster_events import Intake
+from scheduler_runtime.scheduling.extenders import Lending
+from scheduler_runtime.scheduling.fenced_binds import FencedBinds
+from scheduler_runtime.scheduling.io_batching import Turns
+from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.metrics.event_names import event_name
+from scheduler_runtime.scheduling.pending import BackingOff, Pending
+from scheduler_runtime.scheduling.preemption import Preemptions
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
+from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.serving import scrape_gauges as gauges
+from scheduler_runtime.state.cache import Cache
+from scheduler_runtime.state.nominations import Nominations
+from scheduler_runtime.state.objects import Node, Pod, Resizing
+from scheduler_runtime.state.objects.kinds import NODES, pods
+
+logger = logging.getLogger(__name__)
+
+FINISH_SECONDS = 10.0
+"""How long bindings under way may take at the end, well within a pod's grace period."""
+DRAIN_SECONDS = 3.0
+LISTING_SECONDS = 60.0
+"""Whoever has not listed everything by then waits for the API server."""
+OLDER_DATA = "found older data at the API server than before, such as a backup that was restored, and listed all again"
+TIDY_SECONDS = 30.0
+"""So long after a change nothing of the profiles before is under way any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a process begins with."""
+
+    settings: Settings
+    plan: Plan
+    target: Target
+    client: Client
+    """For pods and nodes, and whatever else decisions need."""
+    teller: Client
+    """For what is only told: it does not hold up what is done."""
+    election: Election
+    metrics: Metrics
+
+
+class Process:
+    """The parts of a scheduler, wired together."""
+
+    def __init__(self, given: Given) -> None:
+        """Raises RegistrationError."""
+        plan, client, metrics = given.plan, given.client, given.metrics
+        self.is_stopping = False
+        self.election = given.election
+        self.cache = Cache()
+        self.steps = Steps()
+        self.nominations = Nominations()
+
+        self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
+        self.recorder = Recorder(given.teller, self.outbox, process_name(), events=plan.extras.events)
+        self.own_events = self._own_events(given)
+        self.conditions = Conditions(given.teller, self.outbox, self.nominations)
+
+        self.informers = Informers()
+        self.nodes = Reflector(NODES, client, self._node)
+        self.pods = Reflector(pods(Resizing.of(given.target)), client, self._pod)
+        self.objects = Objects(plan.watches, client, self._happened, self._followed)
+
+        binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
+        self.extenders = Lending(client, binds)
+        self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
+        self.profiles = Profiles(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
+        self.profiles.replace(plan, self.profiles.made(plan))
+
+        self.pending = self._queue(given)
+        self.binder = Binder(
+            self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics, self.steps
+        )
+        self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
+        self.intake = self._intake(plan)
+        gauges.show(metrics, self, given.target)
+
+    def _own_events(self, given: Given) -> OwnEvents:
+        """What tells of this process where people look for it, wired to those who know."""
+        told = OwnEvents(
+            given.teller,
+            self.outbox,
+            self.election,
+            given.plan.document.profiles[0].scheduler_name,
+            events=lambda: self.recorder.events,
+        )
+        self.election.on_restored = told.warn
+        given.client.on_fallen_behind = lambda: told.warn("OlderData", OLDER_DATA)
+        return told
+
+    @property
+    def reflectors(self) -> tuple[Reflector[Any], ...]:
+        """What has to be listed before a decision."""
+        return (*self.objects.reflectors, *self.extenders.reflectors, self.nodes, self.pods)
+
+    @property
+    def _followed(self) -> dict[tuple[str, str], Reflector[Any]]:
+        """What is followed whatever the plugins read."""
+        return {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
+
+    def _services(self, given: Given, binds: FencedBinds) -> Services:
+        """What the plugins are lent."""
+        recorder = self.recorder
+        preemptions = Preemptions(
+            given.client,
+            binds.check_fence,
+            recorder,
+            self.nominations,
+            given.metrics,
+            call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
+            version=given.target.version,
+        )
+        return Services(
+            binds=binds,
+            record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
+            activate=self._activate,
+            objects=self.objects,
+            nominations=self.nominations,
+            preemptions=preemptions,
+            measures=given.metrics,
+            steps=self.steps,
+            latest=self._latest,
+        )
+
+    def _queue(self, given: Given) -> Pending:
+        """Where pods wait."""
+        came, document = given.metrics.came, given.plan.document
+        backing_off = BackingOff(
+            document.pod_initial_backoff_seconds,
+            document.pod_max_backoff_seconds,
+            lets_go_early=given.target.enabled("SchedulerPopFromBackoffQ"),
+        )
+        return Pending(
+            self.profiles,
+            backing_off=backing_off,
+            longest_parked=given.settings.longest_parked,
+            on_ready=lambda: self.loop.wake(),
+            on_queued=lambda queue, why: came(queue, why if isinstance(why, str) else event_name(why)),
+            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
+        )
+
+    def _intake(self, plan: Plan) -> Intake:
+        """What brings the changes of nodes and pods to the cache and to the queue."""
+        intake = Intake(
+            self.cache,
+            self.pending,
+            self.nominations,
+            self.profiles,
+            on_gone=self.binder.cancel,
+            on_settled=self.conditions.withdraw,
+        )
+        intake.carries = self.binder.carries
+        intake.pods_are_watched = _watches_pods(plan)
+        return intake
+
+    async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
+        """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
+        async with asyncio.TaskGroup() as group:
+            self.informers.begin(self.reflectors)
+            turns = Turns(self.binder.crowded, self.outbox)
+            around = [
+                group.create_task(run)
+                for run in (
+                    self.outbox.run(),
+                    self.informers.run(),
+                    self.election.pulse.run(),
+                    Standstills().run(),
+                    WallClock(lambda what: self.own_events.warn("ClockJumped", f"says that {what}")).run(),
+                    turns.run(),
+                    *others,
+                )
+            ]
+            try:
+                code = await self._until_end(stop)
+            finally:
+                for task in around:
+                    task.cancel()
+                self.extenders.close()
+            if code and self.election.won.is_set():
+                await asyncio.wait(around, timeout=1)
+                await self.own_events.stopped_leading()
+            return code
+
+    async def _until_end(self, stop: asyncio.Event) -> int:
+        await first_of(self._synced(), stop.wait())
+        if stop.is_set():
+            return 0
+        self.election.start()
+        await first_of(self._lead(), stop.wait(), self.election.lost.wait())
+        self.is_stopping = stop.is_set()
+        if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more
+            logger.warning(
+                "ending with exit code 1: what was begun as the leader must not act any more; "
+                "whatever keeps this process running has to start it again"
+            )
+            await self.binder.finish(0)
+            return 1
+        is_finished = await self.binder.finish(FINISH_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
+        await self.election.stop(release=is_finished, left=self.binder.left)
+        return 0
+
+    async def _synced(self) -> None:
+        """Return when everything was listed. The collector rests meanwhile: looking through it all pauses the loop."""
+        gc.disable()
+        waits = asyncio.get_running_loop().call_later(LISTING_SECONDS, gc.enable)
+        try:
+            await self._listed()
+        finally:
+            waits.cancel()
+            gc.freeze()  # what was listed stays: it need not be looked through later either
+            gc.enable()
+
+    async def _listed(self) -> None:
+        while missing := [each for each in self.reflectors if not each.synced.is_set()]:
+            with contextlib.suppress(TimeoutError):  # a new document may have made it needless
+                async with asyncio.timeout(1):
+                    await missing[0].synced.wait()
+        logger.info("synced", extra={"nodes": len(self.nodes.objects), "pods": len(self.pods.objects)})
+
+    async def _lead(self) -> None:
+        """Schedule as soon as we lead and know all that was written before we did."""
+        await self.election.won.wait()
+        self.own_events.became_leader()
+        if self.election.has_rivals:
+            await caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
+        logger.info("scheduling", extra={"pending": len(self.pending)})
+        await self.loop.run()
+
+    async def change(self, plan: Plan) -> None:
+        """Go by another plan from the next decision on, or raise and leave everything as it is.
+
+        Raises RegistrationError or NotListedError. Between what it waits for and its end no decision is made.
+        """
+        before, new = self.objects.watches, self.objects.reflectors_for(plan.watches)
+        originals = self.extenders.reflectors_for(plan.document.extenders)
+        begun = (*new.values(), *originals)
+        self.informers.begin(begun)
+        try:
+            await listed(begun)
+            self.objects.adopt(new)
+            made = self.profiles.made(plan)
+        except BaseException:
+            self.objects.drop({*new, *self.objects.watches} - before)
+            self.informers.end(begun)
+            raise
+        finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
+            asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.tidy)
+        self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
+        self._swap(plan, made)
+
+    def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
+        before, now = frozenset(self.profiles), time.monotonic()
+        changed = self.profiles.replace(plan, made)
+        for each in (self.loop, self.binder, self.pending):
+            each.failures.forget()
+        self.extenders.keep(framework.extenders for framework in made.values())
+        self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
+        gone = self.pending.profiles_changed(changed, now)
+        if gone:
+            names = sorted({pod.spec.scheduler_name for pod in gone})
+            logger.warning("pods wait for profiles that are gone", extra={"pods": len(gone), "profiles": names})
+        for pod in gone:
+            self.binder.cancel(pod)
+            self.nominations.forget(pod.uid)
+            self.conditions.withdraw(pod.uid)
+        if new := frozenset(self.profiles) - before:
+            self._take_in(new)
+        self.intake.pods_are_watched = _watches_pods(plan)
+        self.recorder.events = plan.extras.events
+        self.informers.end(self.objects.drop(self.objects.watches.difference(plan.watches)))
+
+    def _take_in(self, profiles: frozenset[str]) -> None:
+        """Pods that were nobody's until now are those of ``profiles``."""
+        for pod in self.pods.objects.values():
+            if pod.spec.scheduler_name not in profiles or pod.spec.node_name:
+                continue
+            self.intake.take_in(pod)
+            if self.cache.is_assumed(pod.uid):
+                self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
+
+    def _node(self, change: Change[Node]) -> None:
+        if self.objects.saw(("v1", "Node"), change):
+            self._changed("Node")
+        self.intake.node(change)
+
+    def _pod(self, change: Change[Pod]) -> None:
+        if self.objects.saw(("v1", "Pod"), change):
+            self._changed("Pod")
+        self.intake.pod(change)
+
+    def _happened(self, event: Event) -> None:
+        self._changed(event.resource)
+        self.pending.happened(event, time.monotonic())
+
+    def _changed(self, resource: str) -> None:
+        for framework in self.profiles.values():
+            framework.changed(resource)
+
+    def _latest(self, pod: Pod) -> Pod | None:
+        held = self.cache.held(pod.uid)
+        return held.pod if held else None
+
+    def _activate(self, pods: Iterable[Pod]) -> None:
+        self.pending.activate([pod.uid for pod in pods], time.monotonic())
+
+
+def _watches_pods(plan: Plan) -> bool:
+    return any((watch.api_version, watch.kind) == ("v1", "Pod") for watch in plan.watches)
+
+
+async def first_of(*waits: Any) -> None:
+    """Return when one of ``waits`` has ended, and cancel the others. What the one raised is raised."""
+    tasks = [asyncio.ensure_future(each) for each in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,27 @@
+"""Leader election by a Lease, by the rules of client-go, for every process of Berth.
+
+    elector = from_credentials(settings, on_started=..., on_stopped=..., on_new_leader=...)
+    threading.Thread(target=elector.run).start()
+
+The elector blocks a thread of its own and has a connection of its own, so that a busy event
+loop cannot make it late. It tells *until when* acting is safe (``leads_until``); whoever acts
+compares that with ``time.monotonic()`` right before each request.
+"""
+
+from scheduler_runtime.kube.credentials import CredentialsError
+from scheduler_runtime.kube.leader_election.elector import Elector, Lease, Leases
+from scheduler_runtime.kube.leader_election.lease_client import HttpLeases, from_credentials
+from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, process_name, unique_identity
+
+__all__ = [
+    "CredentialsError",
+    "Elector",
+    "HttpLeases",
+    "Lease",
+    "LeaseError",
+    "LeaseSettings",
+    "Leases",
+    "from_credentials",
+    "process_name",
+    "unique_identity",
+]

@@ -1,0 +1,151 @@
+"""Send a binding so that it happens once, on the pod that was meant, and only while we lead.
+
+The pod's uid is always sent: the API server then refuses to bind another pod of the same name, or
+one that has a node. What cannot be undone there is a node filled twice by two leaders; therefore
+nothing is sent when safe time is over, and no request outlives the lease (see ``leadership``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.state.objects import Pod, decode_pod
+
+logger = logging.getLogger(__name__)
+
+TRIES = 3
+SAID_AFTER_SECONDS = 5.0
+"""How long the API server may ask a binding to come later before that is said."""
+
+
+class FencedError(Exception):
+    """We do not lead, or cannot be sure that we still do: nothing was sent."""
+
+
+class GoneError(Exception):
+    """The pod does not exist any more, or another has its name now."""
+
+
+class TakenError(Exception):
+    """The pod has a node already, and it is another one."""
+
+
+class FencedBinds:
+    """Binds pods through the API server while ``leads_until`` lies ahead."""
+
+    def __init__(
+        self,
+        client: Client,
+        leads_until: Callable[[], float],
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``seconds`` is the longest one request may take: less than leaseDuration − renewDeadline."""
+        self._client = client
+        self._leads_until = leads_until
+        self._seconds = seconds
+        self._clock = clock
+        self._trouble = Trouble(logger, clock)
+        self._busy = Trouble(logger)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """Bind the pod of this name and uid to ``node``.
+
+        Raises FencedError, GoneError, TakenError, ApiError or NoAnswerError. After any of these the
+        pod is not bound to ``node`` as far as the API server can tell.
+        """
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": namespace, "name": name, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        backoff = Backoff(0.1, 2.0)
+        for tries_left in reversed(range(TRIES)):
+            begun = self._clock()
+            try:
+                await self._post(f"{path}/binding", body)
+            except (ApiError, NoAnswerError) as error:
+                if await self._is_bound(path, uid, node, error):
+                    return
+                if not tries_left:
+                    raise
+                what = error.cause if isinstance(error, NoAnswerError) else f"{error.status} {error.reason}"
+                self._trouble.begins("bindings fail and are sent again", what, begun)
+            else:
+                self._trouble.ends(begun)
+                return
+            await asyncio.sleep(backoff.pause())
+
+    async def is_bound(self, pod: Pod, node: str) -> bool:
+        """Whether ``pod``, which somebody else was to bind to ``node``, is there.
+
+        Raises FencedError, GoneError when the pod is deleted, or TakenError when it is elsewhere.
+        """
+        unknown = NoAnswerError("what became of the binding is not known", sent=True)
+        return await self._is_bound(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", pod.uid, node, unknown)
+
+    async def _post(self, path: str, body: object) -> None:
+        """Send once, and again as long as the API server asks to come back later."""
+        waited = 0.0
+        while True:
+            try:
+                await self._client.request("POST", path, body=body, seconds=self._seconds, before_send=self.check_fence)
+            except ApiError as error:
+                if error.status != 429:
+                    raise
+                pause = error.retry_after or 1.0
+                waited += pause
+                if waited > SAID_AFTER_SECONDS:
+                    self._busy.begins("the API server is too busy for bindings and asks to send them later (429)")
+                await asyncio.sleep(pause)
+            else:
+                if waited > SAID_AFTER_SECONDS:
+                    self._busy.ends()
+                return
+
+    async def _is_bound(self, path: str, uid: str, node: str, error: ApiError | NoAnswerError) -> bool:
+        """Find out what a failed request has done. Raises ``error`` when it surely did nothing and never will."""
+        match error:
+            case NoAnswerError(sent=False):
+                raise error
+            case ApiError(status=404):
+                raise GoneError(str(error)) from error
+            case ApiError(status=status) if status < 500 and status != 409:
+                raise error
+        pod = await self._read(path)
+        if pod is None or pod.uid != uid:
+            raise GoneError("the pod was deleted") from error
+        if pod.spec.node_name and pod.spec.node_name != node:
+            raise TakenError(f"the pod is on node {pod.spec.node_name} already") from error
+        if not pod.spec.node_name and isinstance(error, ApiError) and error.status == 409:
+            raise error  # being deleted, or gated again
+        return bool(pod.spec.node_name)
+
+    async def _read(self, path: str) -> Pod | None:
+        """Read the pod, however long that takes while we lead: nothing may be decided without the answer."""
+        backoff = Backoff(0.2, 5.0)
+        while True:
+            self.check_fence()
+            try:
+                return decode_pod(await self._client.request("GET", path, seconds=self._seconds))
+            except NoAnswerError:
+                await asyncio.sleep(backoff.pause())
+            except ApiError as error:
+                if error.status == 404:
+                    return None
+                if error.status in (401, 403):  # our rights come back, or we stop leading
+                    self._trouble.begins("what became of a binding cannot be read", str(error))
+                await asyncio.sleep(backoff.pause(error.retry_after))
+
+    def check_fence(self) -> None:
+        """Raise FencedError when this process does not surely lead any more."""
+        if self._clock() >= self._leads_until():
+            raise FencedError("this scheduler does not lead any more")

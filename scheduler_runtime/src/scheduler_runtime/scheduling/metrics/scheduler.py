@@ -1,0 +1,206 @@
+"""The scheduler's own metrics, with the names, labels and buckets that kube-scheduler has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
+
+from scheduler_runtime.scheduling.metrics.exposition import (
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    Samples,
+    Series,
+    Tally,
+    exponential,
+    exposition,
+)
+from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
+from scheduler_runtime.scheduling.metrics.request_metrics import Requests
+
+_ATTEMPT = exponential(0.001, 2, 15)
+_POINT = exponential(0.0001, 2, 12)
+_PLUGIN = exponential(0.00001, 1.5, 20)
+_SLI = exponential(0.01, 2, 20)
+MOST_ATTEMPTS = 15
+
+
+class Attempt(NamedTuple):
+    """One attempt to place a pod, as far as it is measured."""
+
+    began: float
+    """When it began, on the clock that all of them go by."""
+    number: int = 1
+    """Which attempt this is for the pod."""
+    waits_since: float = 0.0
+    """When the pod first became active."""
+    after_flush: bool = False
+    """Whether nothing but the time had woken it."""
+
+
+class Metrics:
+    """Everything that one scheduler process counts. One is made per process, and outlives what is loaded anew."""
+
+    def __init__(self, without: Collection[str] = ()) -> None:
+        """``without`` names metrics that are not shown."""
+        self.requests = Requests()
+        self._without = frozenset(without)
+        self._gauges: list[Gauge] = []
+        of_attempt = ("result", "profile")
+        self._attempts = Counter(
+            "scheduler_schedule_attempts_total", "Attempts to place pods, by how they ended.", *of_attempt
+        )
+        self._attempt_seconds = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "How long attempts took, from taking the pod to its being bound or not.",
+            _ATTEMPT,
+            *of_attempt,
+        )
+        self._algorithm_seconds = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds", "How long deciding took.", _ATTEMPT
+        )
+        self._sli_seconds = Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "How long bound pods had waited since they first became active, by the number of their attempts.",
+            _SLI,
+            "attempts",
+        )
+        self._attempts_needed = Histogram(
+            "scheduler_pod_scheduling_attempts", "How many attempts bound pods needed.", exponential(1, 2, 5)
+        )
+        self._after_flush = Counter(
+            "scheduler_pod_scheduled_after_flush_total",
+            "Bound pods that nothing but the time had woken: some plugin's events or hints may lack something.",
+        )
+        self._point_seconds = Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "How long all plugins of an extension point took together.",
+            _POINT,
+            *("extension_point", "status", "profile"),
+        )
+        self._plugin_seconds = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "How long one plugin took at an extension point, for one decision in ten.",
+            _PLUGIN,
+            *("plugin", "extension_point", "status"),
+        )
+        self._evaluations = Counter(
+            "scheduler_plugin_evaluation_total",
+            "How often a plugin was asked about all nodes at once; what is kept of earlier answers is not asked for.",
+            *("plugin", "extension_point", "profile"),
+        )
+        self._incoming = Counter(
+            "scheduler_queue_incoming_pods_total",
+            "Pods that came to wait, by where and because of what.",
+            "queue",
+            "event",
+        )
+        self._permit_seconds = Histogram(
+            "scheduler_permit_wait_duration_seconds", "How long pods waited for a permit.", _ATTEMPT, "result"
+        )
+        self._preemption_attempts = Counter(
+            "scheduler_preemption_attempts_total", "How often a pod that fits nowhere looked for others to preempt."
+        )
+        self._victims = Histogram(
+            "scheduler_preemption_victims", "How many pods one preemption takes off a node.", exponential(1, 2, 7)
+        )
+        self._preemptions = Counter(
+            "scheduler_preemption_goroutines_execution_total", "Preemptions that were carried out, by result.", "result"
+        )
+        self._preemption_seconds = Histogram(
+            "scheduler_preemption_goroutines_duration_seconds", "How long carrying them out took.", _SLI, "result"
+        )
+
+        # What is counted for every pod is found without making its labels again.
+        self._deciding = self._algorithm_seconds.of()
+        self._needed = self._attempts_needed.of()
+        self._waits: dict[int, Series] = {}
+        self._ends: dict[tuple[str, str], tuple[Tally, Series]] = {}
+
+    # Attempts.
+
+    def decided(self, seconds: float) -> None:
+        """Note how long a decision took, whatever it was."""
+        self._deciding.observe(seconds)
+
+    def scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
+        """Note that a pod is bound."""
+        self.ended("scheduled", profile, now - attempt.began)
+        self._needed.observe(attempt.number)
+        number = min(attempt.number, MOST_ATTEMPTS)
+        waits = self._waits.get(number)
+        if waits is None:
+            label = f"{number}+" if number == MOST_ATTEMPTS else str(number)
+            waits = self._waits[number] = self._sli_seconds.of(label)
+        waits.observe(now - attempt.waits_since)
+        if attempt.after_flush:
+            self._after_flush.add()
+
+    def ended(self, result: str, profile: str, seconds: float) -> None:
+        """Note how an attempt ended: scheduled, unschedulable or error."""
+        ends = self._ends.get((result, profile))
+        if ends is None:
+            of = (result, profile)
+            ends = self._ends[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
+        ends[0].number += 1
+        ends[1].observe(seconds)
+
+    # The parts of an attempt. What is handed out is kept by who counts.
+
+    def point(self, point: str, status: str, profile: str) -> Series:
+        """Where to note how long an extension point took."""
+        return self._point_seconds.of(point, status, profile)
+
+    def plugin(self, plugin: str, point: str, status: str) -> Series:
+        """Where to note how long a plugin took."""
+        return self._plugin_seconds.of(plugin, point, status)
+
+    def evaluations(self, plugin: str, point: str, profile: str) -> Tally:
+        """Where to count how often a plugin was asked."""
+        return self._evaluations.of(plugin, point, profile)
+
+    def permitted(self, result: str, seconds: float) -> None:
+        """Note how long a pod waited for its permit."""
+        self._permit_seconds.of(result).observe(seconds)
+
+    # What waits and what happens.
+
+    def came(self, queue: str, event: str) -> None:
+        """Count a pod that came to wait; one that only changed its place comes because of nothing."""
+        if event:
+            self._incoming.of(queue, event).number += 1
+
+    # Preemption.
+
+    def preemption_attempted(self) -> None:
+        """Count a search for pods to preempt."""
+        self._preemption_attempts.of().number += 1
+
+    def preempted(self, victims: int) -> None:
+        """Count that so many pods are to make room for one."""
+        self._victims.of().observe(victims)
+
+    def preemption_carried_out(self, result: str, seconds: float) -> None:
+        """Note how preempting ended: success or error."""
+        self._preemptions.of(result).number += 1
+        self._preemption_seconds.of(result).observe(seconds)
+
+    # Showing.
+
+    def show(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
+        """Show what ``read`` returns, asked for at each scrape, from the scraper's thread."""
+        self._gauges = [each for each in self._gauges if each.name != name]
+        self._gauges.append(Gauge(name, text, read, kind))
+
+    def text(self) -> str:
+        """Return everything in Prometheus's text format."""
+        return exposition(self._all(), self._without)
+
+    def _all(self) -> Iterator[Metric]:
+        for each in vars(self).values():
+            if isinstance(each, Counter | Histogram):
+                yield each
+        yield from self._gauges
+        yield from self.requests.metrics()
+        yield from process_metrics()
