@@ -62,7 +62,7 @@ e2e: $(READY) ## The stories on real nodes, in containers (kind)
 	@$(RUN)/pytest tests/e2e
 
 bench: $(READY) ## Side by side with kube-scheduler (FULL=1 for everything, DOC=1 writes docs/performance.md, BENCH="SchedulingBasic --nodes 5000")
-	@$(RUN)/python -m bench $(if $(FULL),--full) $(if $(DOC),--document) $(BENCH)
+	@$(RUN)/python -m bench.side_by_side $(if $(FULL),--full) $(if $(DOC),--document) $(BENCH)
 
 bench-size: $(READY) ## Memory, time to the first bind, longest pause (SIZE="--nodes 15000 --pods 150000")
 	@$(RUN)/python -m bench.size $(SIZE)

@@ -23,17 +23,17 @@ import uvloop
 import yaml
 
 import devcluster
-from bench import contenders
-from bench.api import Api, nodes, pods
-from bench.client import Server
-from bench.contenders import BERTH, KUBE_SCHEDULER, WATCHED, Contender
-from bench.pauses import LEAST_SECONDS, Pauses
-from bench.processes import peak_megabytes
-from bench.residents import NAMESPACE, residents, statuses, with_images
-from bench.running import build, control_plane, quiet
+from bench.cluster.api import Api, nodes, pods
+from bench.cluster.client import Server
+from bench.cluster.prefilled_nodes import NAMESPACE, residents, statuses, with_images
+from bench.cluster.process_stats import peak_megabytes
+from bench.side_by_side import schedulers as contenders
+from bench.side_by_side.pauses import LEAST_SECONDS, Pauses
+from bench.side_by_side.run import build, control_plane, quiet
+from bench.side_by_side.schedulers import BERTH, KUBE_SCHEDULER, WATCHED, Contender
 from bench.workloads import CASES, NODE_TEMPLATE, Object
 from devcluster import Cluster, DevclusterError
-from devcluster.processes import Process
+from devcluster.system.processes import Process
 
 POD_TEMPLATE = "templates/pod-default.yaml"
 COLD_SECONDS = 600.0

@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 
 import devcluster
-from bench.soak import telling
+from bench.soak import report as telling
 from bench.soak.auditing import Audit
+from bench.soak.cluster_setup import spec, stage
 from bench.soak.plan import Plan
 from bench.soak.rounds import Round, Soak
-from bench.soak.stage import spec, stage
 from devcluster import Cluster, DevclusterError
 from devcluster.build.progress import shown_on
 

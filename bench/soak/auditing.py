@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bench.soak.sent import BINDING, Answered, Sent
+from bench.soak.sent_requests import BINDING, Answered, Sent
 
 BINDINGS = {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]}
 WRITES = {

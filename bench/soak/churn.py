@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from random import Random
 from typing import Any
 
-from bench.soak.families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, Family, families
 from bench.soak.ledger import Ledger
 from bench.soak.objects import Node, Pod
 from bench.soak.plan import Plan
-from devcluster.fakenodes import fake_node
+from bench.soak.pod_families import BLUE, COLOR, CROWDED, GATED, GREEN, ORDINARY, POOL, Family, families
+from devcluster.controlplane.kwok_nodes import fake_node
 from scheduler_runtime.kube.client import ApiError, Client
 
 PODS = "/api/v1/namespaces/default/pods"

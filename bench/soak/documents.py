@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.soak.families import FIRST, SECOND
 from bench.soak.plan import Plan
+from bench.soak.pod_families import FIRST, SECOND
 
 MOST = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}
 PACKING = {

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bench.soak.families import APART
 from bench.soak.objects import PODS, Amounts, Node, Pod
+from bench.soak.pod_families import APART
 
 CORDONED_SECONDS = 30.0
 """How long after a node was cordoned a pod may still arrive there: the binding was under way, or the watch is late."""

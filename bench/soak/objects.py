@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from bench.objects import Container, Offer
-from bench.placements import amount
-from bench.soak.families import FAMILY
+from bench.cluster.objects import Container, Offer
+from bench.side_by_side.placement_check import amount
+from bench.soak.pod_families import FAMILY
 
 PODS = "pods"
 Amounts = Mapping[str, int]

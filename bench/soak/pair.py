@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.soak.auditing import Audit
+from bench.soak.cluster_setup import SCHEDULERS
 from bench.soak.documents import Documents, hash_of
 from bench.soak.plan import Plan
 from bench.soak.schedulers import Scheduler
-from bench.soak.stage import SCHEDULERS
-from bench.soak.waiting import until
+from bench.soak.wait import until
 from devcluster import Cluster
 
 FOLLOW_SECONDS = 60.0

@@ -8,14 +8,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from bench.client import Server
+from bench.cluster.client import Server
 from bench.soak.auditing import Audit
-from bench.soak.calm import Calm
 from bench.soak.churn import Churn
 from bench.soak.ledger import Ledger, percentile
+from bench.soak.ledger_watch import watches
 from bench.soak.pair import Pair
 from bench.soak.plan import Plan
-from bench.soak.watching import watches
+from bench.soak.quiescence import Calm
 from devcluster import Cluster
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client

@@ -15,15 +15,15 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
-from bench.contenders import environment
-from bench.soak.growth import Life, Rest, opened
-from bench.soak.kernel import Seen, seen
+from bench.side_by_side.schedulers import environment
+from bench.soak.leak_check import Life, Rest, opened
 from bench.soak.metrics import Scrape
-from bench.soak.sent import Sent
+from bench.soak.proc_stats import Seen, seen
+from bench.soak.sent_requests import Sent
 from devcluster import Cluster
 from devcluster.guard import Guard
-from devcluster.ports import free_ports
-from devcluster.processes import Process
+from devcluster.system.ports import free_ports
+from devcluster.system.processes import Process
 
 PROGRAM = Path(sys.executable).parent / "berth-scheduler"
 START_SECONDS = 120.0

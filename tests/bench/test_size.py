@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from bench.api import nodes
-from bench.residents import AGENTS, APPS, IMAGES_TOLD, residents, statuses, with_images
+from bench.cluster.api import nodes
+from bench.cluster.prefilled_nodes import AGENTS, APPS, IMAGES_TOLD, residents, statuses, with_images
 from bench.size import POD_TEMPLATE, Longest, Size, lines, parsed, template
 from bench.workloads import NODE_TEMPLATE
 from scheduler_runtime.state.objects import Pod, decode_pod

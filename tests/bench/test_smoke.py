@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench import running, workloads
-from bench.contenders import CONTENDERS
+from bench import workloads
+from bench.side_by_side import run as running
+from bench.side_by_side.schedulers import CONTENDERS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 

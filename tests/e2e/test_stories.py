@@ -6,7 +6,7 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from devcluster.api import Api
+from devcluster.model.api import Api
 from examples.demo import containers
 from examples.demo.installation import install_operator
 from examples.demo.kubectl import Kubectl

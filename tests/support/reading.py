@@ -3,7 +3,7 @@
 from http.client import RemoteDisconnected
 from typing import Any
 
-from devcluster.api import Api, RefusedError
+from devcluster.model.api import Api, RefusedError
 from scheduler_operator.resources import kinds
 
 KINDS = {kind.name.lower(): kind for kind in (*kinds.WATCHED, kinds.PROFILE, kinds.PLUGIN_CONFIG)}

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import yaml
 
 from devcluster import Cluster
-from devcluster.api import Api
+from devcluster.model.api import Api
 from examples.demo.installation import NAMESPACE, install_operator
 from examples.demo.kubectl import Kubectl
 from scheduler_operator.resources import kinds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .scrape import Scrape
-from .truth import Truth, alike, between, exactly
+from bench.soak.metrics.expected import Truth, alike, between, exactly
+from bench.soak.metrics.scrape import Scrape
 
 ENDED = "scheduler_schedule_attempts_total"
 DECIDED = "scheduler_scheduling_algorithm_duration_seconds_count"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .scrape import Scrape, Spread, written
-from .truth import Truth
+from bench.soak.metrics.expected import Truth
+from bench.soak.metrics.scrape import Scrape, Spread, written
 
 ROUNDED = 1e-6
 """How much a sum may be off by adding up."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .attempts import POINTS
-from .scrape import Scrape
-from .truth import Truth, alike, between, exactly
+from bench.soak.metrics.attempts import POINTS
+from bench.soak.metrics.expected import Truth, alike, between, exactly
+from bench.soak.metrics.scrape import Scrape
 
 VICTIMS = "scheduler_preemption_victims"
 MOST_VICTIMS = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .scrape import Scrape
-from .truth import Truth, between, exactly
+from bench.soak.metrics.expected import Truth, between, exactly
+from bench.soak.metrics.scrape import Scrape
 
 GATES = "SchedulingGates"
 """The plugin that rejects gated pods."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .generic import ROUNDED
-from .scrape import Scrape
-from .truth import Truth, exactly
+from bench.soak.metrics.expected import Truth, exactly
+from bench.soak.metrics.generic import ROUNDED
+from bench.soak.metrics.scrape import Scrape
 
 ASKED = "kube_pod_resource_request"
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from devcluster.build import binaries, build_seconds, missing
-    from devcluster.cluster import Cluster
-    from devcluster.errors import DevclusterError, MissingBinariesError
     from devcluster.lifecycle import Status, down, find, running, status, up
-    from devcluster.spec import Spec
+    from devcluster.model.cluster import Cluster
+    from devcluster.model.spec import Spec
+    from devcluster.system.errors import DevclusterError, MissingBinariesError
 
 __all__ = [
     "Cluster",
@@ -34,10 +34,10 @@ __all__ = [
 
 _MODULES = {
     "devcluster.build": ("binaries", "build_seconds", "missing"),
-    "devcluster.cluster": ("Cluster",),
-    "devcluster.errors": ("DevclusterError", "MissingBinariesError"),
+    "devcluster.model.cluster": ("Cluster",),
+    "devcluster.system.errors": ("DevclusterError", "MissingBinariesError"),
     "devcluster.lifecycle": ("Status", "down", "find", "running", "status", "up"),
-    "devcluster.spec": ("Spec",),
+    "devcluster.model.spec": ("Spec",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,8 +13,8 @@ import click
 from devcluster import lifecycle
 from devcluster.build import binaries
 from devcluster.build.progress import shown_on
-from devcluster.errors import DevclusterError
-from devcluster.spec import DEFAULT_KUBERNETES, Spec
+from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
+from devcluster.system.errors import DevclusterError
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 

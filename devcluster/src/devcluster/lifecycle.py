@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcluster import build, controlplane
+from devcluster import build
 from devcluster.build.progress import Progress, silent
-from devcluster.cluster import Cluster, load
-from devcluster.errors import DevclusterError
+from devcluster.controlplane import control_plane as controlplane
 from devcluster.guard import Guard
-from devcluster.spec import Spec, check_name
+from devcluster.model.cluster import Cluster, load
+from devcluster.model.spec import Spec, check_name
+from devcluster.system.errors import DevclusterError
 
 TEMPORARY = "devcluster-"
 

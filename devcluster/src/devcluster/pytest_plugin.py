@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from devcluster.cluster import Cluster
-    from devcluster.spec import Spec
+    from devcluster.model.cluster import Cluster
+    from devcluster.model.spec import Spec
 
 ClusterFactory = Callable[["Spec"], "Cluster"]
 
@@ -67,13 +67,13 @@ def cluster_factory() -> Iterator[ClusterFactory]:
 @pytest.fixture(scope="session")
 def cluster(cluster_factory: ClusterFactory) -> Cluster:
     """A control plane without nodes, shared by the tests of a session."""
-    from devcluster.spec import Spec
+    from devcluster.model.spec import Spec
 
     return cluster_factory(Spec(node="none"))
 
 
 def _need(mark: pytest.Mark) -> tuple[str, tuple[str, ...]]:
-    from devcluster.spec import DEFAULT_KUBERNETES, Spec
+    from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
 
     names = (*Spec(fake_nodes=1).binaries, *mark.kwargs.get("binaries", ()))
     return mark.kwargs.get("kubernetes", DEFAULT_KUBERNETES), names
@@ -83,7 +83,7 @@ def _build(kubernetes: str, names: tuple[str, ...]) -> str:
     """Have the binaries; the reason if they cannot be had."""
     from devcluster.build import binaries
     from devcluster.build.progress import shown_on
-    from devcluster.errors import DevclusterError, MissingBinariesError
+    from devcluster.system.errors import DevclusterError, MissingBinariesError
 
     try:
         binaries(*names, kubernetes=kubernetes, progress=shown_on(sys.stderr))
@@ -98,7 +98,7 @@ def _prepare_kind() -> str:
     """Have what a kind cluster needs; the reason if there cannot be one."""
     from devcluster import kind
     from devcluster.build.progress import shown_on
-    from devcluster.errors import DevclusterError, MissingBinariesError
+    from devcluster.system.errors import DevclusterError, MissingBinariesError
 
     if reason := kind.missing():
         return reason

@@ -9,7 +9,7 @@ import pytest
 from devcluster import Cluster, DevclusterError, Spec
 from devcluster.guard import Guard
 from devcluster.kind import cluster, load_image
-from devcluster.kind.private import Daemon
+from devcluster.kind.private_daemon import Daemon
 
 
 def patches(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 
 from devcluster import Cluster, Spec, down, find, running, status, up
 from devcluster.kind import base_image, build_image, load_image
-from devcluster.processes import Process
+from devcluster.system.processes import Process
 from tests.support.eventually import eventually
 
 pytestmark = [pytest.mark.nodes, pytest.mark.timeout(300)]

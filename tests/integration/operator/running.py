@@ -17,7 +17,7 @@ from urllib.parse import quote
 import yaml
 
 from devcluster import Cluster
-from devcluster.api import Api
+from devcluster.model.api import Api
 from scheduler_operator.resources.kinds import GENERATED
 from tests.support.eventually import eventually
 from tests.support.reading import KINDS, found_at

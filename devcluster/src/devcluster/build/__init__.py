@@ -22,8 +22,8 @@ from devcluster.build.cache import Shelf
 from devcluster.build.products import Product
 from devcluster.build.progress import Progress, silent
 from devcluster.build.workshop import Workshop, parallel, tidy
-from devcluster.errors import DevclusterError
-from devcluster.spec import DEFAULT_KUBERNETES
+from devcluster.model.spec import DEFAULT_KUBERNETES
+from devcluster.system.errors import DevclusterError
 
 GIVEN = ("DEVCLUSTER_BIN", "KUBEBUILDER_ASSETS")
 

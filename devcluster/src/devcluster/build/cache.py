@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from devcluster.errors import DevclusterError
-from devcluster.files import write_atomically
+from devcluster.system.errors import DevclusterError
+from devcluster.system.files import write_atomically
 
 
 class Entry(TypedDict):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from devcluster.errors import DevclusterError
+from devcluster.system.errors import DevclusterError
 
 GO = Path(__file__).parent.parent / "go"
 

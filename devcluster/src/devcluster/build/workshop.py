@@ -14,8 +14,8 @@ from pathlib import Path
 from devcluster.build import toolchain
 from devcluster.build.products import Product
 from devcluster.build.progress import Progress
-from devcluster.errors import DevclusterError, MissingBinariesError
-from devcluster.processes import stat_fields
+from devcluster.system.errors import DevclusterError, MissingBinariesError
+from devcluster.system.processes import stat_fields
 
 UNCERTAIN = 0.05  # the part of an estimate that is always still to come, as long as it is not done
 LINK_GIGABYTES = 2  # what linking one of the large binaries takes

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devcluster.errors import DevclusterError
-from devcluster.processes import Process
+from devcluster.system.errors import DevclusterError
+from devcluster.system.processes import Process
 
 END_SECONDS = 15.0
 LOCK = "guard.lock"

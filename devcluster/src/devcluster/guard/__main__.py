@@ -32,9 +32,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from devcluster.files import write_atomically
 from devcluster.guard import LAST_COMMANDS, LOCK, PROCESSES, run_last_commands
-from devcluster.processes import Process, parent_of
+from devcluster.system.files import write_atomically
+from devcluster.system.processes import Process, parent_of
 
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER

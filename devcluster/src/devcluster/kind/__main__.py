@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from devcluster.errors import DevclusterError
-from devcluster.kind import prerequisites, private
+from devcluster.kind import prerequisites
+from devcluster.kind import private_daemon as private
+from devcluster.system.errors import DevclusterError
 
 
 @click.group()

@@ -14,14 +14,16 @@ import yaml
 from devcluster import build
 from devcluster.build import products
 from devcluster.build.progress import Progress, silent
-from devcluster.cluster import Cluster
-from devcluster.errors import DevclusterError
-from devcluster.files import write_atomically
 from devcluster.guard import Guard
-from devcluster.kind import debian, images, prerequisites, private, seed
-from devcluster.kind.commands import run
-from devcluster.kind.seed import Seed
-from devcluster.spec import DEFAULT_KUBERNETES, Spec
+from devcluster.kind import daemon_data as seed
+from devcluster.kind import debian, images, prerequisites
+from devcluster.kind import private_daemon as private
+from devcluster.kind.daemon_data import Seed
+from devcluster.kind.run import run
+from devcluster.model.cluster import Cluster
+from devcluster.model.spec import DEFAULT_KUBERNETES, Spec
+from devcluster.system.errors import DevclusterError
+from devcluster.system.files import write_atomically
 
 OFFICIAL_BASE_IMAGE = "python:3.13-slim"
 CREATE_SECONDS = 30.0

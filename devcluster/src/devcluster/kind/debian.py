@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from devcluster.build import cache
-from devcluster.errors import DevclusterError, MissingBinariesError
-from devcluster.kind.commands import contained, run
+from devcluster.kind.run import contained, run
+from devcluster.system.errors import DevclusterError, MissingBinariesError
 
 SUITE = "bookworm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*")

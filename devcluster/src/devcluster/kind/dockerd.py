@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from devcluster.kind import oci_runtime
-from devcluster.kind.private import cgroup, runtime_directory
+from devcluster.kind.private_daemon import cgroup, runtime_directory
 
 # In the daemon's file system.
 RUNTIME = "usr/local/bin/clipped-runc"

@@ -14,9 +14,9 @@ import subprocess
 from pathlib import Path
 
 from devcluster.build import products
-from devcluster.errors import DevclusterError
-from devcluster.kind.commands import run
-from devcluster.spec import DEFAULT_KUBERNETES
+from devcluster.kind.run import run
+from devcluster.model.spec import DEFAULT_KUBERNETES
+from devcluster.system.errors import DevclusterError
 
 PACKAGES = ("mmdebstrap",)  # what Debian 12 lacks; everything else comes into file systems of their own
 PROGRAMS = ("mmdebstrap", "unshare", "setpriv")

@@ -8,7 +8,7 @@ from devcluster.node.addresses import pod_address
 from devcluster.node.api import Api, Object
 from devcluster.node.config import Config
 from devcluster.node.objects import Objects
-from devcluster.node.pod import Host, PodLife
+from devcluster.node.pod.life import Host, PodLife
 from devcluster.node.processes import Processes
 from devcluster.node.registration import Registration
 from devcluster.node.watch import Changed, Deleted, Listed, watch

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from devcluster.node.actions import Target, act
 from devcluster.node.api import Object
-from devcluster.node.backoff import Backoff
 from devcluster.node.clock import now, seconds_since
 from devcluster.node.events import Recorder
 from devcluster.node.health import watch_health
 from devcluster.node.launch import Launch
 from devcluster.node.objects import NotAvailable
+from devcluster.node.pod.reported_status import ContainerReport, Running, State, Terminated, Waiting, terminated
 from devcluster.node.processes import NotStarted, Process, Processes
-from devcluster.node.status import ContainerReport, Running, State, Terminated, Waiting, terminated
+from devcluster.node.retry import Backoff
 
 _STABLE_SECONDS = 600  # a container that ran this long is restarted as if it had never failed
 _LOG_TAIL_BYTES = 2048

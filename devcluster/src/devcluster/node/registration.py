@@ -7,9 +7,9 @@ import socket
 from pathlib import Path
 
 from devcluster.node.api import MERGE, Api, ApiError, Object
-from devcluster.node.backoff import Backoff
 from devcluster.node.clock import now, now_micro, seconds_since
 from devcluster.node.config import Config
+from devcluster.node.retry import Backoff
 
 logger = logging.getLogger(__name__)
 

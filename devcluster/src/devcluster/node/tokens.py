@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from devcluster.node.api import Api, ApiError, Object
-from devcluster.node.backoff import Backoff
 from devcluster.node.objects import NotReadYet
+from devcluster.node.retry import Backoff
 from devcluster.node.volumes import TokenKind, sources, token_kind
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from devcluster.node.api import Api, ApiError, Object
-from devcluster.node.backoff import Backoff
+from devcluster.node.retry import Backoff
 
 logger = logging.getLogger(__name__)
 

@@ -13,14 +13,14 @@ from scheduler_operator.cli.answers import Answer, RefusedError, Status
 from scheduler_operator.cli.console import Console, printable, write
 
 COMMANDS = {
-    "lint": "linting",
-    "render": "rendering",
-    "expand": "expanding",
-    "diff": "differing",
-    "import": "importing",
+    "lint": "lint",
+    "render": "render",
+    "expand": "expand",
+    "diff": "diff",
+    "import": "import_",
     "plugins": "plugins",
     "crds": "crds",
-    "completion": "completing",
+    "completion": "completion",
 }
 """The name of each command, and the module of ``commands`` that holds it."""
 

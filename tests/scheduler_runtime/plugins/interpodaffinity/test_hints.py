@@ -10,14 +10,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import QUEUE, SKIP, Action, Event, Node, Pod
 from scheduler_runtime.state.objects import PodStatus
-from tests.scheduler_runtime.plugins.interpodaffinity.clusters import (
-    objects_of,
-    plugin,
-    pod,
-    required,
-    table_of,
-    term,
-)
+from tests.scheduler_runtime.plugins.interpodaffinity.clusters import objects_of, plugin, pod, required, table_of, term
 
 AWAY_FROM_X = required("podAntiAffinity", term("zone", app="x"))
 NEAR_X = pod("p", affinity=required("podAffinity", term("zone", app="x")))

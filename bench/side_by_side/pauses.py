@@ -1,0 +1,102 @@
+"""Our scheduler with its pauses written down: ``python -m bench.side_by_side.pauses FILE ARGUMENT …``.
+
+A pause is a time in which the event loop could do nothing else: measured by a beat of its own, as the lesser of how
+late the beat came and how much CPU the loop's thread used meanwhile. So other processes' work makes none. The
+collector's are its CPU alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scheduler_runtime import __main__ as berth_scheduler
+from scheduler_runtime.app import startup as running
+
+BEAT_SECONDS = 0.005
+LEAST_SECONDS = 0.01
+"""Shorter ones are not kept."""
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """One time in which nothing else could happen."""
+
+    at: float
+    """Seconds since the epoch, at its end."""
+    seconds: float
+
+
+class Pauses(msgspec.Struct):
+    """The pauses of a process, and those of them that its garbage collector made."""
+
+    loop: list[Pause] = []
+    collector: list[Pause] = []
+
+    def longest(self, *, since: float = 0, until: float = float("inf")) -> tuple[float, float]:
+        """The longest of the loop and of the collector, in seconds."""
+        return _longest(self.loop, since, until), _longest(self.collector, since, until)
+
+
+def _longest(pauses: list[Pause], since: float, until: float) -> float:
+    return max((each.seconds for each in pauses if since <= each.at < until), default=0.0)
+
+
+class Collections:
+    """Writes down how long the collector takes."""
+
+    def __init__(self, pauses: Pauses) -> None:
+        self._pauses = pauses
+        self._began = 0.0
+
+    def happened(self, phase: str, _: dict[str, int]) -> None:
+        """What ``gc.callbacks`` calls before and after."""
+        if phase == "start":
+            self._began = time.thread_time()
+        elif (seconds := time.thread_time() - self._began) >= LEAST_SECONDS:
+            self._pauses.collector.append(Pause(time.time(), seconds))
+
+
+async def beat(pauses: Pauses) -> None:
+    """Write down when the loop comes back late, until cancelled."""
+    while True:
+        began, used = time.perf_counter(), time.thread_time()
+        await asyncio.sleep(BEAT_SECONDS)
+        late = time.perf_counter() - began - BEAT_SECONDS
+        if (seconds := min(late, time.thread_time() - used)) >= LEAST_SECONDS:
+            pauses.loop.append(Pause(time.time(), seconds))
+
+
+def beating(run: Callable[..., Awaitable[int]], pauses: Pauses) -> Callable[..., Awaitable[int]]:
+    """``run``, with the beat beside it."""
+
+    async def both(*arguments: Any) -> int:
+        beats = asyncio.ensure_future(beat(pauses))
+        try:
+            return await run(*arguments)
+        finally:
+            beats.cancel()
+
+    return both
+
+
+def main() -> int:
+    """Run the scheduler; write down its pauses at its end; return its exit code."""
+    file, *arguments = sys.argv[1:]
+    pauses = Pauses()
+    gc.callbacks.append(Collections(pauses).happened)
+    running.run = beating(running.run, pauses)  # type: ignore[assignment]
+    try:
+        return berth_scheduler.main(arguments)
+    finally:
+        Path(file).write_bytes(msgspec.json.encode(pauses))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

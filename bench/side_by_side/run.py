@@ -1,0 +1,184 @@
+"""One run: a fresh etcd and API server, one contender, one workload."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import uvloop
+
+import devcluster
+from bench.cluster.api import Api
+from bench.cluster.client import Server
+from bench.cluster.process_stats import Cpu, cpu_seconds, peak_megabytes
+from bench.side_by_side import schedulers as contenders
+from bench.side_by_side import throughput
+from bench.side_by_side.operations import Operations, namespace
+from bench.side_by_side.placement_check import faults
+from bench.side_by_side.schedulers import Contender
+from bench.workloads import CreatePods, Workload
+from devcluster import Cluster, Spec
+from devcluster.build.progress import shown_on
+
+ADMISSION = "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"
+QUIET_SHARE = 0.05
+QUIET_SECONDS = 0.5
+UNQUIET_SECONDS = 30.0
+FEW_SAMPLES = 3
+BENCH = "bench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one run showed."""
+
+    workload: str
+    contender: str
+    repetition: int
+    nodes: int
+    pods: int
+    seconds: float
+    """From the first measured pod's creation until the last one had a node."""
+    quiet_seconds: float
+    """From the first measured pod's creation until the contender had nothing left to do, events included."""
+    rates: list[float]
+    """Pods per second, each over about a second."""
+    cpu: Mapping[str, float]
+    """Microseconds per measured pod, until quiet."""
+    peak_megabytes: float
+    events: int
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def wall_rate(self) -> float:
+        return self.pods / self.seconds
+
+    @property
+    def rate(self) -> float:
+        """The average of the samples; over the whole time where that was too short for a few of them."""
+        return sum(self.rates) / len(self.rates) if len(self.rates) >= FEW_SAMPLES else self.wall_rate
+
+
+def control_plane(kubernetes: str) -> Spec:
+    """An API server and its etcd, alone."""
+    return Spec(
+        kubernetes=kubernetes, node="none", scheduler=False, controller_manager=False, apiserver_args=(ADMISSION,)
+    )
+
+
+def build(kubernetes: str) -> None:
+    """Build what is not built yet, and say how long that will take. Raises DevclusterError."""
+    needed = (*control_plane(kubernetes).binaries, "kube-scheduler")
+    devcluster.binaries(*needed, kubernetes=kubernetes, progress=shown_on(sys.stderr))
+
+
+def run(workload: Workload, contender: Contender, repetition: int, kubernetes: str) -> Run:
+    """Run the workload through the contender, on a control plane of its own.
+
+    Raises TimeoutError when pods do not get their nodes, and whatever ended the run otherwise.
+    """
+    with devcluster.running(control_plane(kubernetes)) as cluster:
+        process = contenders.start(contender, cluster, kubernetes)
+        pids = {"scheduler": process.pid, **cluster.pids(), BENCH: os.getpid()}
+        pids.pop(contender.name)
+        found: Run = uvloop.run(_Attempt(workload, contender, repetition, cluster, pids).run())
+        if not process.is_alive:
+            raise RuntimeError(f"{contender.name} ended during {workload.name}")
+    return found
+
+
+async def quiet(pid: int) -> float:
+    """Wait until the process uses next to no CPU, twice in a row; return since when.
+
+    Events come after binds, by as much as a contender likes: what they cost must be counted all the same.
+    """
+    until = time.monotonic() + UNQUIET_SECONDS
+    since, used, is_quiet = time.monotonic(), cpu_seconds(pid), False
+    while (now := time.monotonic()) < until:
+        await asyncio.sleep(QUIET_SECONDS)
+        before, used, was_quiet = used, cpu_seconds(pid), is_quiet
+        is_quiet = used - before <= QUIET_SHARE * QUIET_SECONDS
+        if was_quiet and is_quiet:
+            break
+        if not is_quiet:
+            since = now + QUIET_SECONDS
+    return since
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The measured step's own figures."""
+
+    seconds: float
+    quiet_seconds: float
+    rates: list[float]
+    used: Cpu
+    events: int
+
+
+@dataclass(slots=True)
+class _Attempt:
+    workload: Workload
+    contender: Contender
+    repetition: int
+    cluster: Cluster
+    pids: Mapping[str, int]
+
+    async def run(self) -> Run:
+        async with asyncio.TaskGroup() as group, Api(Server.of(self.cluster.kubeconfig), group) as api:
+            operations = Operations(api, self.workload)
+            *before, measured = enumerate(self.workload.steps)
+            for number, step in before:
+                await operations.perform(number, step)
+            number, step = measured
+            if not isinstance(step, CreatePods):
+                raise TypeError(f"{self.workload.name}: the last step creates no pods, so nothing is measured")
+            where = namespace(number, step)
+            found = await self._measure(api, operations, step, where)
+            return await self._summary(api, where, self.workload.count(step), found)
+
+    async def _measure(self, api: Api, operations: Operations, step: CreatePods, where: str) -> _Measured:
+        bound = await api.follow(where)
+        await quiet(self.pids["scheduler"])
+        already, samples = bound.count, list[throughput.Sample]()
+        api.begin(throughput.sample(lambda: bound.count - already, samples))
+        before, began = Cpu.of(self.pids), time.monotonic()
+        await operations.create_pods(step, where)
+        await operations.wait(where)
+        seconds = time.monotonic() - began
+        api.end()
+        events, settled = await self._settled(api, where)
+        used = Cpu.of(self.pids).since(before)
+        return _Measured(seconds, settled - began, throughput.rates(samples), used, events)
+
+    async def _settled(self, api: Api, where: str) -> tuple[int, float]:
+        """Wait until the contender is quiet and writes no events any more; return how many, and since when it is."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{where}/events"
+        events, since = -1, 0.0
+        while (counted := await api.number(path)) != events:
+            events, since = counted, await quiet(self.pids["scheduler"])
+        return events, since
+
+    async def _summary(self, api: Api, where: str, count: int, measured: _Measured) -> Run:
+        return Run(
+            workload=self.workload.name,
+            contender=self.contender.name,
+            repetition=self.repetition,
+            nodes=self.workload.nodes,
+            pods=count,
+            seconds=measured.seconds,
+            quiet_seconds=measured.quiet_seconds,
+            rates=measured.rates,
+            cpu={name: spent / count * 1e6 for name, spent in measured.used.seconds.items()},
+            peak_megabytes=peak_megabytes(self.pids["scheduler"]),
+            events=measured.events,
+            faults=await self._faults(api) if self.contender.decides else [],
+        )
+
+    async def _faults(self, api: Api) -> list[str]:
+        nodes = await api.items("/api/v1/nodes?resourceVersion=0")
+        return faults(nodes, await api.items("/api/v1/pods"))

@@ -1,0 +1,73 @@
+"""Nodes that exist in the API only; kwok keeps them Ready and plays the part of their kubelets."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from devcluster.controlplane.components import FAKE_NODE, FAKE_NODE_ADDRESS
+from devcluster.model.api import Api
+
+CONNECTIONS = 16
+ZONES = 3
+RESOURCES = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "110"}
+VERSION = "kwok"  # what stands for each of the versions that a real node reports
+NODE_INFO = {
+    "architecture": "amd64",
+    "operatingSystem": "linux",
+    **dict.fromkeys(("kubeletVersion", "kubeProxyVersion", "containerRuntimeVersion", "kernelVersion"), VERSION),
+    **dict.fromkeys(("osImage", "bootID", "machineID", "systemUUID"), ""),
+}
+READY = {"type": "Ready", "status": "True", "reason": "FakeNode", "message": "kept Ready by kwok"}
+
+
+def fake_node(number: int) -> dict[str, Any]:
+    """The node ``kwok-<number>`` as it is sent to the API server."""
+    name = f"kwok-{number}"
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/zone": f"zone-{number % ZONES}",
+        "type": "kwok",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": dict([FAKE_NODE])},
+        "status": {
+            "capacity": RESOURCES,
+            "allocatable": RESOURCES,
+            "conditions": [READY],
+            "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": FAKE_NODE_ADDRESS}],
+            "nodeInfo": NODE_INFO,
+        },
+    }
+
+
+def create(api: Api, count: int) -> None:
+    """Create the nodes kwok-0, kwok-1, …
+
+    A node is born with the taint not-ready, which the controller manager takes off those that are
+    Ready, some ninety a second. So it is taken off here; the controller manager then has nothing to do.
+    """
+
+    def create_one(number: int) -> None:
+        api.post("/api/v1/nodes", fake_node(number))
+        api.merge(f"/api/v1/nodes/kwok-{number}", {"spec": {"taints": None}})
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        for _ in pool.map(create_one, range(count)):
+            pass
+
+
+def are_usable(api: Api, count: int) -> bool:
+    """Whether all of them are Ready and rid of the taint that nodes are born with."""
+    nodes = api.get("/api/v1/nodes?labelSelector=type%3Dkwok&resourceVersion=0")["items"]
+    return sum(map(is_usable, nodes)) >= count
+
+
+def is_usable(node: dict[str, Any]) -> bool:
+    conditions = node["status"].get("conditions", [])
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    return ready and not node["spec"].get("taints")

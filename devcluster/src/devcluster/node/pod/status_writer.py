@@ -1,0 +1,63 @@
+"""Keeps the status of one pod's object equal to what is the case on the node."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from devcluster.node.api import Api, ApiError, Object
+from devcluster.node.clock import now
+from devcluster.node.pod.reported_status import PodReport, desired_status, status_patch
+from devcluster.node.retry import Backoff
+
+logger = logging.getLogger(__name__)
+
+
+def pod_path(pod: Object) -> str:
+    """The API path of ``pod``."""
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+class StatusWriter:
+    """Writes the status when the report differs from it, whoever changed which of the two."""
+
+    def __init__(self, api: Api, pod: Object, report: Callable[[], PodReport]) -> None:
+        self.pod = pod  # its newest known state
+        self._api = api
+        self._report = report
+        self._changed = asyncio.Event()
+
+    def seen(self, pod: Object) -> None:
+        """Take ``pod`` as the newest state, unless it is an older one."""
+        if int(pod["metadata"]["resourceVersion"]) > int(self.pod["metadata"]["resourceVersion"]):
+            self.pod = pod
+            self._changed.set()
+
+    def changed(self) -> None:
+        """The report may differ from the last one."""
+        self._changed.set()
+
+    async def keep_written(self) -> None:
+        """Write after each change, for ever; changes that come quickly are written together."""
+        while True:
+            await self._changed.wait()
+            await self.write()
+
+    async def write(self) -> None:
+        """Write once, trying again until the API server has taken it or knows no such pod."""
+        backoff = Backoff(0.2, 10)
+        while True:
+            self._changed.clear()
+            patch = status_patch(self.pod, desired_status(self.pod, self._report(), now()))
+            if patch is None:
+                return
+            try:
+                self.seen(await self._api.patch(f"{pod_path(self.pod)}/status", patch))
+            except ApiError as error:
+                if error.status == 404:
+                    return
+                logger.warning("status not written: %s", error)
+                if error.gone:
+                    return
+                await asyncio.sleep(max(backoff.next(), error.retry_after))
+            else:
+                return

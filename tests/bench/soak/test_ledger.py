@@ -1,0 +1,133 @@
+"""What is wrong with pods and nodes is seen in the events of the watches, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.soak.ledger import CORDONED_SECONDS, Ledger, percentile
+from bench.soak.objects import Node, Pod
+from bench.soak.pod_families import APART, FAMILY
+
+
+def pod(name: str, node: str = "", *, cpu: str = "1", told: str = "", **spec: Any) -> Pod:
+    labels = {FAMILY: "some", **({APART: spec.pop("apart")} if "apart" in spec else {})}
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": told}]
+    written = {
+        "metadata": {"name": name, "uid": f"uid-{name}", "labels": labels},
+        "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}], **spec},
+        "status": {"conditions": conditions if told else []},
+    }
+    return msgspec.convert(written, Pod)
+
+
+def node(name: str, *, cpu: str = "4", pool: str = "", cordoned: bool = False) -> Node:
+    written = {
+        "metadata": {"name": name, "labels": {"pool": pool}},
+        "spec": {"unschedulable": cordoned},
+        "status": {"allocatable": {"cpu": cpu, "pods": "110"}},
+    }
+    return msgspec.convert(written, Node)
+
+
+def ledger(*entries: Pod | Node) -> Ledger:
+    """What was told so far, one a second."""
+    made = Ledger()
+    for now, entry in enumerate(entries):
+        made.pod(entry, now) if isinstance(entry, Pod) else made.node(entry, now)
+    return made
+
+
+def test_a_node_that_is_just_full_is_in_order() -> None:
+    assert ledger(node("n"), pod("a", "n", cpu="3500m"), pod("b", "n", cpu="0.5")).wrong == []
+
+
+def test_a_node_with_too_much_on_it_is_wrong_even_if_only_for_a_moment() -> None:
+    found = ledger(node("n"), pod("a", "n", cpu="4"), pod("b", "n", cpu="1m"))
+    found.pod_gone("uid-a")
+    assert found.wrong == ["n has 4 cpu and pods that ask for 4.001: a, b"]
+
+
+def test_a_node_that_comes_back_to_more_pods_than_it_can_hold_is_wrong() -> None:
+    assert len(ledger(pod("a", "n", cpu="4"), pod("b", "n"), node("n")).wrong) == 1
+
+
+def test_room_that_was_freed_can_be_used_again() -> None:
+    found = ledger(node("n"), pod("a", "n", cpu="4"))
+    found.pod_gone("uid-a")
+    found.pod(pod("b", "n", cpu="4"), 3)
+    assert found.wrong == []
+
+
+def test_a_pod_that_changes_its_node_is_wrong() -> None:
+    assert ledger(pod("a", "n"), pod("a", "m")).wrong == ["a was on n and is on m"]
+
+
+def test_pods_that_stay_apart_are_wrong_together() -> None:
+    found = ledger(node("n"), pod("a", "n", apart="g"), pod("b", "n", apart="h"), pod("c", "n", apart="g"))
+    assert found.wrong == ["2 pods of g are on n"]
+
+
+@pytest.mark.parametrize(("later", "faults"), [(CORDONED_SECONDS - 1, 0), (CORDONED_SECONDS + 1, 1)])
+def test_a_pod_that_comes_to_a_node_long_after_it_was_cordoned_is_wrong(later: float, faults: int) -> None:
+    found = ledger(node("n", cordoned=True))
+    found.pod(pod("a", "n"), later)
+    assert len(found.wrong) == faults
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_lost"),
+    [
+        pytest.param(pod("p", cpu="2"), True, id="fits"),
+        pytest.param(pod("p", cpu="3"), False, id="no-room"),
+        pytest.param(pod("p", cpu="3", priority=5), True, id="room-when-the-less-important-go"),
+        pytest.param(pod("p", cpu="5", priority=5), False, id="too-large-for-any-node"),
+        pytest.param(pod("p", nodeSelector={"pool": "x"}), True, id="selects-the-node"),
+        pytest.param(pod("p", nodeSelector={"pool": "y"}), False, id="selects-no-node"),
+        pytest.param(pod("p", apart="g"), False, id="its-kind-is-there"),
+        pytest.param(pod("p", schedulingGates=[{"name": "g"}]), False, id="gated"),
+        pytest.param(pod("p", "elsewhere"), False, id="has-a-node"),
+    ],
+)
+def test_a_pod_is_lost_when_it_waits_although_it_fits(waiting: Pod, is_lost: bool) -> None:
+    there = ledger(node("n", pool="x"), pod("a", "n", cpu="2", apart="g"), node("c", cpu="64", cordoned=True))
+    there.pod(waiting, 5)
+    assert [each.name for each in there.lost()] == (["p"] if is_lost else [])
+
+
+def test_a_pod_that_waits_is_to_be_told_why() -> None:
+    found = ledger(pod("a"), pod("b", told="0/1 nodes are available"), pod("c", "n"))
+    assert [each.name for each in found.untold()] == ["a"]
+
+
+def test_how_long_a_pod_waits_counts_from_the_opening_of_its_gate() -> None:
+    found = ledger(node("n"), pod("a", schedulingGates=[{"name": "g"}]))
+    found.pod(pod("a"), 10)
+    found.pod(pod("a", "n"), 12.5)
+    assert (found.waits, found.bound) == ([2.5], 1)
+
+
+def test_pods_on_a_node_that_is_gone_are_orphans_and_still_count_when_it_is_back() -> None:
+    found = ledger(node("n"), pod("a", "n", cpu="4"))
+    found.node_gone("n")
+    assert [each.name for each in found.orphans()] == ["a"]
+    found.node(node("n"), 5)
+    found.pod(pod("b"), 6)
+    assert (found.orphans(), found.lost()) == ([], [])
+
+
+def test_pods_are_counted_by_where_they_are() -> None:
+    found = ledger(pod("a"), pod("b", "n"), pod("c", schedulingGates=[{"name": "g"}]))
+    assert found.counts() == {"bound": 1, "waiting": 1, "gated": 1}
+
+
+def test_what_pods_ask_for_is_added_up_by_their_nodes() -> None:
+    found = ledger(pod("a"), pod("b", "n", cpu="250m"), pod("c", "n", cpu="2"))
+    assert found.asks() == {("", "cpu"): 1.0, ("n", "cpu"): 2.25}
+
+
+def test_a_percentile_is_one_of_the_numbers() -> None:
+    assert [percentile([3.0, 1.0, 2.0], share) for share in (0.0, 0.5, 0.99)] == [1.0, 2.0, 3.0]
+    assert percentile([], 0.5) == 0.0

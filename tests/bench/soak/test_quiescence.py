@@ -1,0 +1,33 @@
+"""What a scheduler does not answer at the end of a round is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bench.soak import quiescence as calm
+from bench.soak.auditing import Audit
+from bench.soak.leak_check import Life
+from bench.soak.ledger import Ledger
+from bench.soak.pair import Pair
+from bench.soak.plan import Plan
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    """Two schedulers that nobody has started."""
+    cluster = cast("Any", SimpleNamespace(directory=tmp_path, token="t"))
+    made = Pair(Plan(), cluster, Audit(tmp_path))
+    for each in made.both:
+        each.lives.append(Life(f"{each.name}-1", 0, 0.0, 0.0))
+    return made
+
+
+async def test_a_scheduler_that_cannot_be_asked_is_not_believed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calm, "AGREE_SECONDS", 0.1)
+    judging = calm.Calm(Plan(), Ledger(), pair._audit, pair)
+    await judging.judge()
+    assert judging.wrong == [f"{each.life.name}: {calm.UNASKED}" for each in pair.both]

@@ -1,0 +1,38 @@
+"""What clusters begin with: found by what it was made of, and refused before the disk is full."""
+
+from pathlib import Path
+
+import pytest
+
+from devcluster import DevclusterError
+from devcluster.build.progress import silent
+from devcluster.kind import daemon_data as seed
+from devcluster.kind import images
+
+
+@pytest.fixture
+def binaries(home: Path) -> dict[str, Path]:
+    """Programs that all say they are kubeadm."""
+    for name in images.BINARIES:
+        (home / name).write_text(f"#!/bin/sh\n# {name}\necho v1.36.4\n")
+        (home / name).chmod(0o755)
+    return {name: home / name for name in images.BINARIES}
+
+
+def test_without_room_nothing_is_begun(binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)
+    with pytest.raises(DevclusterError, match="make room, or set DEVCLUSTER_CACHE"):
+        seed.make("1.36", binaries, silent)
+    assert not list(seed.place().glob("*/*"))
+
+
+def test_a_seed_is_found_again_until_what_it_was_made_of_changes(
+    binaries: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seed, "NEEDED_GIGABYTES", 10**9)  # so that none can be made
+    there = seed.place() / "seeds" / f"1.36-{seed._key(binaries)}"
+    there.mkdir(parents=True)
+    assert seed.make("1.36", binaries, silent) == seed.Seed("v1.36.4", there)
+    binaries["kubelet"].write_text("another")
+    with pytest.raises(DevclusterError, match="make room"):
+        seed.make("1.36", binaries, silent)

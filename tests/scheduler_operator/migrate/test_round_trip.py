@@ -1,0 +1,105 @@
+"""What is imported and rendered means what it meant."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from scheduler_operator.migrate import Imported, imported
+from scheduler_operator.render import Rendered, render
+from scheduler_operator.resources.authored import Authored
+from scheduler_runtime import config
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36
+from tests.scheduler_operator.migrate.said import outcome
+from tests.support.documents import documents
+
+TARGET = Target(V1_36)
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+BERTHS_OWN = ("leaderElect", "resourceLock", "resourceName", "resourceNamespace")
+
+
+def accepted(document: dict[str, Any]) -> config.Document | None:
+    """The document, if kube-scheduler accepts it."""
+    found = config.document(document)
+    if isinstance(found, config.Problems) or isinstance(config.effective_profiles(found, TARGET), config.Problems):
+        return None
+    return found
+
+
+def carried(document: dict[str, Any]) -> Imported:
+    """The import of an accepted document within the limits of the API; others are not what a property is about."""
+    found = imported(document)
+    assume(isinstance(found, Imported))
+    assert isinstance(found, Imported)
+    return found
+
+
+def rendered(found: Imported) -> config.Document:
+    """The document that the imported objects come to, whatever a linter thinks of it."""
+    objects = [
+        Authored(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
+        for index, each in enumerate(found.objects)
+    ]
+    configs = {each.name: each for each in objects if each.kind == "PluginConfig"}
+    profiles = [each for each in objects if each.kind == "SchedulerProfile"]
+    came = render(profiles, configs, NAMESPACE, TARGET, lint=lambda *_: ())
+    assert isinstance(came, Rendered), str(came)
+    return came.document
+
+
+def meaning(document: config.Document) -> dict[str, Any]:
+    """All that a document decides: its effective profiles in order, extenders and the process."""
+    effective = config.effective_profiles(document, TARGET)
+    assert not isinstance(effective, config.Problems)
+    said = config.defaulted(document, TARGET)
+    whole = said.pop("percentageOfNodesToScore")
+    own = [profile.get("percentageOfNodesToScore") for profile in said.pop("profiles")]
+    said["leaderElection"] = {key: value for key, value in said["leaderElection"].items() if key not in BERTHS_OWN}
+    for extender in said.get("extenders", ()):
+        if not any(extender.get("tlsConfig", {}).values()):
+            extender.pop("tlsConfig", None)  # it decides nothing
+    return {
+        "points": [dict(each.points) for each in effective],
+        "args": [dict(each.args) for each in effective],
+        "percentages": [whole if each is None else each for each in own],
+        **said,
+    }
+
+
+@pytest.mark.thorough
+@QUICK
+@given(documents(TARGET))
+def test_a_document_means_the_same_as_the_profiles_that_come_of_it(document: dict[str, Any]) -> None:
+    document = {**document, "clientConnection": {"qps": -1, "burst": 7, **document.get("clientConnection", {})}}
+    before = accepted(document)
+    assume(before is not None)
+    assert before is not None
+    assert meaning(rendered(carried(document))) == meaning(before)
+
+
+@pytest.mark.thorough
+@QUICK
+@given(documents(TARGET))
+def test_what_was_rendered_is_imported_as_what_it_was_rendered_from(document: dict[str, Any]) -> None:
+    assume(accepted(document) is not None)
+    document.get("leaderElection", {}).pop("leaderElect", None)  # replicas, which it becomes, are not in a document
+    first = carried(document)
+    again = carried(json.loads(json.dumps(parsed(config.dump(rendered(first))))))
+    assert again.objects == first.objects
+
+
+def parsed(text: str) -> Any:
+    found = config.read(text)
+    assert isinstance(found, tuple)
+    return found[0].value
+
+
+@pytest.mark.parametrize("qps", [-1, 0, 20])
+def test_a_rate_that_is_written_is_kept(qps: int) -> None:
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    document = {**header, "clientConnection": {"qps": qps}}
+    before = accepted(document)
+    assert before is not None
+    assert meaning(rendered(outcome(document)))["clientConnection"] == meaning(before)["clientConnection"]

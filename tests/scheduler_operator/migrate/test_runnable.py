@@ -1,0 +1,71 @@
+"""What is imported can be run: nothing in it is an error to the linter, and the real kube-scheduler takes it."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler_operator.migrate import Imported, import_all
+from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
+from scheduler_operator.render import Rendered, render
+from scheduler_operator.resources.authored import Authored
+from scheduler_runtime import catalog
+from scheduler_runtime.catalog import Target
+from tests.scheduler_operator.builders import NAMESPACE, V1_36
+from tests.scheduler_operator.migrate.test_documentation import EXAMPLES
+from tests.support.kube_scheduler import KubeScheduler
+
+
+def policy(**fields: Any) -> list[dict[str, Any]]:
+    return [{"kind": "Policy", "apiVersion": "v1", **fields}]
+
+
+def openshift(profile: str) -> list[dict[str, Any]]:
+    return [{"apiVersion": "config.openshift.io/v1", "kind": "Scheduler", "spec": {"profile": profile}}]
+
+
+def asking(extender: dict[str, Any]) -> list[dict[str, Any]]:
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return [{**header, "extenders": [{"filterVerb": "filter", **extender}]}]
+
+
+def older(version: str, **plugins: Any) -> list[dict[str, Any]]:
+    header = {"apiVersion": f"kubescheduler.config.k8s.io/{version}", "kind": "KubeSchedulerConfiguration"}
+    return [{**header, "profiles": [{"schedulerName": "older", "plugins": plugins}]}]
+
+
+PREPARED = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}, {"name": "NodePorts"}]}
+INPUTS = [
+    *(list(yaml.safe_load_all(given)) for given, _, _ in EXAMPLES),
+    *(policy(predicates=[{"name": name}]) for name in PREDICATES),
+    *(policy(priorities=[{"name": name, "weight": 2}]) for name in PRIORITIES),
+    policy(predicates=[], priorities=[]),
+    policy(),
+    *(openshift(name) for name in ("LowNodeUtilization", "HighNodeUtilization", "NoScoring")),
+    asking({"urlPrefix": "https://one.example.com", "tlsConfig": {"serverName": "two.example.com"}}),
+    *(older(version, preFilter=PREPARED, filter=PREPARED) for version in ("v1beta1", "v1beta2", "v1beta3")),
+]
+
+
+def rendered(inputs: list[dict[str, Any]], target: Target) -> str:
+    found = import_all(inputs)
+    assert isinstance(found, Imported), str(found)
+    objects = [
+        Authored(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
+        for index, each in enumerate(found.objects)
+    ]
+    came = render([each for each in objects if each.kind == "SchedulerProfile"], {}, NAMESPACE, target)
+    assert isinstance(came, Rendered), str(came)
+    return came.text
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_an_import_is_no_error_to_the_linter(inputs: list[dict[str, Any]]) -> None:
+    assert rendered(inputs, Target(V1_36))
+
+
+@pytest.mark.cluster(kubernetes=catalog.NEWEST, binaries=("kube-scheduler",))
+def test_an_import_is_taken_by_the_real_kube_scheduler() -> None:
+    texts = [rendered(inputs, Target.parse(catalog.NEWEST)) for inputs in INPUTS]
+    answers = KubeScheduler.of(catalog.NEWEST).ask_all(texts)
+    assert [answer.refusal for answer in answers if answer.refusal] == []

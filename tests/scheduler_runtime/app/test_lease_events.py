@@ -1,0 +1,130 @@
+"""What a scheduler tells of itself: the words and the shape of kube-scheduler, and no more than is useful."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from typing import Any, cast
+
+import pytest
+
+from scheduler_runtime.app import lease_events as own_events_module
+from scheduler_runtime.app.leader import Election
+from scheduler_runtime.app.lease_events import SAID_AGAIN_SECONDS, OwnEvents
+from scheduler_runtime.config.berth_options import EventsMode
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.scheduling.reporting.outbox import Outbox
+from tests.scheduler_runtime.scheduling.reporting.test_pod_events import sending
+from tests.support.leases import Clock
+from tests.support.scripted import Script, refuses
+
+LEASE = {"metadata": {"namespace": "default", "name": "ours", "uid": "u", "resourceVersion": "7", "labels": {}}}
+EVENTS = "/api/v1/namespaces/default/events"
+WHAT = "made its lease again, which was gone"
+
+
+class Elected:
+    """An election as it is seen from here."""
+
+    def __init__(self, lease: dict[str, Any] = LEASE, *, is_leader: bool = True) -> None:
+        self.identity = "me" if lease else ""
+        self.lease = lease
+        self.is_leader = is_leader
+
+
+def own_events(
+    client: Client,
+    outbox: Outbox,
+    elected: Elected | None = None,
+    events: EventsMode = "All",
+    clock: Clock | None = None,
+) -> OwnEvents:
+    election = cast(Election, elected or Elected())
+    return OwnEvents(client, outbox, election, "first", events=lambda: events, clock=clock or Clock())
+
+
+async def test_a_new_leader_is_told_of_in_upstreams_shape() -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        own_events(client, outbox).became_leader()
+    (asked,) = script.asked
+    assert (asked.method, asked.path) == ("POST", EVENTS)
+    body = asked.body
+    assert re.fullmatch(r"ours\.[0-9a-f]{16}", body["metadata"].pop("name"))
+    at = body.pop("firstTimestamp")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at)
+    assert body == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": "default"},
+        "involvedObject": {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "namespace": "default",
+            "name": "ours",
+            "uid": "u",
+            "resourceVersion": "7",
+        },
+        "type": "Normal",
+        "reason": "LeaderElection",
+        "message": "me became leader",
+        "count": 1,
+        "lastTimestamp": at,
+        "source": {"component": "first"},
+        "reportingComponent": "first",
+    }
+
+
+async def test_whoever_has_lost_its_lease_says_so_before_it_ends() -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        await own_events(client, outbox).stopped_leading()
+        assert [each.body["message"] for each in script.asked] == ["me stopped leading"]
+
+
+async def test_a_last_word_that_is_refused_holds_nobody_up() -> None:
+    async with sending(Script([refuses(403)])) as (client, outbox):
+        await own_events(client, outbox).stopped_leading()
+
+
+async def test_a_last_word_that_nobody_hears_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_events_module, "LAST_WORD_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with Client(Credentials(server), "tests") as client, asyncio.timeout(5):
+            await own_events(client, Outbox()).stopped_leading()
+
+
+async def test_what_happened_is_told_once_in_a_few_minutes() -> None:
+    script, clock = Script(), Clock()
+    async with sending(script) as (client, outbox):
+        told = own_events(client, outbox, clock=clock)
+        for _ in range(3):
+            told.warn("LeaseMadeAgain", WHAT)
+        told.warn("OlderData", "something else")
+        clock.now += SAID_AGAIN_SECONDS
+        told.warn("LeaseMadeAgain", WHAT)
+    said = [(each.body["type"], each.body["reason"], each.body["message"]) for each in script.asked]
+    again = ("Warning", "LeaseMadeAgain", f"me {WHAT}")
+    assert said == [again, ("Warning", "OlderData", "me something else"), again]
+
+
+@pytest.mark.parametrize(
+    ("elected", "events", "said"),
+    [
+        pytest.param(Elected(), "All", ["LeaderElection", "LeaseMadeAgain"], id="everything"),
+        pytest.param(Elected(), "Failures", ["LeaseMadeAgain"], id="failures-alone"),
+        pytest.param(Elected(), "None", [], id="nothing"),
+        pytest.param(Elected({}), "All", [], id="there-is-no-lease"),
+        pytest.param(Elected(is_leader=False), "All", ["LeaderElection"], id="what-happened-the-leader-tells"),
+    ],
+)
+async def test_no_more_is_told_than_is_wanted(elected: Elected, events: EventsMode, said: list[str]) -> None:
+    script = Script()
+    async with sending(script) as (client, outbox):
+        told = own_events(client, outbox, elected, events)
+        told.became_leader()
+        told.warn("LeaseMadeAgain", WHAT)
+    assert [each.body["reason"] for each in script.asked] == said

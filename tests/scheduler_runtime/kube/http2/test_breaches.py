@@ -1,0 +1,130 @@
+"""A server that does not keep the rules is told which one, and what was under way is lost."""
+
+from __future__ import annotations
+
+import pytest
+from h2 import events
+
+from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http2 import connection as http2_connection
+from scheduler_runtime.kube.http2 import frames
+from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
+
+WHOLE = frames.END_HEADERS | frames.END_STREAM
+OK = b"\x88"
+PROTOCOL, FLOW, SIZE, COMPRESSION = (
+    frames.PROTOCOL_ERROR,
+    frames.FLOW_CONTROL_ERROR,
+    frames.FRAME_SIZE_ERROR,
+    frames.COMPRESSION_ERROR,
+)
+
+
+def of(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return frames.frame(kind, flags, stream, payload)
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "why"),
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", SIZE, "larger than allowed", id="another-protocol"),
+        pytest.param(of(frames.DATA, 0, 1, bytes(16_385)), SIZE, "larger than allowed", id="a-large-frame"),
+        pytest.param(of(frames.HEADERS, 0, 1, OK) * 2, PROTOCOL, "had to come", id="interrupted-fields"),
+        pytest.param(
+            of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 4, 3), PROTOCOL, "had to come", id="others-fields"
+        ),
+        pytest.param(of(frames.CONTINUATION, 4, 1, OK), PROTOCOL, "never began", id="fields-without-beginning"),
+        pytest.param(of(frames.HEADERS, WHOLE, 1, b"\xbe"), COMPRESSION, "not granted", id="a-table"),
+        pytest.param(of(frames.HEADERS, WHOLE, 1, b"\x3f\xe1\x1f\x88"), COMPRESSION, "not granted", id="a-table-size"),
+        pytest.param(of(frames.HEADERS, WHOLE, 1), PROTOCOL, "without a status", id="no-fields"),
+        pytest.param(of(frames.HEADERS, WHOLE, 1, b"\x08\x03100"), PROTOCOL, "without a status", id="only-a-promise"),
+        pytest.param(of(frames.DATA, 1, 1, b"x"), PROTOCOL, "without a status", id="only-a-body"),
+        pytest.param(of(frames.HEADERS, WHOLE, 9, OK), PROTOCOL, "never asked", id="an-answer-to-nothing"),
+        pytest.param(of(frames.DATA, 0, 0, b"x"), PROTOCOL, "never asked", id="data-of-the-connection"),
+        pytest.param(of(frames.RST_STREAM, 0, 2, bytes(4)), PROTOCOL, "never asked", id="an-end-of-nothing"),
+        pytest.param(of(frames.PUSH_PROMISE, 4, 1, bytes(4)), PROTOCOL, "promise", id="push-promise"),
+        pytest.param(of(frames.DATA, frames.PADDED, 1, b"\x05abc"), PROTOCOL, "padding", id="too-much-padding"),
+        pytest.param(of(frames.DATA, frames.PADDED, 1), PROTOCOL, "padding", id="no-padding"),
+        pytest.param(of(frames.HEADERS, 0x24, 1, b"abc"), PROTOCOL, "padding", id="no-priority"),
+        pytest.param(of(frames.WINDOW_UPDATE, 0, 0, bytes(4)), PROTOCOL, "does not grow", id="a-window-of-0"),
+        pytest.param(frames.window_update(0, 2**31 - 1), FLOW, "larger than any", id="a-window-too-large"),
+        pytest.param(frames.settings({4: 2**31}), FLOW, "larger than any", id="a-first-window-too-large"),
+        pytest.param(frames.settings({5: 0}), PROTOCOL, "no frame", id="frames-of-nothing"),
+        pytest.param(frames.settings({5: 1 << 24}), PROTOCOL, "no frame", id="frames-too-large"),
+        pytest.param(of(frames.SETTINGS, 0, 0, bytes(5)), SIZE, "wrong length", id="half-a-setting"),
+        pytest.param(of(frames.SETTINGS, 0, 1), PROTOCOL, "names a request", id="settings-of-a-request"),
+        pytest.param(of(frames.PING, 0, 0, bytes(7)), SIZE, "wrong length", id="a-short-ping"),
+        pytest.param(of(frames.RST_STREAM, 0, 1, bytes(3)), SIZE, "wrong length", id="a-short-end"),
+        pytest.param(of(frames.WINDOW_UPDATE, 0, 1, bytes(5)), SIZE, "wrong length", id="a-long-window"),
+        pytest.param(of(frames.GOAWAY, 0, 0, bytes(7)), SIZE, "wrong length", id="a-short-goodbye"),
+    ],
+)
+async def test_a_breach_is_told_by_its_code_and_ends_the_connection(said: bytes, code: int, why: str) -> None:
+    async with greeted(initial_window_size=10) as peer:
+        peer.reads = False
+        asked = ask(peer, POST, bytes(100))
+        await peer.settle()
+        peer.tell(said)
+        lost = await outcome(asked)
+        assert isinstance(lost, LostError)
+        assert str(lost).startswith("the server does not keep to HTTP/2: ")
+        assert why in str(lost)
+        assert told(peer) == code
+        assert peer.is_closed
+
+
+@pytest.mark.parametrize(
+    "said", [frames.settings({frames.INITIAL_WINDOW_SIZE: 2**31 - 1}), frames.window_update(1, 2**31 - 1)]
+)
+async def test_the_window_of_a_request_may_not_grow_too_large(said: bytes) -> None:
+    async with greeted(initial_window_size=100_000) as peer:
+        peer.reads = False
+        asked = ask(peer, POST, bytes(90_000))  # of which some has to wait for the window of the connection
+        await peer.settle()
+        peer.judge.increment_flow_control_window(200_000, stream_id=1)
+        await peer.settle()
+        peer.tell(said)
+        assert "larger than any" in str(await outcome(asked))
+        assert told(peer) == FLOW
+
+
+def told(peer: Peer) -> int:
+    peer.hear()
+    return int(peer.seen_of(events.ConnectionTerminated)[0].error_code)
+
+
+async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http2_connection, "LONGEST_FIELDS", 10_000)
+    async with greeted() as peer:
+        asked = ask(peer)
+        await peer.settle()
+        peer.tell(of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 0, 1, bytes(6000)) * 2)
+        assert "without an end" in str(await outcome(asked))
+        assert told(peer) == frames.ENHANCE_YOUR_CALM
+
+
+async def test_a_server_that_does_not_begin_with_its_settings_is_not_asked() -> None:
+    peer = Peer()
+    peer.connection.connection_made(peer)
+    peer.tell(frames.frame(frames.PING, 0, 0, bytes(8)))
+    assert peer.connection.greeted.done()
+    assert not peer.connection.is_open
+    assert told(peer) == frames.PROTOCOL_ERROR
+    assert peer.is_closed
+
+
+async def test_a_breach_does_not_undo_what_was_answered_before_it() -> None:
+    async with greeted() as peer:
+        asked = [ask(peer), ask(peer)]
+        await peer.settle()
+        peer.tell(of(frames.HEADERS, WHOLE, 1, OK) + of(frames.PUSH_PROMISE, 0, 3) + of(frames.HEADERS, WHOLE, 3, OK))
+        assert [type(each) for each in await outcomes(asked)] == [Answer, LostError]
+
+
+@pytest.mark.parametrize("speaks", [None, "http/1.1"])
+async def test_a_server_that_does_not_speak_http2_hears_none(speaks: str | None) -> None:
+    peer = Peer(speaks=speaks)
+    peer.connection.connection_made(peer)
+    assert peer.connection.greeted.done()
+    assert not peer.connection.is_spoken
+    assert (peer.writes, peer.is_closed) == ([], True)

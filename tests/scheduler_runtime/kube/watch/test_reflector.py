@@ -1,0 +1,203 @@
+"""A copy stays true whatever the API server does: judged against a server that plays a script."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.credentials import Credentials
+from scheduler_runtime.kube.retry import Backoff
+from scheduler_runtime.kube.watch import Change, Reflector, reflector
+from scheduler_runtime.state.objects import Node
+from scheduler_runtime.state.objects.kinds import NODES
+from tests.scheduler_runtime.kube.watch.scripted import (
+    Script,
+    levels,
+    line,
+    listed,
+    node,
+    refused,
+    serving,
+    streamed,
+    watching,
+)
+
+
+async def test_lists_everything_at_once_then_follows() -> None:
+    script = Script(
+        [
+            listed(10, node("a", 1), node("b", 2), node("c", 3)),
+            streamed(line("ADDED", node("d", 11)), line("MODIFIED", node("a", 12)), line("DELETED", node("b", 13))),
+        ]
+    )
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(watched.told) == 6)
+    assert watched.told[3:] == [("added", "d"), ("changed", "a"), ("deleted", "b")]
+    assert watched.copy == {"uid-a": 12, "uid-c": 3, "uid-d": 11}
+    first, second = script.asked[:2]
+    assert first == {}
+    assert (second["resourceVersion"], second["allowWatchBookmarks"]) == ("10", "true")
+    assert 300 <= int(second["timeoutSeconds"]) <= 600
+
+
+async def test_resumes_after_the_last_bookmark() -> None:
+    script = Script([listed(10), streamed(line("BOOKMARK", node("", 42)))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) == 3)
+    assert script.asked[2]["resourceVersion"] == "42"
+
+
+@pytest.mark.parametrize("at", ["request", "event"])
+async def test_an_expired_version_is_listed_again_and_what_vanished_is_deleted(at: str) -> None:
+    expired = {"code": 410, "reason": "Expired", "message": "too old resource version"}
+    gone = refused(410, "Expired") if at == "request" else streamed(line("ERROR", expired))
+    script = Script([listed(10, node("a", 1), node("b", 2)), gone, listed(20, node("b", 15), node("c", 16))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "20")
+    assert watched.told == [("added", "a"), ("added", "b"), ("changed", "b"), ("added", "c"), ("deleted", "a")]
+
+
+async def test_an_object_made_again_under_its_name_is_a_deletion_and_an_addition() -> None:
+    again = node("a", 12, uid="second")
+    async with watching(listed(10, node("a", 1)), refused(410), listed(20, again)) as watched:
+        await watched.until(lambda: len(watched.told) == 3)
+    assert watched.told == [("added", "a"), ("deleted", "a"), ("added", "a")]
+    assert watched.copy == {"second": 12}
+
+
+@pytest.mark.parametrize("cut", range(1, len(line("ADDED", node("b", 12))), 9))
+async def test_a_line_cut_anywhere_neither_loses_nor_repeats_its_change(cut: int) -> None:
+    whole = line("ADDED", node("b", 12))
+    script = Script(
+        [
+            listed(10),
+            streamed(line("ADDED", node("a", 11)), whole[:cut]),
+            streamed(whole),
+        ]
+    )
+    async with watching(script=script) as watched:
+        await watched.until(lambda: "uid-b" in watched.copy)
+    assert watched.told == [("added", "a"), ("added", "b")]
+    assert script.asked[2]["resourceVersion"] == "11"
+    assert len(script.asked) in (3, 4)
+
+
+async def test_a_line_in_two_parts_is_one_line() -> None:
+    whole = line("ADDED", node("a", 11)) + line("ADDED", node("b", 12))
+    async with watching(listed(10), streamed(whole[:50], whole[50:120], whole[120:], hold=True)) as watched:
+        await watched.until(lambda: len(watched.told) == 2)
+    assert watched.copy == {"uid-a": 11, "uid-b": 12}
+
+
+async def test_a_reset_stream_resumes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    first, second = line("ADDED", node("a", 11)), line("ADDED", node("b", 12))
+    script = Script([listed(10), streamed(first, reset=True), streamed(second)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(watched.copy) == 2)
+    assert script.asked[2]["resourceVersion"] == "11"
+    assert levels(caplog, "interrupted") == []  # nobody need know
+
+
+@pytest.mark.parametrize("garbage", [b"<html>\n", b'{"type": "ADDED"}\n', b'{"type": "PUSHED", "object": {}}\n'])
+async def test_a_line_that_cannot_be_read_is_asked_for_again(garbage: bytes) -> None:
+    first, second = line("ADDED", node("a", 11)), line("ADDED", node("b", 12))
+    script = Script([listed(10), streamed(first, garbage), streamed(second)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(watched.copy) == 2)
+    assert script.asked[2]["resourceVersion"] == "11"
+
+
+async def test_lines_that_stay_unreadable_end_in_a_new_list() -> None:
+    bad = streamed(b"<html>\n")
+    async with watching(listed(10), bad, bad, bad, listed(20, node("a", 15))) as watched:
+        await watched.until(lambda: watched.copy == {"uid-a": 15})
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_refusal_keeps_the_version_and_is_said_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    script = Script([listed(10), refused(status), refused(status), streamed(line("ADDED", node("a", 11)), hold=True)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: bool(watched.told))
+    assert [query["resourceVersion"] for query in script.asked[1:]] == ["10", "10", "10"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    server = watched.client.server
+    assert warnings == [f"watches of API server {server} are interrupted: /api/v1/nodes: {status}: no"]
+
+
+async def test_too_many_requests_never_cause_a_list() -> None:
+    script = Script([listed(10), *[refused(429)] * 6, streamed(line("ADDED", node("a", 11)), hold=True)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: bool(watched.told))
+    assert sum("watch" not in query for query in script.asked) == 1
+
+
+async def test_retry_after_is_obeyed() -> None:
+    script = Script([listed(10), refused(429, **{"Retry-After": "1"}), streamed(hold=True)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) == 2)
+        began = asyncio.get_running_loop().time()
+        await watched.until(lambda: len(script.asked) == 3)
+        assert asyncio.get_running_loop().time() - began > 0.9
+
+
+async def test_a_list_that_fails_is_tried_again() -> None:
+    async with watching(refused(500), refused(403, "Forbidden"), listed(10, node("a", 1))) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert watched.copy == {"uid-a": 1}
+
+
+async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "QUIET_SECONDS", 0.2)
+    script = Script([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: bool(watched.told))
+    assert script.asked[2]["resourceVersion"] == "10"
+
+
+async def test_repeated_and_late_lines_change_nothing() -> None:
+    lines = [line("ADDED", node("a", 11)), line("MODIFIED", node("a", 13)), line("MODIFIED", node("a", 12))]
+    script = Script([listed(10), streamed(*lines, *lines, line("ADDED", node("b", 14)))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: "uid-b" in watched.copy)
+    assert watched.told == [("added", "a"), ("changed", "a"), ("added", "b")]
+    assert watched.copy["uid-a"] == 13
+
+
+async def test_a_deletion_of_an_earlier_life_is_ignored() -> None:
+    script = Script(
+        [listed(10, node("a", 5, uid="two")), streamed(line("DELETED", node("a", 11, uid="one")), hold=True)]
+    )
+    async with watching(script=script) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "11")
+    assert watched.copy == {"two": 5}
+
+
+async def test_a_version_that_is_always_expired_is_not_asked_for_in_a_hurry() -> None:
+    script = Script([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: len(script.asked) > 2)
+        await asyncio.sleep(0.5)
+    assert len(script.asked) < 110
+
+
+async def test_what_the_sink_raises_ends_the_run() -> None:
+    def sink(change: Change[Node]) -> None:
+        raise ZeroDivisionError
+
+    async with serving(Script([listed(10, node("a", 1))])) as client:
+        with pytest.raises(ZeroDivisionError):
+            await Reflector(NODES, client, sink).run()
+
+
+async def test_an_absent_server_is_said_once_and_found_again(caplog: pytest.LogCaptureFixture) -> None:
+    async with Client(Credentials("http://127.0.0.1:9"), "test") as client:
+        absent = Reflector(NODES, client, lambda _: None, Backoff(0.01, 0.02))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(absent.run(), 0.3)
+    assert [record.getMessage() for record in caplog.records] == [
+        "API server http://127.0.0.1:9 cannot be reached: Connection refused"
+    ]

@@ -1,0 +1,104 @@
+"""An object that cannot be read is named once, and holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, read_page
+from scheduler_runtime.state.objects import Pod, Resizing, decode_pod
+from scheduler_runtime.state.objects.kinds import pods
+from tests.scheduler_runtime.kube.watch.scripted import Script, levels, line, listed, node, refused, streamed, watching
+
+
+def odd(name: str, version: int, uid: str = "") -> dict[str, Any]:
+    """A node as a careless proxy writes it."""
+    return {**node(name, version, uid), "spec": {"taints": None}}
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def said(name: str) -> str:
+    return (
+        f"/api/v1/nodes: {name} cannot be read; what was read of it before, if anything, holds: "
+        "Expected `array`, got `null` - at `$.spec.taints`"
+    )
+
+
+async def test_the_others_of_its_list_are_read(caplog: pytest.LogCaptureFixture) -> None:
+    async with watching(listed(10, node("a", 1), odd("b", 2), node("c", 3))) as watched:
+        await watched.until(watched.reflector.synced.is_set)
+    assert watched.copy == {"uid-a": 1, "uid-c": 3}
+    assert warnings(caplog) == [said("b")]
+
+
+async def test_the_lines_after_it_are_read_and_it_is_not_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
+    lines = [line("ADDED", odd("b", 11)), line("MODIFIED", odd("b", 12)), line("ADDED", node("c", 13))]
+    script = Script([listed(10, node("a", 1)), streamed(*lines), streamed(line("MODIFIED", odd("b", 14)), hold=True)])
+    async with watching(script=script) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "14")
+    assert watched.told == [("added", "a"), ("added", "c")]
+    assert script.asked[2]["resourceVersion"] == "13"
+    assert warnings(caplog) == [said("b")]
+
+
+async def test_it_is_told_of_when_it_can_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    mended = streamed(line("MODIFIED", node("b", 11)), hold=True)
+    async with watching(listed(10, odd("b", 2)), mended) as watched:
+        await watched.until(lambda: watched.copy == {"uid-b": 11})
+    assert levels(caplog, "b cannot be read") == ["WARNING", "INFO"]
+
+
+@pytest.mark.parametrize("seen_by", ["watch", "list"])
+async def test_what_was_known_of_it_holds_until_it_goes(seen_by: str) -> None:
+    unreadable = [streamed(line("MODIFIED", odd("a", 11)))]
+    if seen_by == "list":
+        unreadable = [refused(410), listed(11, odd("a", 11))]
+    script = Script([listed(10, node("a", 1)), *unreadable])
+    go = asyncio.Event()
+
+    async def deletes(request: Any) -> Any:
+        await go.wait()
+        return await streamed(line("DELETED", odd("a", 12)), hold=True)(request)
+
+    script.answers.append(deletes)
+    async with watching(script=script) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "11")
+        assert watched.copy == {"uid-a": 1}
+        go.set()
+        await watched.until(lambda: watched.copy == {})
+
+
+async def test_another_object_of_its_name_is_gone() -> None:
+    async with watching(
+        listed(10, node("a", 1)), streamed(line("ADDED", odd("a", 12, "second")), hold=True)
+    ) as watched:
+        await watched.until(lambda: watched.told == [("added", "a"), ("deleted", "a")])
+
+
+async def test_what_vanishes_unread_is_said_to_be_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with watching(listed(10, odd("a", 1)), refused(410), listed(20)) as watched:
+        await watched.until(lambda: watched.reflector.resource_version == "20")
+    assert levels(caplog, "a cannot be read") == ["WARNING", "INFO"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"tolerations": None}, {"tolerations": [{"operator": None}]}, {"containers": [{"name": 5}]}, {"priority": ""}],
+)
+def test_a_page_of_pods_has_those_that_can_be_read(spec: dict[str, Any]) -> None:
+    items = [{"metadata": {"name": name, "namespace": "n"}, "spec": spec if name == "b" else {}} for name in "abc"]
+    page = read_page(msgspec.json.encode({"metadata": {"continue": "x"}, "items": items}), decode_pod)
+    assert [type(item) for item in page.items] == [Pod, Unreadable, Pod]
+    kind = pods(Resizing())
+    assert [kind.key(item) for item in page.items] == ["n/a", "n/b", "n/c"]
+    assert page.metadata.continue_token == "x"
+    with pytest.raises(msgspec.ValidationError):
+        kind.read_item(WatchEvent("ADDED", msgspec.Raw(msgspec.json.encode(items[1]))))

@@ -1,0 +1,91 @@
+"""Why a pod comes to wait where it does, in upstream's words: what queue_incoming_pods_total counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_runtime.scheduling.pending import Pending
+from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GATES_GONE, NODE_ADDED, Pod, Profile
+
+Came = list[tuple[str, Any]]
+
+
+@pytest.fixture
+def came() -> Came:
+    return []
+
+
+@pytest.fixture
+def pending(came: Came) -> Pending:
+    return Pending({"default": Profile()}, longest_parked=20, on_queued=lambda *what: came.append(what))
+
+
+def test_a_new_pod_is_active_or_gated(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a"), "default", 0)
+    pending.add(Pod("b", gated=True), "default", 0)
+    assert came == [("active", "UnschedulablePodAdd"), ("unschedulable", "UnschedulablePodAdd")]
+
+
+def test_one_that_was_rejected_waits_for_an_event_then_for_its_backoff(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a"), "default", 0)
+    pending.take(0)
+    pending.park("a", ["Fit"], 0)
+    pending.happened(NODE_ADDED, 0.5)
+    pending.add(Pod("b"), "default", 3)  # there is something active: the backoff is not cut short
+    pending.take(3)
+    assert came[1:] == [
+        ("unschedulable", "ScheduleAttemptFailure"),
+        ("backoff", NODE_ADDED),
+        ("active", "UnschedulablePodAdd"),
+        ("active", "BackoffComplete"),
+    ]
+
+
+def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a"), "default", 0)
+    pending.take(0)
+    pending.park("a", ["Fit"], 0)
+    pending.happened(NODE_ADDED, 0)
+    pending.take(0)
+    pending.retry("a", 0)
+    pending.activate(["a"], 0)
+    assert came[3:] == [
+        ("active", "PopFromBackoffQ"),
+        ("backoff", "ScheduleAttemptFailure"),
+        ("active", "ForceActivate"),
+    ]
+
+
+def test_one_whose_gates_are_gone_comes_because_of_that(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a", gated=True), "default", 0)
+    pending.update(Pod("a"), [GATES_GONE], 1)
+    assert came[1:] == [("active", GATES_GONE)]
+
+
+def test_only_the_time_wakes_one_that_waited_too_long_and_it_is_remembered(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a"), "default", 1)
+    pending.take(1)
+    pending.park("a", ["Mute"], 1)
+    again = pending.take(32)
+    assert came[2:] == [("active", "UnschedulableTimeout")]
+    assert again is not None
+    assert (again.was_flushed, again.waits_since) == (True, 1)
+    pending.park("a", ["Mute"], 32)
+    assert not again.was_flushed
+
+
+def test_a_change_of_place_within_a_queue_has_no_cause(pending: Pending, came: Came) -> None:
+    pending.add(Pod("a"), "default", 0)
+    pending.update(Pod("a", priority=1), [], 1)
+    assert came[1:] == [("active", "")]
+
+
+def test_events_are_kept_for_pods_in_flight(pending: Pending) -> None:
+    pending.add(Pod("a"), "default", 0)
+    pending.take(0)
+    pending.happened(NODE_ADDED, 0)
+    assert pending.kept_events() == [NODE_ADDED]
+    pending.settle("a")
+    assert pending.kept_events() == []

@@ -1,0 +1,99 @@
+"""Pods that are taken, and what happens meanwhile: TestPop, Test_InFlightPods."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler_runtime.scheduling.pending import Place
+from tests.scheduler_runtime.scheduling.pending.upstream.queueing import (
+    LABELLED,
+    NODE_ADDED,
+    NOT_WANTED,
+    PV_ADDED,
+    Happened,
+    Pod,
+    Queue,
+)
+
+# TestPriorityQueue_Add, TestPop
+
+
+def test_add(queue: Queue) -> None:
+    queue.add(Pod("medium", 5), Pod("unschedulable", 1), Pod("high", 9))
+    assert queue.take_all() == ["high", "medium", "unschedulable"]
+
+
+def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Queue) -> None:
+    queue.parked("foo")
+    queue.happened()
+    queue.add(Pod("low", -1))
+    assert queue.take_all() == ["low", "p"]
+
+
+# Test_InFlightPods
+
+
+def test_pod_and_interested_events_are_kept_while_it_is_in_flight(queue: Queue) -> None:
+    queue.add(Pod("p"))
+    queue.happened(PV_ADDED)
+    assert queue.take() == "p"
+    queue.happened(PV_ADDED)
+    queue.happened(NOT_WANTED)
+    assert queue.pending.kept_events() == [PV_ADDED]
+
+
+def test_events_are_dropped_as_pods_come_back(queue: Queue) -> None:
+    queue.add(Pod("a"), Pod("b"))
+    assert queue.take() == "a"
+    queue.happened(PV_ADDED)
+    assert queue.take() == "b"
+    queue.happened(NODE_ADDED)
+    queue.pending.retry("a", 0)
+    assert (queue.place("a"), queue.pending.kept_events()) == (Place.BACKOFF, [NODE_ADDED])
+    queue.pending.retry("b", 0)
+    assert queue.pending.kept_events() == []
+
+
+def test_one_intermediate_pod_comes_back(queue: Queue) -> None:
+    queue.add(Pod("a"), Pod("b"), Pod("c"))
+    for event in (PV_ADDED, NODE_ADDED, LABELLED):
+        queue.take()
+        queue.happened(event)
+    queue.pending.retry("b", 0)
+    assert queue.pending.kept_events() == [PV_ADDED, NODE_ADDED, LABELLED]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "event", "skips", "place"),
+    [
+        pytest.param("foo", NODE_ADDED, "", Place.BACKOFF, id="the-failed-plugin-has-a-hint-that-queues"),
+        pytest.param("foo", NODE_ADDED, "foo", Place.PARKED, id="the-failed-plugin-has-a-hint-that-skips"),
+        pytest.param("bar", NODE_ADDED, "", Place.PARKED, id="no-events-that-can-make-the-pod-schedulable"),
+        pytest.param("", NODE_ADDED, "", Place.BACKOFF, id="no-failed-plugin"),
+    ],
+)
+def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skips: str, place: Place) -> None:
+    queue.profile.skips = {skips}
+    queue.add(Pod("p"))
+    assert queue.take() == "p"
+    queue.happened(event)
+    queue.park("p", *[plugin] if plugin else [])
+    assert queue.place() is place
+
+
+def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue) -> None:
+    queue.add(Pod("other"), Pod("p"))
+    assert queue.take() == "other"
+    queue.happened(NODE_ADDED)
+    assert queue.take() == "p"
+    queue.park("p", "foo")
+    assert queue.place() is Place.PARKED
+
+
+def test_a_pending_plugin_whose_hint_queues_makes_the_pod_active(queue: Queue) -> None:
+    queue.add(Pod("p"))
+    assert queue.take() == "p"
+    queue.happened(NODE_ADDED)
+    queue.happened(PV_ADDED)
+    queue.park("p", "foo", "bar", waits_for="bar")
+    assert queue.place() is Place.ACTIVE

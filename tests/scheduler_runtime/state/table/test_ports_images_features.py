@@ -1,0 +1,130 @@
+"""Ports, images and declared features are at any time what a fresh look at the nodes and their pods would find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from scheduler_runtime import testing
+from scheduler_runtime.state import objects as wire
+from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, host_ports
+from tests.scheduler_runtime.state.table.changing import Changing
+
+NAMES = st.sampled_from([f"node-{number}" for number in range(5)])
+IMAGES = ["a:1", "a:2", "b:1"]
+FEATURES = ["One", "Two"]
+ADDRESSES = [EVERY_ADDRESS, "10.0.0.1", "10.0.0.2"]
+PORTS = [HostPort(address, protocol, 80) for address in ADDRESSES for protocol in ("TCP", "UDP")]
+
+
+def node(name: str, images: list[tuple[list[str], int]] = (), features: list[str] = ()) -> wire.Node:  # type: ignore[assignment]
+    status = wire.NodeStatus(
+        images=tuple(wire.ContainerImage(names=tuple(names), size_bytes=size) for names, size in images),
+        declared_features=tuple(features),
+    )
+    return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=status)
+
+
+def port(**written: Any) -> dict[str, Any]:
+    return {"containerPort": 1, **written}
+
+
+def pod(name: str, ports: list[HostPort]) -> wire.Pod:
+    written = [port(hostPort=each.number, hostIP=each.address, protocol=each.protocol) for each in ports]
+    return testing.pod(name, containers=[{"name": "main", "ports": written}])
+
+
+class AgainstAFreshLook(Changing):
+    """Any sequence of changes, compared with what nodes and pods say themselves."""
+
+    @rule(
+        name=NAMES,
+        images=st.lists(st.tuples(st.lists(st.sampled_from(IMAGES), max_size=2), st.integers(0, 9)), max_size=2),
+        features=st.lists(st.sampled_from(FEATURES), unique=True),
+    )
+    def set_node(self, name: str, images: list[tuple[list[str], int]], features: list[str]) -> None:
+        self.node_comes(node(name, images, features))
+
+    @rule(name=NAMES, ports=st.lists(st.sampled_from(PORTS), max_size=2, unique=True))
+    def add_pod(self, name: str, ports: list[HostPort]) -> None:
+        self.pod_comes(pod(self.next_name(), ports), name)
+
+    @invariant()
+    def ports_are_those_of_the_pods(self) -> None:
+        for wanted in PORTS:
+            users = [0] * len(self.table)
+            for each, name in self.pods.values():
+                row = self.table.row(name)
+                if row is not None:
+                    users[row] += sum(wanted.conflicts(taken) for taken in host_ports(each))
+            found = [
+                sum(column.item(row) for column in self.table.port_users(wanted)) for row in range(len(self.table))
+            ]
+            assert found == users
+
+    @invariant()
+    def images_are_those_of_the_nodes(self) -> None:
+        for name in IMAGES:
+            having = {
+                each.name for each in self.nodes.values() if any(name in image.names for image in each.status.images)
+            }
+            image = self.table.image(name)
+            assert (image.nodes if image else set()) == having
+            if image:
+                rows = self.table.image_rows(name)
+                assert {self.table.names[row] for row in rows.nonzero()[0]} == having
+
+    @invariant()
+    def features_are_those_of_the_nodes(self) -> None:
+        for row, name in enumerate(self.table.names):
+            declared = self.table.feature_sets[self.table.feature_set_ids.item(row)]
+            assert declared == self.nodes[name].status.declared_features
+
+
+TestAgainstAFreshLook = AgainstAFreshLook.TestCase
+TestAgainstAFreshLook.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+
+
+def test_the_node_that_had_an_image_first_tells_its_size() -> None:
+    table = testing.Cluster(node("first", [(["a"], 5)]), node("second", [(["a"], 7)])).table
+    assert (found := table.image("a")) is not None
+    assert found.size == 5
+    table.remove_node("first")
+    assert (found := table.image("a")) is not None
+    assert found.size == 5
+    table.set_node(node("second", [(["a"], 8)]))
+    assert (found := table.image("a")) is not None
+    assert found.size == 8
+
+
+def test_ports_that_nobody_binds_any_more_take_no_room() -> None:
+    table = testing.Cluster(testing.node("a")).table
+    bound = [HostPort(EVERY_ADDRESS, "TCP", 80)]
+    table.add_pod(pod("p", bound), "a")
+    assert len(table.port_users(bound[0])) == 1
+    table.remove_pod(pod("p", bound), "a")
+    assert len(table.port_users(bound[0])) == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"containers": [{"ports": [port()]}]}, []),
+        ({"containers": [{"ports": [port(hostPort=80)]}]}, [(EVERY_ADDRESS, "TCP", 80)]),
+        (
+            {"containers": [{"ports": [port(hostPort=80, hostIP="10.0.0.1", protocol="UDP")]}]},
+            [("10.0.0.1", "UDP", 80)],
+        ),
+        ({"initContainers": [{"ports": [port(hostPort=80)]}]}, []),
+        ({"initContainers": [{"ports": [port(hostPort=80)], "restartPolicy": "Always"}]}, [(EVERY_ADDRESS, "TCP", 80)]),
+    ],
+    ids=["none", "on-every-address", "on-one", "of-an-init-container-that-ends", "of-a-sidecar"],
+)
+def test_which_ports_a_pod_binds(spec: dict[str, Any], expected: list[tuple[str, str, int]]) -> None:
+    made = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, wire.Pod)
+    assert [tuple(each) for each in host_ports(made)] == expected

@@ -1,0 +1,165 @@
+"""How the kit tells what it found: where in the author's code, what from, in which order, and not at endless length."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler_runtime import testing
+from scheduler_runtime.api import NodePlugin, NodeTable, Plugin, Pod, Reject
+from tests.support.sound_plugin import Sound, breach_of, broken
+
+CALLS = itertools.count()
+FILE = "tests/scheduler_runtime/testing/test_kit_formatting.py"
+
+
+def line_of(what: Any) -> str:
+    """Where something of this file begins, as a message says it."""
+    return f"{FILE}:{inspect.getsourcelines(what)[1]}"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_repository(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(pytestconfig.rootpath)
+
+
+def lookup(prices: dict[str, float]) -> float:
+    try:
+        return prices["large"]
+    except KeyError as error:
+        raise ValueError("no price for large") from error
+
+
+class Prices(NodePlugin):
+    """Raises two functions down."""
+
+    def score_node(self, pod: Pod, node: Any) -> float:
+        return lookup({})
+
+
+def test_what_a_hook_raises_is_told_with_its_line_and_with_what_it_was_raised_from() -> None:
+    start = inspect.getsourcelines(lookup)[1]
+    assert breach_of(Prices, "error") == (
+        f"failed in score: ValueError: no price for large ({FILE}:{start + 4}), from KeyError: 'large' "
+        f"({FILE}:{start + 2})"
+    )
+
+
+class CannotStart(Sound):
+    def __init__(self, args: Any, handle: Any) -> None:
+        raise OSError("no such model file")
+
+
+def test_a_plugin_that_cannot_be_made_is_told_with_the_line() -> None:
+    line = inspect.getsourcelines(CannotStart)[1] + 2
+    assert breach_of(CannotStart, "error") == f"it cannot be made: OSError: no such model file ({FILE}:{line})"
+
+
+class Fickle(Plugin):
+    """Rejects now and then, for reasons without end."""
+
+    def permit(self, pod: Pod, node: str, state: Any) -> Any:
+        return list(range(10_000))
+
+    def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
+        yield Reject(np.full(len(nodes), next(CALLS) % 3 == 0), "far too long " * 100)
+
+
+def test_a_breach_names_the_line_of_the_hook_or_else_of_the_class() -> None:
+    where = {breach.check: breach.where for breach in testing.breaches(Fickle)}
+    assert where["states"] == line_of(Fickle.filter)
+    assert where["permit"] == line_of(Fickle.permit)
+    assert where["events"] == line_of(Fickle)
+
+
+def test_a_class_made_by_a_program_has_no_line() -> None:
+    made = broken(events=())
+    assert {breach.where for breach in testing.breaches(made)} == {""}
+
+
+def test_the_breach_that_makes_others_untrue_is_told_first() -> None:
+    checks = [breach.check for breach in testing.breaches(Fickle)]
+    assert checks[0] == "purity"
+    assert checks.index("events") < checks.index("permit")
+
+
+def test_long_output_is_cut_and_a_case_is_told_once() -> None:
+    with pytest.raises(testing.ContractError) as failed:
+        testing.check(Fickle)
+    told = str(failed.value).splitlines()
+    assert max(map(len, told)) < 900
+    assert any("permit answered [0, 1, 2, " in line and "characters more); answer ALLOW" in line for line in told)
+    cases = [line for line in told if line.startswith("    cluster ")]
+    assert len(cases) == len(set(cases)) < len(failed.value.breaches)
+    assert "    the same cluster and pod" in told
+
+
+def says(answer: Any) -> Any:
+    """A hook that always answers the same."""
+
+    def hook(self: Any, *_: Any) -> Any:
+        return answer
+
+    return hook
+
+
+class Silent(NodePlugin):
+    """Means to say that the pod fits."""
+
+    def filter_node(self, pod: Pod, node: Any) -> str | None:
+        return ""
+
+
+EMPTY = "the reason of a Reject is empty; say why, for users read it in the pod's events"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words"),
+    [
+        pytest.param(Silent, f"failed in filter: {EMPTY}; where the pod fits, filter_node returns None", id="node"),
+        pytest.param(broken(filter=says([Reject(True, " ")])), f"failed in filter: {EMPTY}", id="filter"),
+        pytest.param(broken(pre_filter=says(Reject.pod(""))), f"failed in pre_filter: {EMPTY}", id="pre-filter"),
+        pytest.param(broken(permit=says(Reject.pod(""))), f"failed in permit: {EMPTY}", id="permit"),
+        pytest.param(
+            broken(pre_enqueue=says(Reject.pod(7))),  # type: ignore[arg-type]
+            "failed in pre_enqueue: the reason of a Reject is 7, not text",
+            id="not-text",
+        ),
+    ],
+)
+def test_a_rejection_must_say_why(plugin: type[Plugin], words: str) -> None:
+    assert breach_of(plugin, "error") == words
+
+
+class Takes(Plugin):
+    """Counts what it reserves, and never takes it back."""
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.taken = np.zeros(1)
+        self.client = object()
+
+    def reserve(self, pod: Pod, node: str, state: Any) -> None:
+        self.taken[0] += 1
+
+
+@pytest.mark.parametrize(
+    ("reserve", "words"),
+    [
+        (None, "reserve changes self.taken, and nothing takes that back"),
+        (lambda self, pod, *_: setattr(self, "last", pod), "reserve changes self.last, "),
+    ],
+)
+def test_what_reserve_keeps_must_be_taken_back(reserve: Callable[..., Any] | None, words: str) -> None:
+    changed = {} if reserve is None else {"reserve": reserve}
+    assert breach_of(broken(Takes, **changed), "taking_back").startswith(words)
+
+
+@pytest.mark.parametrize("hooks", [{"unreserve": says(None)}, {"reserve": says(None)}])
+def test_a_plugin_that_takes_back_or_keeps_nothing_is_let_be(hooks: dict[str, Any]) -> None:
+    assert testing.breaches(broken(Takes, **hooks)) == []
