@@ -32,6 +32,11 @@ def test_the_process_node_understands_what_it_is_told() -> None:
     assert config.directory == Path("/d/node")
 
 
+def test_kwok_is_given_stages_that_exist() -> None:
+    stages = [arg.partition("=")[2] for arg in components.kwok(site(Spec())) if arg.startswith("--config=")]
+    assert [Path(stage).name for stage in stages] == ["kwok.yaml", "node.yaml", "pod.yaml"]
+
+
 def test_the_process_node_has_the_rights_of_a_kubelet_and_no_more() -> None:
     assert (USERS["node"].name, USERS["node"].group) == ("system:node:process-0", "system:nodes")
 
