@@ -21,7 +21,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.framework import Unschedulable
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER
-from scheduler_runtime.state.objects.shared_specs import Shapes
+from scheduler_runtime.state.objects.shared_specs import SharedSpecs
 
 ON_EACH_NODE = 4
 LOW, HIGH = {"priority": 0}, {"priority": 10}
@@ -56,7 +56,7 @@ class Scene:
     def __init__(self, kind: Kind, nodes: int) -> None:
         self.cache = Cache()
         self.framework = testing.framework()
-        self.shapes = Shapes()
+        self.shapes = SharedSpecs()
         for row in range(nodes):
             self.cache.set_node(node(row))
             for number, shape in enumerate(kind.there):

@@ -24,7 +24,7 @@ from bench.cluster.objects import Container, Offer
 from bench.side_by_side.placement_check import amount
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import ApiError, Client
-from scheduler_runtime.scheduling.io_batching import CROWD, Turns
+from scheduler_runtime.scheduling.io_batching import CROWD, IoBatching
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import micro_time
 
@@ -77,7 +77,7 @@ class Loader:
                 self._follow_nodes(),
                 self._follow_pods(),
                 self._told.run(),
-                Turns(self._crowded, self._told).run(),
+                IoBatching(self._crowded, self._told).run(),
             )
             for work in (*works, *(self._bind(turn) for _ in range(BINDERS))):
                 group.create_task(work)

@@ -8,7 +8,7 @@ import yaml
 
 from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Problems, Rendered, render
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"
@@ -18,36 +18,36 @@ V1_36 = Version(1, 36, 4)
 
 def profile(
     name: str = "bin-packing", *, status: dict[str, Any] | None = None, allow: str = "", **spec: Any
-) -> Authored:
+) -> UserObject:
     """A profile, with the fields of its spec as keyword arguments; ``allow`` are codes of findings, with commas."""
     annotations = {"berth.dev/allow-findings": allow} if allow else {}
-    return Authored("SchedulerProfile", name, f"uid-of-{name}", 3, spec, status or {}, annotations)
+    return UserObject("SchedulerProfile", name, f"uid-of-{name}", 3, spec, status or {}, annotations)
 
 
-def plugin_config(name: str, plugin: str, *, status: dict[str, Any] | None = None, **args: Any) -> Authored:
+def plugin_config(name: str, plugin: str, *, status: dict[str, Any] | None = None, **args: Any) -> UserObject:
     """A PluginConfig, with the arguments of its plugin as keyword arguments."""
     spec = {"plugin": plugin, "args": args}
-    return Authored("PluginConfig", name, uid=f"uid-of-{name}", generation=1, spec=spec, status=status or {})
+    return UserObject("PluginConfig", name, uid=f"uid-of-{name}", generation=1, spec=spec, status=status or {})
 
 
-def declaring(name: str, plugin: str, declares: dict[str, Any], **spec: Any) -> Authored:
+def declaring(name: str, plugin: str, declares: dict[str, Any], **spec: Any) -> UserObject:
     """A PluginConfig that declares a plugin; further fields of its spec as keyword arguments."""
-    return Authored("PluginConfig", name, f"uid-of-{name}", 1, {"plugin": plugin, "declares": declares, **spec}, {})
+    return UserObject("PluginConfig", name, f"uid-of-{name}", 1, {"plugin": plugin, "declares": declares, **spec}, {})
 
 
-def rendered(written: Authored, *configs: Authored) -> Rendered:
+def rendered(written: UserObject, *configs: UserObject) -> Rendered:
     """What ``written`` means; a test that gives a wrong profile fails here, and with its problems."""
     outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Rendered), str(outcome)
     return outcome
 
 
-def document(written: Authored, *configs: Authored) -> Any:
+def document(written: UserObject, *configs: UserObject) -> Any:
     """The document of ``written``, as its scheduler reads it."""
     return yaml.safe_load(rendered(written, *configs).text)
 
 
-def problems(written: Authored, *configs: Authored) -> Problems:
+def problems(written: UserObject, *configs: UserObject) -> Problems:
     """What is wrong with ``written``; a test that gives a right profile fails here."""
     outcome = render([written], {each.name: each for each in configs}, NAMESPACE, Target(V1_36))
     assert isinstance(outcome, Problems)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.kube.client import ApiError, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, NoResponseError
 
 Object = dict[str, Any]
 Lines = list[bytes]
@@ -149,7 +149,7 @@ class Miniature:
         if binding.answer.done():
             return
         if not is_answered:
-            binding.answer.set_exception(NoAnswerError("no answer", sent=True))
+            binding.answer.set_exception(NoResponseError("no answer", sent=True))
         elif status == 201:
             binding.answer.set_result(b"{}")
         else:

@@ -12,7 +12,7 @@ import msgspec
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.framework import Framework, Placed, Services, Unschedulable
+from scheduler_runtime.framework import Framework, Placed, PluginServices, Unschedulable
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.state import objects as wire
 from scheduler_runtime.state.nominations import Nominations
@@ -116,7 +116,7 @@ class Scene:
         self.activated: list[str] = []
         self.nominations = Nominations()
         self.latest: dict[str, Pod | None] = {}
-        services = Services(
+        services = PluginServices(
             _NoBinds(),
             lambda *_: None,
             lambda found: self.activated.extend(each.name for each in found),

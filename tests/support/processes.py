@@ -8,12 +8,12 @@ from pathlib import Path
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.app import startup as running
-from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.reload.plan import Planner
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.serving.listener import Listening
@@ -22,7 +22,7 @@ from tests.support.kubeconfigs import kubeconfig
 VERSION = Version.parse("v1.36.4")
 
 
-def settings_of(directory: Path, first: Found, server: str, plugins: Iterable[type[Plugin]] = ()) -> Settings:
+def settings_of(directory: Path, first: DocumentText, server: str, plugins: Iterable[type[Plugin]] = ()) -> Settings:
     """What a process is started with that goes by the document ``first``, and shows no pages."""
     document = config.load(first.text)
     assert isinstance(document, Document), str(document)
@@ -41,11 +41,11 @@ def settings_of(directory: Path, first: Found, server: str, plugins: Iterable[ty
 
 async def assembled(
     directory: Path,
-    first: Found,
+    first: DocumentText,
     client: Client,
     plugins: Iterable[type[Plugin]] = (),
     metrics: Metrics | None = None,
-) -> tuple[Process, Planner]:
+) -> tuple[Scheduler, Planner]:
     """A process that goes by the document ``first``, with these plugins of its own, and what plans others for it."""
     settings = settings_of(directory, first, client.server, plugins)
     return await assembled_with(settings, (client, client), metrics)
@@ -53,7 +53,7 @@ async def assembled(
 
 async def assembled_with(
     settings: Settings, clients: tuple[Client, Client], metrics: Metrics | None = None
-) -> tuple[Process, Planner]:
+) -> tuple[Scheduler, Planner]:
     """The same with these settings, and a client for what is done and one for what is told."""
     planner = running.planner_of(settings, VERSION, clients[0])
     plan = await running.first_plan(settings, planner)

@@ -12,16 +12,16 @@ from typing import Any
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
 from scheduler_runtime.config import Extender
-from scheduler_runtime.framework import Services
-from scheduler_runtime.scheduling.binding_cycle import Binder
-from scheduler_runtime.scheduling.extenders import Lending
+from scheduler_runtime.framework import PluginServices
+from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.extenders import ExtenderFactory
 from scheduler_runtime.scheduling.fenced_binds import FencedError
-from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.pending import BackingOff, Pending, Place
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.cache import Cache
 from tests.support.scripted import Script, serving
 
@@ -69,35 +69,35 @@ class Scene:
         self.cache = Cache()
         self.cache.set_node(testing.node("n", cpu="4"))
         self.outbox = Outbox()
-        self.recorder = Recorder(client, self.outbox, "host")
-        services = self.services = Services(self.binds, lambda *_: None, lambda _: None, testing.Objects())
+        self.recorder = PodEvents(client, self.outbox, "host")
+        services = self.services = PluginServices(self.binds, lambda *_: None, lambda _: None, testing.Objects())
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
-        self.lending = Lending(client, self.binds)
+        self.lending = ExtenderFactory(client, self.binds)
         asked = self.lending.made([Extender.model_validate_json(json.dumps(each)) for each in extenders])
         frameworks = self.frameworks = {
             "test": testing.framework(profile, *plugins, services=services, version=version, extenders=asked)
         }
-        self.pending = Pending(
+        self.pending = SchedulingQueue(
             frameworks,
             backing_off=BackingOff(0.05),
             on_ready=lambda: self.loop.wake(),
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
         self.metrics = Metrics()
-        conditions = Conditions(client, self.outbox, services.nominations)
-        self.binder = Binder(
+        conditions = PodConditions(client, self.outbox, services.nominations)
+        self.binder = BindingCycle(
             frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics, services.steps
         )
-        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, self.metrics)
+        self.loop = SchedulingLoop(self.pending, frameworks, self.cache, self.binder, self.metrics)
 
     def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:
         pod = testing.pod(name, {"cpu": cpu}, schedulerName="test", **spec)
         self.pending.add(pod, "test", asyncio.get_running_loop().time())
         return pod
 
-    def place(self, pod: Pod) -> Place:
+    def place(self, pod: Pod) -> QueuePlace:
         return next(entry.place for entry in self.pending.entries() if entry.uid == pod.uid)
 
     @property

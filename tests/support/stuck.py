@@ -30,9 +30,9 @@ class Stuck(Plugin):
 async def decide(*, is_lost: bool) -> None:
     """Begin a decision that does not end; with ``is_lost`` the loop is to hear that the lease is."""
     decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Stuck"}]}}}, Stuck)
-    with ending.ending_on((signal.SIGTERM, signal.SIGINT), lambda: None):
+    with ending.handle_signals((signal.SIGTERM, signal.SIGINT), lambda: None):
         if is_lost:
-            ending.demand(asyncio.get_running_loop(), lambda: None, "lease a/b is not held any more")
+            ending.run_or_exit(asyncio.get_running_loop(), lambda: None, "lease a/b is not held any more")
         decides.schedule(testing.pod("p"), testing.Cluster(testing.node("a"), testing.node("b")))
 
 

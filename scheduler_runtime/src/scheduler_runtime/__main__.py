@@ -27,7 +27,7 @@ from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
 from scheduler_runtime.reload import installed_plugins as discovery
-from scheduler_runtime.reload.document_sources import Files, Found, ObjectName, text_of, why_unreadable
+from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName, text_of, why_unreadable
 from scheduler_runtime.serving.https import About, Rules, Serving
 from scheduler_runtime.serving.listener import Listening
 
@@ -92,7 +92,7 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
     return Settings(
         source=asked.config or NO_FILE,
-        found=Found(text, told),
+        found=DocumentText(text, told),
         document=document,
         kubeconfig=kubeconfig,
         version=asked.kubernetes_version or asked.emulated_version,
@@ -102,7 +102,7 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
         longest_parked=asked.pod_max_in_unschedulable_pods_duration.seconds,
         without_metrics=asked.disabled_metrics,
         overrides=overrides,
-        files=Files(asked.config, asked.extras) if asked.config else None,
+        files=DocumentFiles(asked.config, asked.extras) if asked.config else None,
         config_map=asked.config_map,
         pod=own_pod(os.environ),
         about=About(importlib.metadata.version("berth-runtime"), flags.shown(asked)),

@@ -14,7 +14,7 @@ from bench.soak.plan import Plan
 from bench.soak.pod_families import families
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 
 PLAN = Plan(nodes=100, minutes=8)
 
@@ -42,7 +42,7 @@ def test_good_documents_are_followed_and_bad_ones_are_refused(number: int, tmp_p
 
 def test_what_a_document_is_called_is_what_a_scheduler_calls_it(tmp_path: Path) -> None:
     usual = Documents(tmp_path / "document.json", PLAN).usual
-    assert hash_of(usual) == Found(usual).hash
+    assert hash_of(usual) == DocumentText(usual).hash
 
 
 def test_a_document_is_in_its_file_as_a_whole(tmp_path: Path) -> None:

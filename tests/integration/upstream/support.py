@@ -22,15 +22,15 @@ from devcluster import Cluster
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.app import startup as running
-from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Problems
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.serving.listener import Listening
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class World:
     client: Client
     namespace: str
     changes: Changes
-    pods: Objects
+    pods: WatchedObjects
     log: list[str] = field(default_factory=list)
     """What the plugins of the case want told, in order."""
     others: list[str] = field(default_factory=list)
@@ -192,7 +192,7 @@ class World:
         return cast("type[P]", types.new_class(kind.__name__, (kind,), {}, lambda body: body.update(attributes)))
 
     @contextlib.asynccontextmanager
-    async def scheduling(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Process]:
+    async def scheduling(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Scheduler]:
         """A scheduler at work, as ``assembled``."""
         async with self.assembled(*plugins, **how) as made:
             stop = asyncio.Event()
@@ -204,7 +204,7 @@ class World:
                 await running
 
     @contextlib.asynccontextmanager
-    async def stepping(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Process]:
+    async def stepping(self, *plugins: type[Plugin], **how: Any) -> AsyncIterator[Scheduler]:
         """A scheduler that follows the API server, and decides only when the case tells its loop to.
 
         Pods do not back off.
@@ -231,7 +231,7 @@ class World:
         feature_gates: Mapping[str, bool] = MappingProxyType({}),
         backs_off: bool = True,
         **document: Any,
-    ) -> AsyncIterator[Process]:
+    ) -> AsyncIterator[Scheduler]:
         """A scheduler with ``plugins`` beside the in-tree ones, enabled wherever they have hooks or by ``profiles``."""
         written = {"profiles": list(profiles) or [profile_with(*plugins)], **document}
         settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
@@ -254,7 +254,7 @@ async def world(cluster: Cluster) -> AsyncIterator[World]:
     """A new namespace; all pods made in it, and all nodes, are gone when it is left."""
     async with Client(credentials.load(str(cluster.kubeconfig)), "tests") as client:
         namespace, changes = f"case-{next(_names)}", Changes()
-        pods = Objects([Watch("v1", "Pod", namespace=namespace)], client, changes.tell)
+        pods = WatchedObjects([Watch("v1", "Pod", namespace=namespace)], client, changes.tell)
         made = World(cluster, client, namespace, changes, pods)
         await made.create_namespace(namespace)
         following = [asyncio.create_task(each.run()) for each in pods.reflectors]
@@ -280,7 +280,7 @@ def settings_of(
     assert not isinstance(document, Problems), str(document)
     return Settings(
         source="the case",
-        found=Found(text),
+        found=DocumentText(text),
         document=document,
         kubeconfig=str(cluster.kubeconfig),
         version=None,

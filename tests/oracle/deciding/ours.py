@@ -12,13 +12,13 @@ import yaml
 from scheduler_runtime import config
 from scheduler_runtime.api import Nomination, Watch
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.framework import Framework, Placed, Services, Unschedulable
+from scheduler_runtime.framework import Framework, Placed, PluginServices, Unschedulable
 from scheduler_runtime.framework.explanation import Explanation, explain
 from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
 from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import Node, Pod, Resizing, decode_node, decode_pod
+from scheduler_runtime.state.objects import Node, Pod, ResizeRules, decode_node, decode_pod
 from scheduler_runtime.testing import Objects
 from tests.oracle.deciding.decision import Decision, shortened
 from tests.oracle.deciding.lent import NoBinds, NoPreemptions, Watched
@@ -41,14 +41,14 @@ class Ours:
     """The profiles of one document, and the cluster they decide about."""
 
     def __init__(self, document: Object, target: Target) -> None:
-        self._resizing = Resizing.of(target)
+        self._resizing = ResizeRules.of(target)
         self._objects = Watched()
         self._cache = Cache()
         self._seen: dict[str, Pod] = {}
         self._versions: dict[str, str] = {}
         self._candidates: Sequence[Candidate] = ()
         self._nominations = Nominations()
-        services = Services(
+        services = PluginServices(
             binds=NoBinds(),
             record=lambda *_: None,
             activate=lambda _: None,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.cluster.field_ownership import Stranger, adoption, strangers
+from scheduler_operator.cluster.field_ownership import ForeignManager, foreign_managers, ownership_patch
 
 
 def entry(manager: str, fields: dict[str, Any], operation: str = "Update", subresource: str = "") -> dict[str, Any]:
@@ -27,8 +27,8 @@ def test_fields_are_named_as_a_person_would() -> None:
         "f:metadata": {"f:labels": {".": {}, "f:x": {}}},
         "f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}, "f:finalizers": {'v:"a"': {}}},
     }
-    assert strangers(live(OURS, entry("kubectl", fields))) == [
-        Stranger("kubectl", ("metadata.labels.x", "spec.containers[name=main].image", 'spec.finalizers["a"]'))
+    assert foreign_managers(live(OURS, entry("kubectl", fields))) == [
+        ForeignManager("kubectl", ("metadata.labels.x", "spec.containers[name=main].image", 'spec.finalizers["a"]'))
     ]
 
 
@@ -41,20 +41,20 @@ def test_fields_are_named_as_a_person_would() -> None:
     ],
 )
 def test_some_may_write(harmless: dict[str, Any]) -> None:
-    assert strangers(live(OURS, harmless)) == []
-    assert adoption(live(OURS, harmless)) == []
+    assert foreign_managers(live(OURS, harmless)) == []
+    assert ownership_patch(live(OURS, harmless)) == []
 
 
 def test_scaling_is_noticed_and_needs_no_adoption() -> None:
     scaled = entry("kubectl", {"f:spec": {"f:replicas": {}}}, subresource="scale")
-    assert strangers(live(OURS, scaled)) == [Stranger("kubectl", ("spec.replicas",))]
-    assert adoption(live(OURS, scaled)) == []
+    assert foreign_managers(live(OURS, scaled)) == [ForeignManager("kubectl", ("spec.replicas",))]
+    assert ownership_patch(live(OURS, scaled)) == []
 
 
 def test_adopted_fields_are_ours_and_no_others() -> None:
     foreign = entry("helm", {"f:spec": {"f:paused": {}}, "f:metadata": {"f:labels": {"f:x": {}}}}, "Apply")
     status = entry("kube-controller-manager", {"f:status": {}}, subresource="status")
-    version, managed = adoption(live(foreign, OURS, status))
+    version, managed = ownership_patch(live(foreign, OURS, status))
     assert version == {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}
     assert managed["path"] == "/metadata/managedFields"
     ours, kept = managed["value"]
@@ -63,4 +63,4 @@ def test_adopted_fields_are_ours_and_no_others() -> None:
 
 
 def test_nothing_is_adopted_before_we_have_applied() -> None:
-    assert adoption(live(entry("kubectl", {"f:spec": {"f:paused": {}}}))) == []
+    assert ownership_patch(live(entry("kubectl", {"f:spec": {"f:paused": {}}}))) == []

@@ -9,12 +9,12 @@ import pytest
 
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.kopf_seam import handlers
-from scheduler_operator.kopf_seam.handlers import Seam
-from scheduler_operator.kopf_seam.http_session import Exchanges
-from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.handlers import KopfMemo
+from scheduler_operator.kopf_seam.http_session import KopfSession
+from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
-from scheduler_runtime.config import Loaded
+from scheduler_runtime.config import LoadReport
 from tests.scheduler_operator.builders import kubeconfig
 
 OWNED = {"ownerReferences": [{"kind": "SchedulerProfile", "name": "calm"}], "labels": {"berth.dev/profile": "wrong"}}
@@ -22,31 +22,31 @@ LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 
 
 @pytest.fixture
-def exchanges(tmp_path: Path) -> Exchanges:
+def exchanges(tmp_path: Path) -> KopfSession:
     credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    return Exchanges(credentials, "tests", Interruptions(), listed=lambda: None)
+    return KopfSession(credentials, "tests", InterruptionLog(), listed=lambda: None)
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])
-def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: Exchanges) -> None:
+def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta=metadata, memo=Seam(seen.append, exchanges)))
+    asyncio.run(handlers.generated_seen(meta=metadata, memo=KopfMemo(seen.append, exchanges)))
     assert seen == [Key("SchedulerProfile", "calm")]
 
 
 @pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
-def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: Exchanges) -> None:
+def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=Seam(seen.append, exchanges)))
+    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=KopfMemo(seen.append, exchanges)))
     asyncio.run(
-        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=Seam(seen.append, exchanges))
+        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(seen.append, exchanges))
     )
     assert seen == []
 
 
-def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: Exchanges) -> None:
+def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    seam = Seam(seen.append, exchanges)
+    seam = KopfMemo(seen.append, exchanges)
 
     def looks(type_: str | None, holder: str | None) -> int:
         seen.clear()
@@ -62,13 +62,13 @@ HASH = "4f" * 32
 
 def saying(error: str = "") -> dict[str, Any]:
     """The status of a scheduler's pod."""
-    said = Loaded(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
+    said = LoadReport(HASH, "2026-01-01T00:00:00Z", "refused" if error else None, error)
     return {"conditions": [{"type": "Ready"}, said.condition()]}
 
 
-def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(exchanges: Exchanges) -> None:
+def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    seam = Seam(seen.append, exchanges)
+    seam = KopfMemo(seen.append, exchanges)
 
     def looks(type_: str | None, status: dict[str, Any]) -> int:
         seen.clear()
@@ -92,7 +92,7 @@ def test_only_what_berth_made_is_watched() -> None:
         assert chosen[kind.group, kind.version, kind.plural] == "app.kubernetes.io/managed-by=berth,berth.dev/profile"
 
 
-async def test_kopf_asks_through_our_sessions_and_none_is_left_open(exchanges: Exchanges) -> None:
+async def test_kopf_asks_through_our_sessions_and_none_is_left_open(exchanges: KopfSession) -> None:
     first, second = handlers.connection(exchanges), handlers.connection(exchanges)
     assert first.server == "http://127.0.0.1:1"
     assert first.aiohttp_session is not second.aiohttp_session
@@ -102,7 +102,7 @@ async def test_kopf_asks_through_our_sessions_and_none_is_left_open(exchanges: E
 
 
 def test_a_request_is_repeated_for_ever_and_soon() -> None:
-    rests = list(itertools.islice(handlers.Rests(), 100))
+    rests = list(itertools.islice(handlers.RetryDelays(), 100))
     assert rests == sorted(rests)
     assert rests[0] <= 1
     assert rests[-1] <= 10
@@ -111,14 +111,14 @@ def test_a_request_is_repeated_for_ever_and_soon() -> None:
 PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
 
 
-async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: Exchanges) -> None:
+async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: KopfSession) -> None:
     exchanges.watched.set()
     exchanges.asked.update(PATHS - {"/apis/berth.dev/v1alpha1/schedulerprofiles"})
     with pytest.raises(RuntimeError, match=r"did not tell of /apis/berth\.dev/v1alpha1/schedulerprofiles "):
         await handlers.check_discovery(exchanges, "here", after=0)
 
 
-async def test_when_every_kind_is_watched_nothing_is_wrong(exchanges: Exchanges) -> None:
+async def test_when_every_kind_is_watched_nothing_is_wrong(exchanges: KopfSession) -> None:
     exchanges.watched.set()
     exchanges.asked.update(PATHS)
     await handlers.check_discovery(exchanges, "here", after=0)

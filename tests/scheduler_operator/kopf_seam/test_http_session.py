@@ -13,8 +13,8 @@ from aiohttp import web
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.kopf_seam import http_session as exchanges
 from scheduler_operator.kopf_seam import watch_stream as stream
-from scheduler_operator.kopf_seam.http_session import Exchanges, UnusableError
-from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.http_session import KopfSession, UnusableError
+from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.kopf_seam.watch_stream import EXPIRED_LINE
 from tests.scheduler_operator.builders import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, served
@@ -42,7 +42,7 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
     async with served(script) as url:
         lists: list[str] = []
         credentials = Credentials(kubeconfig(directory, url))
-        between = Exchanges(credentials, "tests", Interruptions(), listed=lambda: lists.append("listed"))
+        between = KopfSession(credentials, "tests", InterruptionLog(), listed=lambda: lists.append("listed"))
         try:
             yield Kopf(url, between.session(), lists)
         finally:

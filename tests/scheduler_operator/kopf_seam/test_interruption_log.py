@@ -4,17 +4,17 @@ import logging
 
 import pytest
 
-from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 
 KINDS = ("schedulerprofiles", "configmaps", "leases")
 
 
-def interrupt(interruptions: Interruptions, because: str) -> None:
+def interrupt(interruptions: InterruptionLog, because: str) -> None:
     for kind in KINDS * 3:
         interruptions.begins(kind, because)
 
 
-def resume(interruptions: Interruptions) -> None:
+def resume(interruptions: InterruptionLog) -> None:
     for kind in KINDS:
         interruptions.ends(kind)
 
@@ -22,7 +22,7 @@ def resume(interruptions: Interruptions) -> None:
 def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     times = iter((10.0, 14.25))
-    interruptions = Interruptions(lambda: next(times))
+    interruptions = InterruptionLog(lambda: next(times))
     interrupt(interruptions, "cut off")
     resume(interruptions)
     first, second = caplog.messages
@@ -31,7 +31,7 @@ def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_every_cause_of_an_outage_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    interruptions = Interruptions()
+    interruptions = InterruptionLog()
     for because in ("cut off", "refused", "cut off", "500", "refused"):
         interrupt(interruptions, because)
     assert [line.rpartition(": ")[2] for line in caplog.messages] == ["cut off", "refused", "500"]
@@ -39,7 +39,7 @@ def test_every_cause_of_an_outage_is_said_once(caplog: pytest.LogCaptureFixture)
 
 def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    interruptions = Interruptions()
+    interruptions = InterruptionLog()
     interrupt(interruptions, "cut off")
     for kind in KINDS[1:]:
         interruptions.ends(kind)
@@ -47,7 +47,7 @@ def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture
 
 
 def test_the_next_outage_is_said_again(caplog: pytest.LogCaptureFixture) -> None:
-    interruptions = Interruptions()
+    interruptions = InterruptionLog()
     for _ in range(2):
         interrupt(interruptions, "cut off")
         resume(interruptions)
@@ -56,5 +56,5 @@ def test_the_next_outage_is_said_again(caplog: pytest.LogCaptureFixture) -> None
 
 def test_what_was_never_interrupted_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    resume(Interruptions())
+    resume(InterruptionLog())
     assert caplog.messages == []

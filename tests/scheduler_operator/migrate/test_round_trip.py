@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from scheduler_operator.migrate import Imported, imported
 from scheduler_operator.render import Rendered, render
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
@@ -39,7 +39,7 @@ def carried(document: dict[str, Any]) -> Imported:
 def rendered(found: Imported) -> config.Document:
     """The document that the imported objects come to, whatever a linter thinks of it."""
     objects = [
-        Authored(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
+        UserObject(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
         for index, each in enumerate(found.objects)
     ]
     configs = {each.name: each for each in objects if each.kind == "PluginConfig"}

@@ -8,7 +8,7 @@ import yaml
 from scheduler_operator.migrate import Imported, import_all
 from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
 from scheduler_operator.render import Rendered, render
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
@@ -51,7 +51,7 @@ def rendered(inputs: list[dict[str, Any]], target: Target) -> str:
     found = import_all(inputs)
     assert isinstance(found, Imported), str(found)
     objects = [
-        Authored(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
+        UserObject(each["kind"], each["metadata"]["name"], uid=str(index), generation=1, spec=each["spec"], status={})
         for index, each in enumerate(found.objects)
     ]
     came = render([each for each in objects if each.kind == "SchedulerProfile"], {}, NAMESPACE, target)

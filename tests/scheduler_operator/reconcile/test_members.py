@@ -4,9 +4,9 @@ from typing import Any
 
 from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.members import members
-from scheduler_operator.reconcile.status import Processes, Running, accepted
+from scheduler_operator.reconcile.status import DeploymentState, SchedulerState, accepted
 from scheduler_operator.resources.conditions import Status
-from scheduler_runtime.config import Loaded
+from scheduler_runtime.config import LoadReport
 from tests.scheduler_operator.builders import profile, rendered
 
 PROFILE = profile()
@@ -16,14 +16,14 @@ AT = "2026-01-01T00:00:00Z"
 NONSENSE = "profiles[0].plugin: is not a field"
 
 
-def pod(name: str, says: Loaded | None = None, **metadata: str) -> dict[str, Any]:
+def pod(name: str, says: LoadReport | None = None, **metadata: str) -> dict[str, Any]:
     conditions = [says.condition()] if says else []
-    return {"metadata": {"name": name, **metadata}, "status": {"phase": "Running", "conditions": conditions}}
+    return {"metadata": {"name": name, **metadata}, "status": {"phase": "SchedulerState", "conditions": conditions}}
 
 
 def status(*pods: dict[str, Any]) -> Status:
-    processes = Processes(wanted=2, existing=2, current=2, ready=2)
-    found = accepted(PROFILE, RENDERED, Running(processes, "a", members=members(pods, "a")))
+    processes = DeploymentState(wanted=2, existing=2, current=2, ready=2)
+    found = accepted(PROFILE, RENDERED, SchedulerState(processes, "a", members=members(pods, "a")))
     times = [{**each, "lastTransitionTime": AT} for each in found["conditions"]]
     ProfileStatus.model_validate({**found, "conditions": times})
     return found
@@ -34,8 +34,8 @@ def conditions(found: Status) -> dict[str, tuple[str, str]]:
 
 
 def test_every_process_is_shown_with_what_it_goes_by() -> None:
-    refused = Loaded(BEFORE, AT, "refused", NONSENSE, NEWEST)
-    found = status(pod("b", refused), pod("a", Loaded(NEWEST, AT)), pod("c"))
+    refused = LoadReport(BEFORE, AT, "refused", NONSENSE, NEWEST)
+    found = status(pod("b", refused), pod("a", LoadReport(NEWEST, AT)), pod("c"))
     assert found["members"] == [
         {"name": "a", "leader": True, "configHash": NEWEST, "loadedAt": AT},
         {"name": "b", "leader": False, "configHash": BEFORE, "loadedAt": AT, "error": NONSENSE},
@@ -45,11 +45,11 @@ def test_every_process_is_shown_with_what_it_goes_by() -> None:
 
 def test_pods_that_end_or_have_not_begun_are_no_processes() -> None:
     pending = {**pod("p"), "status": {"phase": "Pending"}}
-    assert "members" not in status(pod("gone", Loaded(NEWEST, AT), deletionTimestamp=AT), pending)
+    assert "members" not in status(pod("gone", LoadReport(NEWEST, AT), deletionTimestamp=AT), pending)
 
 
 def test_a_profile_that_all_processes_follow_is_ready() -> None:
-    found = status(pod("a", Loaded(NEWEST, AT)), pod("b", Loaded(NEWEST, AT)))
+    found = status(pod("a", LoadReport(NEWEST, AT)), pod("b", LoadReport(NEWEST, AT)))
     assert conditions(found) == {"Ready": ("True", "Scheduling")}
 
 
@@ -58,14 +58,14 @@ def test_processes_that_say_nothing_do_not_hold_a_profile_up() -> None:
 
 
 def test_a_process_that_has_yet_to_follow_is_waited_for() -> None:
-    found = status(pod("a", Loaded(NEWEST, AT)), pod("b", Loaded(BEFORE, AT)))
+    found = status(pod("a", LoadReport(NEWEST, AT)), pod("b", LoadReport(BEFORE, AT)))
     assert conditions(found) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
     assert found["conditions"][0]["message"] == "1 of 2 scheduler processes go by the newest configuration"
 
 
 def test_a_refused_document_is_the_authors_to_mend_and_told_in_full() -> None:
-    refused = Loaded(BEFORE, AT, "refused", NONSENSE, NEWEST)
-    found = status(pod("a", refused), pod("b", Loaded(NEWEST, AT)))
+    refused = LoadReport(BEFORE, AT, "refused", NONSENSE, NEWEST)
+    found = status(pod("a", refused), pod("b", LoadReport(NEWEST, AT)))
     assert conditions(found) == {"Ready": ("False", "NotLoaded"), "Stalled": ("True", "NotLoaded")}
     assert found["conditions"][1]["message"] == f"pod a: {NONSENSE}"
     assert "the last good one stays in force" in found["conditions"][0]["message"]
@@ -73,16 +73,16 @@ def test_a_refused_document_is_the_authors_to_mend_and_told_in_full() -> None:
 
 def test_a_document_that_waits_is_nothing_for_the_author_to_mend_and_the_reason_is_told() -> None:
     why = "the API server does not tell the code of its plugins now"
-    found = status(pod("a", Loaded(BEFORE, AT, "waiting", why, NEWEST)), pod("b", Loaded(NEWEST, AT)))
+    found = status(pod("a", LoadReport(BEFORE, AT, "waiting", why, NEWEST)), pod("b", LoadReport(NEWEST, AT)))
     assert conditions(found) == {"Ready": ("False", "RollingOut"), "Reconciling": ("True", "RollingOut")}
     assert found["conditions"][1]["message"] == f"pod a: {why}"
 
 
 def test_what_was_refused_before_the_newest_is_past() -> None:
-    found = status(pod("a", Loaded(BEFORE, AT, "refused", NONSENSE, "1" * 64)), pod("b", Loaded(NEWEST, AT)))
+    found = status(pod("a", LoadReport(BEFORE, AT, "refused", NONSENSE, "1" * 64)), pod("b", LoadReport(NEWEST, AT)))
     assert conditions(found)["Reconciling"] == ("True", "RollingOut")
 
 
 def test_a_document_that_is_gone_for_a_moment_is_no_mistake_of_the_author() -> None:
-    gone = Loaded(NEWEST, AT, "missing", "ConfigMap n/a is not there")
+    gone = LoadReport(NEWEST, AT, "missing", "ConfigMap n/a is not there")
     assert conditions(status(pod("a", gone), pod("b", gone))) == {"Ready": ("True", "Scheduling")}

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.reconcile.pod_trouble import Hindrance
+from scheduler_operator.reconcile.pod_trouble import PodTrouble
 from scheduler_operator.reconcile.status import (
     LONGEST_MESSAGE,
-    Processes,
-    Running,
+    DeploymentState,
+    SchedulerState,
     accepted,
     interrupted,
     left_out,
@@ -35,8 +35,8 @@ def messages(status: Status) -> dict[str, str]:
     return {each["type"]: each["message"] for each in status["conditions"]}
 
 
-def processes(**changes: Any) -> Processes:
-    return Processes(**{"wanted": 2, "existing": 2, "current": 2, "ready": 2, **changes})
+def processes(**changes: Any) -> DeploymentState:
+    return DeploymentState(**{"wanted": 2, "existing": 2, "current": 2, "ready": 2, **changes})
 
 
 @pytest.mark.parametrize(
@@ -75,26 +75,26 @@ def processes(**changes: Any) -> Processes:
         ),
     ],
 )
-def test_readiness_follows_the_processes(state: Processes, expected: dict[str, tuple[str, str]]) -> None:
+def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
     written = profile()
-    status = accepted(written, rendered(written), Running(state))
+    status = accepted(written, rendered(written), SchedulerState(state))
     assert conditions(status) == expected
 
 
 @pytest.mark.parametrize("state", [processes(), processes(ready=0), None])
-def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: Processes | None) -> None:
+def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: DeploymentState | None) -> None:
     newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    ready, *others = accepted(newer, rendered(newer), Running(state))["conditions"]
+    ready, *others = accepted(newer, rendered(newer), SchedulerState(state))["conditions"]
     assert ready["message"].endswith(remark)
     assert remark not in str(others)
-    assert "newer" not in str(accepted(known, rendered(known), Running(state))["conditions"])
+    assert "newer" not in str(accepted(known, rendered(known), SchedulerState(state))["conditions"])
 
 
 def test_why_pods_are_refused_is_told() -> None:
     written = profile()
     status = accepted(
-        written, rendered(written), Running(processes(existing=0, ready=0, failure="violates PodSecurity"))
+        written, rendered(written), SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity"))
     )
     assert messages(status) == {
         "Ready": "0 of 2 scheduler processes are ready",
@@ -115,12 +115,12 @@ def test_why_pods_are_refused_is_told() -> None:
         ),
     ],
 )
-def test_while_a_deployment_rolls_more_may_be_ready_than_are_wanted(state: Processes, message: str) -> None:
+def test_while_a_deployment_rolls_more_may_be_ready_than_are_wanted(state: DeploymentState, message: str) -> None:
     written = profile()
-    assert messages(accepted(written, rendered(written), Running(state)))["Ready"] == message
+    assert messages(accepted(written, rendered(written), SchedulerState(state)))["Ready"] == message
 
 
-IMAGE = Hindrance("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
+IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ IMAGE = Hindrance("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Cont
     ],
     ids=["no-image", "no-image-while-the-old-ones-run", "something-that-passes"],
 )
-def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: Hindrance, expected: Any) -> None:
+def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: PodTrouble, expected: Any) -> None:
     written = profile()
     state = processes(existing=3, current=1, ready=ready)
-    status = accepted(written, rendered(written), Running(state, hindrance=hindrance))
+    status = accepted(written, rendered(written), SchedulerState(state, hindrance=hindrance))
     assert conditions(status) == expected
     assert messages(status).popitem()[1] == (
         "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
@@ -148,7 +148,7 @@ def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: Hindrance, 
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
     written = profile(engine="ConfigMap")
-    status = accepted(written, rendered(written), Running())
+    status = accepted(written, rendered(written), SchedulerState())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
@@ -156,21 +156,21 @@ def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
     written = profile()
-    status = accepted(written, rendered(written), Running(processes(ready=1)))
+    status = accepted(written, rendered(written), SchedulerState(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     written = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = accepted(written, rendered(written), Running())["effectivePlugins"]
+    plugins = accepted(written, rendered(written), SchedulerState())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
     written = profile()
-    plugins = accepted(written, rendered(written), Running())["effectivePlugins"]
+    plugins = accepted(written, rendered(written), SchedulerState())["effectivePlugins"]
     shown = {plugin["name"] for point in plugins.values() for plugin in point}
     assert "PodTopologySpread" in shown
     assert "VolumeBinding" not in shown
@@ -205,14 +205,14 @@ def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
 @pytest.mark.parametrize(
     ("running", "expected"),
     [
-        (Running(), True),
-        (Running(processes()), True),
-        (Running(processes(wanted=0, existing=0, current=0, ready=0)), True),
-        (Running(processes(ready=1)), False),
+        (SchedulerState(), True),
+        (SchedulerState(processes()), True),
+        (SchedulerState(processes(wanted=0, existing=0, current=0, ready=0)), True),
+        (SchedulerState(processes(ready=1)), False),
     ],
     ids=["somebody-elses", "ready", "none-wanted", "not-ready"],
 )
-def test_processes_that_are_not_ready_are_looked_at_again(running: Running, expected: bool) -> None:
+def test_processes_that_are_not_ready_are_looked_at_again(running: SchedulerState, expected: bool) -> None:
     assert running.is_settled is expected
 
 
@@ -240,7 +240,7 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     written = profile()
     for status in (
-        accepted(written, rendered(written), Running(processes(ready=0))),
+        accepted(written, rendered(written), SchedulerState(processes(ready=0))),
         rejected(written, UNKNOWN),
         paused(written, written.name),
     ):
@@ -258,7 +258,7 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     first = dated(rejected(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
     other = Problems("Invalid", (Problem("spec", "another"),))
     second = dated(rejected(written, other), first, "2026-01-02T00:00:00Z")
-    third = dated(accepted(written, rendered(written), Running(processes())), second, "2026-01-03T00:00:00Z")
+    third = dated(accepted(written, rendered(written), SchedulerState(processes())), second, "2026-01-03T00:00:00Z")
     assert [each["conditions"][0]["lastTransitionTime"][:10] for each in (first, second, third)] == [
         "2026-01-01",
         "2026-01-01",
@@ -268,15 +268,15 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     written = profile()
-    first = dated(accepted(written, rendered(written), Running(processes())), {}, "2026-01-01T00:00:00Z")
+    first = dated(accepted(written, rendered(written), SchedulerState(processes())), {}, "2026-01-01T00:00:00Z")
     again = profile(status=first)
-    assert dated(accepted(again, rendered(again), Running(processes())), first, "2026-01-02T00:00:00Z") == first
+    assert dated(accepted(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z") == first
 
 
 def test_every_status_fits_the_schema() -> None:
     written = profile()
     for status in (
-        accepted(written, rendered(written), Running(processes())),
+        accepted(written, rendered(written), SchedulerState(processes())),
         rejected(written, UNKNOWN),
         paused(written, written.name),
     ):
@@ -288,13 +288,13 @@ def deployment(**status: Any) -> dict[str, Any]:
 
 
 def test_processes_are_read_from_the_deployment() -> None:
-    assert Processes.from_deployment(deployment(replicas=2, updatedReplicas=2, readyReplicas=2)).is_settled
-    assert Processes.from_deployment(deployment()) == Processes(wanted=2, existing=0, current=0, ready=0)
+    assert DeploymentState.from_deployment(deployment(replicas=2, updatedReplicas=2, readyReplicas=2)).is_settled
+    assert DeploymentState.from_deployment(deployment()) == DeploymentState(wanted=2, existing=0, current=0, ready=0)
 
 
 def test_nothing_is_current_before_the_deployment_was_looked_at() -> None:
     stale = deployment(observedGeneration=3, replicas=2, updatedReplicas=2, readyReplicas=2)
-    assert Processes.from_deployment(stale).current == 0
+    assert DeploymentState.from_deployment(stale).current == 0
 
 
 def test_failures_are_read_from_the_deployments_conditions() -> None:
@@ -304,26 +304,26 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
             {"type": "Progressing", "status": "False", "message": "timed out"},
         ]
     )
-    found = Processes.from_deployment(failing)
+    found = DeploymentState.from_deployment(failing)
     assert (found.failure, found.stuck) == ("forbidden", "timed out")
     fine = deployment(conditions=[{"type": "Progressing", "status": "True", "message": "is progressing"}])
-    assert Processes.from_deployment(fine).stuck == ""
+    assert DeploymentState.from_deployment(fine).stuck == ""
 
 
 def test_warnings_are_shown_and_counted() -> None:
     written = profile(scheduler={"clientConnection": {"qps": 1}})
-    status = accepted(written, rendered(written), Running())
+    status = accepted(written, rendered(written), SchedulerState())
     shown = {each["code"]: each["path"] for each in status["warnings"]}
     assert status["warningCount"] == len(status["warnings"])
     assert shown["TinyQPS"] == "spec.scheduler.clientConnection.qps"
-    assert accepted(profile(), rendered(profile()), Running())["warningCount"] == 0
+    assert accepted(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
 def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     made = render([owner, guest], {}, NAMESPACE, Target(V1_36))
     assert isinstance(made, Rendered)
-    status = accepted(guest, made, Running(processes(), "a-pod"))
+    status = accepted(guest, made, SchedulerState(processes(), "a-pod"))
     assert conditions(status) == {"Ready": ("True", "Scheduling")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
     assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")

@@ -7,7 +7,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scheduler_operator.reconcile.work_queue import FIRST_REST_SECONDS, LONGEST_REST_SECONDS, Queue, Statistics, Work
+from scheduler_operator.reconcile.work_queue import (
+    FIRST_REST_SECONDS,
+    LONGEST_REST_SECONDS,
+    Queue,
+    Statistics,
+    WorkQueue,
+)
 
 KEYS = st.sampled_from("abcd")
 
@@ -128,7 +134,7 @@ TestNothingIsLost = NothingIsLost.TestCase
 TestNothingIsLost.settings = settings(max_examples=50, stateful_step_count=30)
 
 
-async def run_until(enough: asyncio.Event, work: Work[str], act: Callable[[str], Awaitable[bool]]) -> None:
+async def run_until(enough: asyncio.Event, work: WorkQueue[str], act: Callable[[str], Awaitable[bool]]) -> None:
     """Let two workers work until that is ``enough``."""
     task = asyncio.create_task(work.run(act, workers=2))
     async with asyncio.timeout(5):
@@ -148,7 +154,7 @@ async def slow_and_quick() -> list[str]:
         {"slow": slow, "quick": quick}[key].set()
         return True
 
-    work: Work[str] = Work()
+    work: WorkQueue[str] = WorkQueue()
     work.add("slow")
     work.add("quick")
     await run_until(slow, work, act)
@@ -169,7 +175,7 @@ async def third_time_lucky() -> Statistics:
             lucky.set()
         return lucky.is_set()
 
-    work: Work[str] = Work()
+    work: WorkQueue[str] = WorkQueue()
     work.add("a")
     await run_until(lucky, work, act)
     return work.statistics()

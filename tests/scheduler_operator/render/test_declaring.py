@@ -9,7 +9,7 @@ from scheduler_operator.models.plugin_config import EventAction, Hook
 from scheduler_operator.render import Problems, check, render
 from scheduler_operator.render.declaring import declaration
 from scheduler_operator.render.outcome import Rendered
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import HOOK_POINTS, Action, ClusterEvent, Rule, Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
 
@@ -24,15 +24,15 @@ DECLARES = {
 ENABLED = {"score": {"enabled": [{"name": "PriceCap", "weight": 2}]}, "filter": {"enabled": [{"name": "PriceCap"}]}}
 
 
-def declaring(name: str = "prices", declares: dict[str, Any] = DECLARES, **spec: Any) -> Authored:
-    return Authored("PluginConfig", name, "uid", 1, {"plugin": "PriceCap", "declares": declares, **spec}, status={})
+def declaring(name: str = "prices", declares: dict[str, Any] = DECLARES, **spec: Any) -> UserObject:
+    return UserObject("PluginConfig", name, "uid", 1, {"plugin": "PriceCap", "declares": declares, **spec}, status={})
 
 
-def outcome(written: Authored, *configs: Authored) -> Rendered | Problems:
+def outcome(written: UserObject, *configs: UserObject) -> Rendered | Problems:
     return render([written], {each.name: each for each in configs}, NAMESPACE, TARGET)
 
 
-def checked(plugin_config: Authored, *others: Authored) -> Problems | None:
+def checked(plugin_config: UserObject, *others: UserObject) -> Problems | None:
     configs = {each.name: each for each in (plugin_config, *others)}
     return check(plugin_config, configs, NAMESPACE, TARGET)
 

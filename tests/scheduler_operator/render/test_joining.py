@@ -6,20 +6,20 @@ import pytest
 import yaml
 
 from scheduler_operator.render import Problems, Rendered, alone, astray, joiners, render, run_together
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
 
 TARGET = Target(V1_36)
-DECLARED = Authored(
+DECLARED = UserObject(
     "PluginConfig", "fifo", "uid", 1, {"plugin": "Fifo", "declares": {"hooks": ["queueSort"]}}, status={}
 )
 EXTENDER = {"urlPrefix": "http://x", "filterVerb": "f", "ignorable": True}
 FIFO = {"queueSort": {"enabled": [{"name": "Fifo"}], "disabled": [{"name": "*"}]}}
 
 
-def process(owner: Authored, *others: Authored) -> tuple[Rendered, dict[str, Problems]]:
+def process(owner: UserObject, *others: UserObject) -> tuple[Rendered, dict[str, Problems]]:
     made = run_together(owner, others, {"fifo": DECLARED}, NAMESPACE, TARGET)
     assert isinstance(made.outcome, Rendered), str(made.outcome)
     return made.outcome, dict(made.left_out)
@@ -37,7 +37,7 @@ def test_profiles_of_a_process_stand_in_one_document_under_one_lease() -> None:
 
 def test_who_came_first_stands_first() -> None:
     ages = {"z": "2026-01-01T00:00:00Z", "y": "2026-01-02T00:00:00Z", "x": "2026-01-02T00:00:00Z"}
-    found = [Authored("SchedulerProfile", name, "uid", 1, {"joins": "a"}, {}, {}, age) for name, age in ages.items()]
+    found = [UserObject("SchedulerProfile", name, "uid", 1, {"joins": "a"}, {}, {}, age) for name, age in ages.items()]
     assert [each.name for each in joiners("a", [*found, profile("a"), profile("b", joins="c")])] == ["z", "x", "y"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.render import Problems, Rendered, render
 from scheduler_operator.render.profile_findings import ANNOTATION, CODES, codes_in, unknown_codes
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Finding
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring
@@ -14,17 +14,17 @@ from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring
 TARGET = Target(V1_36)
 
 
-def authored(annotation: str = "", **spec: Any) -> Authored:
-    return Authored("SchedulerProfile", "a", "uid", 1, spec, {}, {ANNOTATION: annotation} if annotation else {})
+def authored(annotation: str = "", **spec: Any) -> UserObject:
+    return UserObject("SchedulerProfile", "a", "uid", 1, spec, {}, {ANNOTATION: annotation} if annotation else {})
 
 
-def told(profile: Authored) -> list[Finding]:
+def told(profile: UserObject) -> list[Finding]:
     outcome = render([profile], {}, NAMESPACE, TARGET)
     assert isinstance(outcome, Rendered), str(outcome)
     return list(outcome.findings)
 
 
-def refused(profile: Authored) -> list[str]:
+def refused(profile: UserObject) -> list[str]:
     outcome = render([profile], {}, NAMESPACE, TARGET)
     assert isinstance(outcome, Problems)
     return [str(problem) for problem in outcome.problems]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.render import check, references, uses
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile
 
@@ -28,7 +28,7 @@ def test_references_are_found_in_a_profile_that_is_otherwise_wrong() -> None:
         pytest.param(plugin_config("c", "Nonsense"), "PluginUnknown", id="no-such-plugin"),
     ],
 )
-def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | None) -> None:
+def test_a_plugin_config_is_judged_by_itself(written: UserObject, reason: str | None) -> None:
     found = check(written, {written.name: written}, NAMESPACE, Target(V1_36))
     assert (found.reason if found else None) == reason
     if found:
@@ -53,7 +53,7 @@ def test_a_plugin_config_is_judged_by_itself(written: Authored, reason: str | No
     ],
 )
 def test_a_mistake_in_a_plugin_config_hides_no_other(spec: dict[str, Any], paths: list[str]) -> None:
-    written = Authored("PluginConfig", "c", "uid", 1, spec, {})
+    written = UserObject("PluginConfig", "c", "uid", 1, spec, {})
     found = check(written, {"c": written}, NAMESPACE, Target(V1_36))
     assert found is not None
     assert [problem.path for problem in found.problems] == paths

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec
 from scheduler_operator.render import Rendered, check, joins, render
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.catalog.openapi_schema import structural
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
@@ -17,12 +17,12 @@ from tests.support.manifests import PAGE, shown
 SHOWN = shown()
 
 
-def authored(written: dict[str, Any]) -> Authored:
+def authored(written: dict[str, Any]) -> UserObject:
     metadata = {"uid": "a", "generation": 1, **written["metadata"]}
-    return Authored.from_object({**written, "metadata": metadata})
+    return UserObject.from_object({**written, "metadata": metadata})
 
 
-def sorted_out(objects: list[dict[str, Any]]) -> tuple[list[Authored], dict[str, Authored]]:
+def sorted_out(objects: list[dict[str, Any]]) -> tuple[list[UserObject], dict[str, UserObject]]:
     """The profiles, whose process it is first, and the PluginConfigs."""
     found = [authored(each) for each in objects]
     profiles = [each for each in found if each.kind == "SchedulerProfile"]

@@ -17,9 +17,9 @@ from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
 from scheduler_runtime.app import scheduler as process
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.reload.plan import Plan
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.extenders import keeps
 from tests.support.extenders import serving as serving_extender
 from tests.support.processes import assembled
@@ -55,15 +55,15 @@ class Watches(Plugin):
         return Answer.ALLOW
 
 
-def written(**fields: Any) -> Found:
+def written(**fields: Any) -> DocumentText:
     profiles = fields.pop("profiles")
-    return Found(yaml.safe_dump({**HEADER, **fields, "profiles": profiles}))
+    return DocumentText(yaml.safe_dump({**HEADER, **fields, "profiles": profiles}))
 
 
 class Scene:
     """A process at work on one node, without any watch."""
 
-    def __init__(self, made: process.Process, planner: Any) -> None:
+    def __init__(self, made: process.Scheduler, planner: Any) -> None:
         self.process = made
         self._planner = planner
         made.nodes.objects["n"] = testing.node("n", cpu="4")
@@ -75,7 +75,7 @@ class Scene:
         self.process.intake.pod(Change(None, pod))
         return pod
 
-    async def change(self, found: Found) -> None:
+    async def change(self, found: DocumentText) -> None:
         made = await self._planner.plan(found)
         assert isinstance(made, Plan), str(made)
         await self.process.change(made)
@@ -84,7 +84,7 @@ class Scene:
     def cpu(self) -> int:
         return int(self.process.cache.table.requested("cpu")[0])
 
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, QueuePlace]:
         return {entry.pod.name: entry.place for entry in self.process.pending.entries()}
 
     async def until(self, condition: Callable[[], object]) -> None:
@@ -94,7 +94,7 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(directory: Path, first: Found, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
+async def scene(directory: Path, first: DocumentText, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
     async with serving(script) as client:
         made = Scene(*await assembled(directory, first, client, (Holds, *plugins)))
         deciding = asyncio.create_task(made.process.loop.run())
@@ -141,7 +141,7 @@ async def test_what_a_plugin_fails_in_is_told_anew_after_a_new_document(
     async with scene(tmp_path, written(profiles=[profile]), Script(), Fails) as at:
         for name, other in (("p", "b"), ("q", "c")):
             at.add(name, "a")
-            await at.until(lambda: set(at.places().values()) == {Place.BACKOFF})
+            await at.until(lambda: set(at.places().values()) == {QueuePlace.BACKOFF})
             await at.change(written(profiles=[profile, {"schedulerName": other}]))
     told = [record for record in caplog.records if record.getMessage() == "deciding failed"]
     assert [bool(record.exc_info) for record in told] == [True, True]
@@ -172,7 +172,7 @@ async def test_a_pod_that_waits_for_a_permit_survives_other_changes(tmp_path: Pa
         at.add("p", "a")
         await at.until(lambda: at.cpu == 1000)
         await at.change(written(profiles=[{"schedulerName": "a", **HELD}, {"schedulerName": "b"}]))
-        assert (at.cpu, at.places(), bindings(script)) == (1000, {"p": Place.IN_FLIGHT}, [])
+        assert (at.cpu, at.places(), bindings(script)) == (1000, {"p": QueuePlace.IN_FLIGHT}, [])
         await at.change(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
         await at.until(lambda: bindings(script))
 
@@ -196,7 +196,7 @@ async def test_a_pod_that_is_being_bound_is_bound_once_though_its_profile_goes_a
         assert at.places() == {}
         await at.change(first)
         await asyncio.sleep(0.05)
-        assert (at.cpu, at.places(), len(bindings(script))) == (1000, {"p": Place.BINDING}, 1)
+        assert (at.cpu, at.places(), len(bindings(script))) == (1000, {"p": QueuePlace.BINDING}, 1)
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -228,7 +228,7 @@ async def test_what_the_profiles_before_were_made_of_is_not_kept(
 
 async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> None:
     async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), Script()) as at:
-        await at.change(Found(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
+        await at.change(DocumentText(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
         assert at.process.recorder.events == "None"
 
 

@@ -76,7 +76,7 @@ async def test_the_same_signal_a_second_later_is_another_wish(monkeypatch: pytes
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(ending, "ONE_WISH_SECONDS", 0.0)
     monkeypatch.setattr(ending, "_end", lambda _: loop.call_soon_threadsafe(ended.set))
-    with ending.ending_on((signal.SIGUSR1,), acted.set):
+    with ending.handle_signals((signal.SIGUSR1,), acted.set):
         signal.raise_signal(signal.SIGUSR1)
         await asyncio.wait_for(acted.wait(), 5)
         assert not ended.is_set()

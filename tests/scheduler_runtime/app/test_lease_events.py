@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_runtime.app import lease_events as own_events_module
 from scheduler_runtime.app.leader import Election
-from scheduler_runtime.app.lease_events import SAID_AGAIN_SECONDS, OwnEvents
+from scheduler_runtime.app.lease_events import SAID_AGAIN_SECONDS, LeaseEvents
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.credentials import Credentials
@@ -40,9 +40,9 @@ def own_events(
     elected: Elected | None = None,
     events: EventsMode = "All",
     clock: Clock | None = None,
-) -> OwnEvents:
+) -> LeaseEvents:
     election = cast(Election, elected or Elected())
-    return OwnEvents(client, outbox, election, "first", events=lambda: events, clock=clock or Clock())
+    return LeaseEvents(client, outbox, election, "first", events=lambda: events, clock=clock or Clock())
 
 
 async def test_a_new_leader_is_told_of_in_upstreams_shape() -> None:

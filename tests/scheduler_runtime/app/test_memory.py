@@ -62,7 +62,7 @@ def test_large_blocks_are_given_back_though_small_ones_between_them_stay() -> No
 
 
 def test_pages_between_blocks_that_stay_are_given_back_when_it_is_tidied() -> None:
-    without, with_it = (printed(SET_UP + SCATTERED.replace("TIDY", each)) for each in ("", "memory.tidy()"))
+    without, with_it = (printed(SET_UP + SCATTERED.replace("TIDY", each)) for each in ("", "memory.release_memory()"))
     assert with_it < 8 < 24 < without
 
 

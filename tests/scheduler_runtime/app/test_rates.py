@@ -14,7 +14,7 @@ import yaml
 from scheduler_runtime import config
 from scheduler_runtime.app import startup as running
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
 from tests.support.processes import assembled_with, settings_of
 from tests.support.scripted import Asked, Script, served
@@ -27,8 +27,10 @@ FIT_NOWHERE = [pod(f"nowhere-{number}", nodeSelector={"there": "is-none"}) for n
 QUICK = {"leaderElect": True, "leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "200ms"}
 
 
-def document(**fields: object) -> Found:
-    return Found(yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration", **fields}))
+def document(**fields: object) -> DocumentText:
+    return DocumentText(
+        yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration", **fields})
+    )
 
 
 def waits(client: Client) -> list[float]:
@@ -59,7 +61,7 @@ async def test_each_client_has_all_of_what_the_document_allows(
 
 
 @contextlib.asynccontextmanager
-async def at_work(directory: Path, first: Found, server: str) -> AsyncIterator[None]:
+async def at_work(directory: Path, first: DocumentText, server: str) -> AsyncIterator[None]:
     """Run a scheduler with the connections that it has as a process."""
     settings = settings_of(directory, first, server)
     async with running.connected(settings, Metrics()) as clients:

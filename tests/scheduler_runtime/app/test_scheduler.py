@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scheduler_runtime.app.scheduler import first_of
+from scheduler_runtime.app.scheduler import wait_first
 
 
 async def test_the_first_to_end_ends_the_waiting_and_the_others_are_cancelled() -> None:
@@ -21,7 +21,7 @@ async def test_the_first_to_end_ends_the_waiting_and_the_others_are_cancelled() 
     async def soon() -> None:
         await asyncio.sleep(0.01)
 
-    await first_of(for_ever(), soon(), for_ever())
+    await wait_first(for_ever(), soon(), for_ever())
     assert cancelled == [True, True]
 
 
@@ -30,4 +30,4 @@ async def test_what_the_first_raises_is_raised() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await first_of(asyncio.Event().wait(), fails())
+        await wait_first(asyncio.Event().wait(), fails())

@@ -13,12 +13,12 @@ from aiohttp import web
 from scheduler_runtime import config
 from scheduler_runtime.app import scheduler as process
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.reload.document_sources import DocumentText
 from tests.support.processes import assembled
 from tests.support.scripted import Answer, Script, hangs, says, serving
 from tests.support.tiny_cluster import TinyCluster, pod
 
-DOCUMENT = Found(yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}))
+DOCUMENT = DocumentText(yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}))
 
 
 async def ended(directory: Path, client: Client, is_asked_to_bind: asyncio.Event) -> int:

@@ -16,7 +16,7 @@ from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.reload.document_sources import Found, ObjectName
+from scheduler_runtime.reload.document_sources import DocumentText, ObjectName
 from scheduler_runtime.serving.listener import Listening
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
@@ -94,7 +94,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
     async with serving(Script(otherwise=answer)) as client:
         settings = Settings(
             source="x",
-            found=Found(text, extras),
+            found=DocumentText(text, extras),
             document=document,
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
             version=Version.parse(version) if version else None,

@@ -13,7 +13,7 @@ from scheduler_runtime.app import startup as running
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.reload.document_sources import Files, Found
+from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText
 from scheduler_runtime.serving.https import Rules
 from scheduler_runtime.serving.listener import Listening
 from tests.scheduler_runtime.serving.https.asking import get
@@ -34,14 +34,14 @@ def settings(file: Path, server: str, port: int) -> Settings:
     file.write_text(TEXT)
     return Settings(
         source=str(file),
-        found=Found(TEXT),
+        found=DocumentText(TEXT),
         document=document,
         kubeconfig=str(kubeconfig(file.parent, server)),
         version=Version.parse("v1.36.4"),
         feature_gates={},
         listening=Listening(address="127.0.0.1", port=port, rules=Rules(allowed_paths=("/*",))),
         user_agent="tests",
-        files=Files(str(file), "", 0.02),
+        files=DocumentFiles(str(file), "", 0.02),
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Cycle, NodeTable, Plugin, Pod, Reject, Watch
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.document_sources import Found
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.reload.document_sources import DocumentText
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.scheduler_runtime.app.test_changed_document import Scene, bindings, scene, written
 from tests.support.scripted import Script
 
@@ -43,7 +43,7 @@ class Refuses(Plugin):
         return Reject.pod("it is refused")
 
 
-def paired(*names: str) -> Found:
+def paired(*names: str) -> DocumentText:
     enabled = [{"name": name} for name in names]
     return written(
         podInitialBackoffSeconds=1, profiles=[{"schedulerName": "a", "plugins": {"multiPoint": {"enabled": enabled}}}]
@@ -61,7 +61,7 @@ async def test_a_pod_that_waits_for_its_sibling_is_tried_again_when_it_comes(tmp
     script = Script()
     async with scene(tmp_path, paired("Pairs"), script, Pairs) as at:
         see(at, testing.pod("first", labels={"pair": "x"}, schedulerName="a"))
-        await at.until(lambda: at.places() == {"first": Place.PARKED})
+        await at.until(lambda: at.places() == {"first": QueuePlace.PARKED})
         see(at, testing.pod("second", labels={"pair": "x"}, schedulerName=scheduler))
         await at.until(lambda: any("/first/" in path for path in bindings(script)))
 
@@ -69,17 +69,17 @@ async def test_a_pod_that_waits_for_its_sibling_is_tried_again_when_it_comes(tmp
 async def test_a_pod_of_another_namespace_than_is_watched_wakes_nobody(tmp_path: Path) -> None:
     async with scene(tmp_path, paired("Pairs"), Script(), Pairs) as at:
         see(at, testing.pod("first", labels={"pair": "x"}, schedulerName="a"))
-        await at.until(lambda: at.places() == {"first": Place.PARKED})
+        await at.until(lambda: at.places() == {"first": QueuePlace.PARKED})
         see(at, testing.pod("second", labels={"pair": "x"}, namespace="elsewhere"))
-        assert at.places() == {"first": Place.PARKED}
+        assert at.places() == {"first": QueuePlace.PARKED}
 
 
 async def test_a_plugin_that_does_not_watch_pods_is_not_woken_beside_one_that_does(tmp_path: Path) -> None:
     async with scene(tmp_path, paired("Refuses", "Pairs"), Script(), Pairs, Refuses) as at:
         see(at, testing.pod("first", schedulerName="a"))
-        await at.until(lambda: at.places() == {"first": Place.PARKED})
+        await at.until(lambda: at.places() == {"first": QueuePlace.PARKED})
         see(at, testing.pod("second"))
-        assert at.places() == {"first": Place.PARKED}
+        assert at.places() == {"first": QueuePlace.PARKED}
 
 
 async def test_who_comes_with_a_new_document_hears_of_pods_from_then_on(tmp_path: Path) -> None:

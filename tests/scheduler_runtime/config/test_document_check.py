@@ -22,7 +22,7 @@ def loaded(value: dict[str, Any]) -> config.Document:
 
 
 def problems(value: dict[str, Any], target: Target) -> tuple[config.Problem, ...]:
-    found = config.judge(value, target)
+    found = config.check_document(value, target)
     return found.problems if isinstance(found, config.Problems) else ()
 
 
@@ -82,7 +82,7 @@ def test_profiles_are_compared_whatever_else_is_wrong() -> None:
 def test_judging_at_once_agrees_with_reading_and_expanding(value: dict[str, Any]) -> None:
     read = config.document(value)
     expanded = read if isinstance(read, config.Problems) else config.effective_profiles(read, V1_36)
-    whole = config.judge(value, V1_36)
+    whole = config.check_document(value, V1_36)
     if isinstance(expanded, config.Problems):
         assert isinstance(whole, config.Problems)
         assert set(expanded) <= set(whole)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime import config
-from scheduler_runtime.config import CONDITION, Document, Loaded
+from scheduler_runtime.config import CONDITION, Document, LoadReport
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
-LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")
-REFUSED = Loaded(
+LOADED = LoadReport("4f" * 32, "2026-01-01T00:00:00Z")
+REFUSED = LoadReport(
     LOADED.hash, LOADED.at, "refused", "profiles[0].plugin: is not a field\nprofiles: second line", "5a" * 32
 )
-WAITS = Loaded(LOADED.hash, LOADED.at, "waiting", "the API server does not tell", "5a" * 32)
-GONE = Loaded(LOADED.hash, LOADED.at, "missing", "ConfigMap n/a is not there")
+WAITS = LoadReport(LOADED.hash, LOADED.at, "waiting", "the API server does not tell", "5a" * 32)
+GONE = LoadReport(LOADED.hash, LOADED.at, "missing", "ConfigMap n/a is not there")
 
 
 def document(**fields: object) -> Document:
@@ -23,25 +23,25 @@ def document(**fields: object) -> Document:
 
 
 @pytest.mark.parametrize("said", [LOADED, REFUSED, WAITS, GONE], ids=["loaded", "refused", "waiting", "gone"])
-def test_what_is_said_is_what_is_read(said: Loaded) -> None:
+def test_what_is_said_is_what_is_read(said: LoadReport) -> None:
     others = [{"type": "Ready", "status": "True"}]
     assert config.loaded([*others, said.condition()]) == said
 
 
 def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> None:
     said = [each.condition() for each in (LOADED, REFUSED, WAITS, GONE)]
-    assert [each["reason"] for each in said] == ["Loaded", "Refused", "Waiting", "Missing"]
+    assert [each["reason"] for each in said] == ["LoadReport", "Refused", "Waiting", "Missing"]
     assert [each["status"] for each in said] == ["True", "False", "False", "False"]
     assert said[-1]["message"].endswith("Z\nConfigMap n/a is not there")
 
 
 def test_what_schedulers_of_other_builds_say_is_understood() -> None:
-    def read(reason: str, newest: str) -> Loaded | None:
+    def read(reason: str, newest: str) -> LoadReport | None:
         message = f"{LOADED.hash} since {LOADED.at}\n{newest}: why"
         return config.loaded([{"type": CONDITION, "status": "False", "reason": reason, "message": message}])
 
-    assert read("Refused", "nothing") == Loaded(LOADED.hash, LOADED.at, "missing", "why")
-    refused = Loaded(LOADED.hash, LOADED.at, "refused", "why", "5a" * 32)
+    assert read("Refused", "nothing") == LoadReport(LOADED.hash, LOADED.at, "missing", "why")
+    refused = LoadReport(LOADED.hash, LOADED.at, "refused", "why", "5a" * 32)
     assert read("Refused", "5a" * 32) == read("NotKnownYet", "5a" * 32) == refused
 
 
@@ -52,7 +52,7 @@ def test_what_is_not_understood_is_nothing(message: str | None) -> None:
 
 
 def test_an_error_has_a_bound() -> None:
-    read = config.loaded([Loaded(LOADED.hash, LOADED.at, "refused", "x" * 9000).condition()])
+    read = config.loaded([LoadReport(LOADED.hash, LOADED.at, "refused", "x" * 9000).condition()])
     assert read is not None
     assert (len(read.error), read.error[-1]) == (4096, "…")
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject, Scores, highest_is_best
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.framework.answer_cache import Classes
+from scheduler_runtime.framework.answer_cache import AnswerCache
 from scheduler_runtime.state import objects as wire
 from scheduler_runtime.state.table import Table
 
@@ -71,7 +71,7 @@ def summary(outcome: Placed | Unschedulable) -> tuple[str, frozenset[str]]:
     return outcome.message, outcome.plugins
 
 
-class Never(Classes):
+class Never(AnswerCache):
     """Knows no class, so that every plugin is asked about every pod."""
 
     def of(self, pod: Pod, table: Table) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import ALLOW, PARALLEL, SERIAL, SKIP, Answer, Plugin, Pod, QueueEntry, Reject, Wait, Watch
-from scheduler_runtime.framework import BindError, Framework, Gate, Placed, RegistrationError, Services
+from scheduler_runtime.framework import BindError, Framework, Placed, PluginServices, QueueGate, RegistrationError
 from scheduler_runtime.framework.waiting_pods import go_duration
 
 CALLS: list[str] = []
@@ -33,7 +33,7 @@ class ApiServer:
 def made_of(*plugins: type[Plugin], api_server: ApiServer | None = None, sorts: str = "PrioritySort") -> Framework:
     enabled = [{"name": name} for name in (sorts, *(plugin.__name__ for plugin in plugins), "DefaultBinder")]
     profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}}
-    services = Services(api_server or ApiServer(), lambda *_: None, lambda _: None)
+    services = PluginServices(api_server or ApiServer(), lambda *_: None, lambda _: None)
     return testing.framework(profile, *plugins, services=services)
 
 
@@ -243,7 +243,7 @@ def test_one_listener_that_fails_does_not_keep_it_from_the_others(caplog: pytest
 def test_a_gate_keeps_a_pod_out_of_the_queue() -> None:
     decides = testing.framework()
     gated = testing.pod("p", schedulingGates=[{"name": "a"}, {"name": "b"}])
-    assert decides.pre_enqueue(gated) == Gate("SchedulingGates", "waiting for scheduling gates: [a b]")
+    assert decides.pre_enqueue(gated) == QueueGate("SchedulingGates", "waiting for scheduling gates: [a b]")
     assert decides.pre_enqueue(testing.pod("q")) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import Failures, Framework, PluginError
+from scheduler_runtime.framework import FailureLog, Framework, PluginError
 from scheduler_runtime.framework.log_levels import DECISION
 
 logger = logging.getLogger("test")
@@ -64,13 +64,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def failures(clock: Clock, caplog: pytest.LogCaptureFixture) -> Failures:
+def failures(clock: Clock, caplog: pytest.LogCaptureFixture) -> FailureLog:
     caplog.set_level(logging.DEBUG)
-    return Failures(logger, clock)
+    return FailureLog(logger, clock)
 
 
 def test_the_same_failure_is_shown_once_a_minute_with_its_number(
-    failures: Failures, clock: Clock, caplog: pytest.LogCaptureFixture
+    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(180):
         clock.now = float(number)
@@ -81,7 +81,9 @@ def test_the_same_failure_is_shown_once_a_minute_with_its_number(
     assert len(caplog.records) == 180
 
 
-def test_a_text_that_names_each_pod_does_not_fill_the_log(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_text_that_names_each_pod_does_not_fill_the_log(
+    failures: FailureLog, caplog: pytest.LogCaptureFixture
+) -> None:
     for number in range(100):
         failures.say("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
     shown = [record for record in caplog.records if record.levelno == logging.ERROR]
@@ -89,14 +91,14 @@ def test_a_text_that_names_each_pod_does_not_fill_the_log(failures: Failures, ca
     assert {record.levelno for record in caplog.records} == {logging.ERROR, DECISION}
 
 
-def test_another_text_has_its_line_once(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_text_has_its_line_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "q", "p", "q"):
         failures.say("deciding failed", failure_in(FAILS, pod), pod=pod)
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.ERROR, DECISION, DECISION]
     assert [text != "" for text in tracebacks(caplog)] == [True, False]
 
 
-def test_another_object_of_the_plugin_has_failed_anew(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_object_of_the_plugin_has_failed_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     one, other = failing(Fails), failing(Fails)
     for framework in (one, other, one, other):
         failures.say("deciding failed", failure_in(framework, "p"))
@@ -104,7 +106,7 @@ def test_another_object_of_the_plugin_has_failed_anew(failures: Failures, caplog
     assert len(caplog.records) == 4
 
 
-def test_what_is_forgotten_is_told_anew(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_forgotten_is_told_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     one = failing(Fails)
     failures.say("deciding failed", failure_in(one, "p"))
     failures.forget()
@@ -112,13 +114,13 @@ def test_what_is_forgotten_is_told_anew(failures: Failures, caplog: pytest.LogCa
     assert [text != "" for text in tracebacks(caplog)] == [True, True]
 
 
-def test_another_failure_is_shown_at_once(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_failure_is_shown_at_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "other", "q"):
         failures.say("deciding failed", failure_in(FAILS, pod))
     assert len([text for text in tracebacks(caplog) if text]) == 2
 
 
-def test_what_is_shown_begins_in_the_plugin(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_shown_begins_in_the_plugin(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     failures.say("deciding failed", failure_in(FAILS, "p"))
     (text,) = tracebacks(caplog)
     assert text.count("Traceback") == 1
@@ -126,7 +128,7 @@ def test_what_is_shown_begins_in_the_plugin(failures: Failures, caplog: pytest.L
     assert text.endswith("KeyError: 'p'")
 
 
-def test_a_wrong_answer_is_a_line(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_answer_is_a_line(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     failures.say("deciding failed", failure_in(ANSWERS, "p"))
     assert tracebacks(caplog) == [""]
     assert "plugin Answers failed in filter: it yielded 'p', not a Reject" in vars(caplog.records[0])["because"]

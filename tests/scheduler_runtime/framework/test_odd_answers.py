@@ -24,7 +24,7 @@ from scheduler_runtime.api import (
     Scores,
     Verdicts,
 )
-from scheduler_runtime.framework import Advice, AsksVictims, Placed, PluginError, Unschedulable
+from scheduler_runtime.framework import ExtenderAnswers, Placed, PluginError, Unschedulable, VictimQuestion
 from scheduler_runtime.state import objects as wire
 
 
@@ -145,9 +145,9 @@ def test_a_key_that_somebody_pressed_in_a_test_ends_it() -> None:
 def test_extenders_are_consulted_once_and_not_for_ever() -> None:
     decides = testing.framework(profile(), type("Again", (Afterwards,), {"answer": Consult([])}))
     pod, cluster = testing.pod("p", {"cpu": "9"}), testing.Cluster(testing.node("a"))
-    assert decides.schedule_with(Advice(), pod, cluster) == AsksVictims([])
+    assert decides.schedule_with(ExtenderAnswers(), pod, cluster) == VictimQuestion([])
     with pytest.raises(PluginError, match=r"plugin Odd failed in post_filter: .* handle\.consulted is there"):
-        decides.schedule_with(Advice(victims=Consulted()), pod, cluster)
+        decides.schedule_with(ExtenderAnswers(victims=Consulted()), pod, cluster)
 
 
 class Narrow(Plugin):

@@ -9,14 +9,14 @@ import pytest
 from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework import PluginError
 from scheduler_runtime.framework.hook import Hook
-from scheduler_runtime.framework.queue_keys import Keys
+from scheduler_runtime.framework.queue_keys import SortKeys
 from scheduler_runtime.testing import pod
 
 
-def asked(keys: list[Any]) -> Keys:
+def asked(keys: list[Any]) -> SortKeys:
     """The keys of a plugin that gives one after the other."""
     following = iter(keys)
-    return Keys(Hook("Sorts", "sort_key", lambda _: next(following)))
+    return SortKeys(Hook("Sorts", "sort_key", lambda _: next(following)))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Scores
 from scheduler_runtime.config import Extender as Written
 from scheduler_runtime.framework import Framework, Placed, Unschedulable
-from scheduler_runtime.framework.sampling import Rotation, Sampler, Tour
-from scheduler_runtime.scheduling.extenders import Extender, Extenders
+from scheduler_runtime.framework.sampling import NodeOrder, Sampler, SearchPosition
+from scheduler_runtime.scheduling.extenders import Extender, ExtenderChain
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 SCORED: list[list[str]] = []
@@ -59,7 +59,7 @@ def names(first: int, count: int, of: int) -> list[str]:
     ],
 )
 def test_num_feasible_nodes_to_find(percentage: int, nodes: int, expected: int) -> None:
-    assert Sampler(percentage, Rotation()).wanted(nodes) == expected
+    assert Sampler(percentage, SearchPosition()).wanted(nodes) == expected
 
 
 @pytest.mark.parametrize("percentage", [None, 0, 100])
@@ -97,7 +97,7 @@ def test_where_nobody_scores_the_next_node_that_does_is_taken() -> None:
 def test_an_extender_that_weighs_nodes_is_shown_as_many_as_plugins_would_be(verb: str, expected: int) -> None:
     written = Written.model_validate({"urlPrefix": "http://there", verb: "ask", "weight": 1})
     nobody: Any = None  # is asked
-    extenders = Extenders([Extender(written, nobody)], nobody, nobody)
+    extenders = ExtenderChain([Extender(written, nobody)], nobody, nobody)
     decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
     decides.schedule(testing.pod("p"), nodes)
     assert decides.around.services.rotation.first == expected
@@ -151,7 +151,7 @@ def test_a_pod_that_fits_nowhere_is_told_about_every_node() -> None:
 
 
 def test_profiles_of_a_process_go_on_where_the_others_ended() -> None:
-    rotation, table = Rotation(), cluster(300).table
+    rotation, table = SearchPosition(), cluster(300).table
     feasible = np.ones(300, np.bool_)
     assert np.flatnonzero(Sampler(50, rotation).sample(feasible, table)).tolist() == list(range(150))
     assert np.flatnonzero(Sampler(40, rotation).sample(feasible, table)).tolist() == list(range(150, 270))
@@ -161,8 +161,8 @@ def test_profiles_of_a_process_go_on_where_the_others_ended() -> None:
 # Upstream's cases of the order in which nodes are visited.
 
 
-def visited(nodes: testing.Cluster, tour: Tour | None = None) -> list[str]:
-    return [nodes.table.names[row] for row in (tour or Tour()).rows(nodes.table)]
+def visited(nodes: testing.Cluster, tour: NodeOrder | None = None) -> list[str]:
+    return [nodes.table.names[row] for row in (tour or NodeOrder()).rows(nodes.table)]
 
 
 def in_zone(name: str, region: str, zone: str) -> Any:
@@ -184,7 +184,7 @@ def test_zones_are_visited_in_turn() -> None:
 
 
 def test_a_node_that_moves_comes_last_in_its_zone_and_one_that_goes_is_left_out() -> None:
-    tour = Tour()
+    tour = NodeOrder()
     nodes = testing.Cluster(*(in_zone(f"node-{number}", "", f"zone-{number % 2}") for number in range(5)))
     assert visited(nodes, tour) == ["node-0", "node-1", "node-2", "node-3", "node-4"]
     nodes.table.set_node(in_zone("node-0", "", "zone-1"))

@@ -12,7 +12,7 @@ from scheduler_runtime.api import Node, NodePlugin, Pod
 from scheduler_runtime.framework import Placed
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.plugins.node_identity import NodeName
-from scheduler_runtime.testing.random_objects import Chance
+from scheduler_runtime.testing.random_objects import RandomObjects
 
 SIGNING = sorted(name for name, each in IN_TREE.items() if "signature" in vars(each))
 
@@ -26,7 +26,7 @@ def sibling(pod: Pod, other: Pod) -> Pod:
 
 @pytest.mark.parametrize("name", SIGNING)
 def test_a_plugin_of_this_build_signs_nothing_but_spec_and_requests(name: str) -> None:
-    chance, kept = Chance(1), testing.framework().classes._signatures
+    chance, kept = RandomObjects(1), testing.framework().classes._signatures
     signs = {each.name: each.signature.run for each in (*kept._of_nodes, *kept._of_pods) if each.signs_spec}
     for _ in range(50):
         pod = chance.pod()

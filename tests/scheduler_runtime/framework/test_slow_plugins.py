@@ -13,7 +13,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.slow_plugins import Pace
+from scheduler_runtime.framework.slow_plugins import SlowPluginWatch
 
 
 class Clock:
@@ -29,7 +29,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def deciding(pace: Pace, clock: Clock, seconds: float, hook: str = "score", plugin: str = "Own") -> None:
+def deciding(pace: SlowPluginWatch, clock: Clock, seconds: float, hook: str = "score", plugin: str = "Own") -> None:
     """One decision in which that hook takes so long."""
 
     def run() -> None:
@@ -44,7 +44,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_slow_plugin_is_named_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
     for _ in range(1000):
         deciding(pace, clock, 0.1)
     assert said(caplog)[0].startswith("plugin Own takes ")
@@ -53,7 +53,7 @@ def test_a_slow_plugin_is_named_once_a_minute(clock: Clock, caplog: pytest.LogCa
 
 @pytest.mark.parametrize("quick", [0, 100])
 def test_it_is_told_how_long_its_decisions_took(clock: Clock, caplog: pytest.LogCaptureFixture, quick: int) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
     for _ in range(quick):
         deciding(pace, clock, 0.0)
     deciding(pace, clock, 1.0)
@@ -64,14 +64,14 @@ def test_it_is_told_how_long_its_decisions_took(clock: Clock, caplog: pytest.Log
 def test_it_is_the_average_that_counts(
     clock: Clock, caplog: pytest.LogCaptureFixture, seconds: float, *, named: bool
 ) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
     for _ in range(50):
         deciding(pace, clock, seconds)
     assert bool(said(caplog)) == named
 
 
 def test_one_slow_decision_among_many_is_nothing(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
     deciding(pace, clock, 0.09)
     for _ in range(50):
         deciding(pace, clock, 0.001)
@@ -79,7 +79,7 @@ def test_one_slow_decision_among_many_is_nothing(clock: Clock, caplog: pytest.Lo
 
 
 def test_every_hook_of_a_decision_counts(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
 
     def run() -> Iterator[int]:
         clock.now += 0.008
@@ -92,7 +92,7 @@ def test_every_hook_of_a_decision_counts(clock: Clock, caplog: pytest.LogCapture
 
 
 def test_what_runs_beside_decisions_does_not_count(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    pace = Pace(["Own"], clock)
+    pace = SlowPluginWatch(["Own"], clock)
     for _ in range(50):
         deciding(pace, clock, 1, hook="post_bind")
         deciding(pace, clock, 1, plugin="NodeResourcesFit")

@@ -11,7 +11,15 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Verdicts
-from scheduler_runtime.framework import Advice, AsksFilter, AsksScores, Filtered, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import (
+    ExtenderAnswers,
+    Filtered,
+    FilterQuestion,
+    Framework,
+    Placed,
+    ScoreQuestion,
+    Unschedulable,
+)
 from scheduler_runtime.framework.extender_contract import MAX_ROUNDS
 
 POD = testing.pod("p", {"cpu": "1"})
@@ -25,22 +33,22 @@ def names(*numbers: int) -> list[str]:
     return [f"n{number}" for number in numbers]
 
 
-def first_question(framework: Framework, nodes: testing.Cluster) -> AsksFilter:
-    asks = framework.schedule_with(Advice(), POD, nodes)
-    assert isinstance(asks, AsksFilter)
+def first_question(framework: Framework, nodes: testing.Cluster) -> FilterQuestion:
+    asks = framework.schedule_with(ExtenderAnswers(), POD, nodes)
+    assert isinstance(asks, FilterQuestion)
     return asks
 
 
-def let_through(asks: AsksFilter, allowed: Iterable[str], **rejects: Reject) -> Advice:
-    return Advice(filtered=Filtered(asks, frozenset(allowed), rejects), rounds=1)
+def let_through(asks: FilterQuestion, allowed: Iterable[str], **rejects: Reject) -> ExtenderAnswers:
+    return ExtenderAnswers(filtered=Filtered(asks, frozenset(allowed), rejects), rounds=1)
 
 
 def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
     framework, nodes = testing.framework(), cluster(3)
     asks = first_question(framework, nodes)
-    assert asks == AsksFilter(names(0, 1, 2))
+    assert asks == FilterQuestion(names(0, 1, 2))
     advice = let_through(asks, names(1, 2))
-    assert framework.schedule_with(advice, POD, nodes) == AsksScores(names(1, 2))
+    assert framework.schedule_with(advice, POD, nodes) == ScoreQuestion(names(1, 2))
     outcome = framework.schedule_with(replace(advice, scores={"n2": 10_000, "n0": 20_000}), POD, nodes)
     assert isinstance(outcome, Placed)
     assert outcome.node == "n2"
@@ -100,9 +108,9 @@ def test_a_node_that_came_meanwhile_is_asked_about_when_no_other_is_left_and_not
     framework, nodes = testing.framework(), cluster(2)
     advice = let_through(first_question(framework, nodes), ())
     nodes.table.set_node(testing.node("n2", cpu="4"))
-    assert framework.schedule_with(advice, POD, nodes) == AsksFilter(names(0, 1, 2))
+    assert framework.schedule_with(advice, POD, nodes) == FilterQuestion(names(0, 1, 2))
     assert isinstance(framework.schedule_with(replace(advice, rounds=MAX_ROUNDS), POD, nodes), Unschedulable)
-    advice = let_through(advice.filtered.asked if advice.filtered else AsksFilter(()), names(1))
+    advice = let_through(advice.filtered.asked if advice.filtered else FilterQuestion(()), names(1))
     outcome = framework.schedule_with(advice, POD, nodes)
     assert isinstance(outcome, Placed)
     assert outcome.node == "n1"
@@ -111,7 +119,7 @@ def test_a_node_that_came_meanwhile_is_asked_about_when_no_other_is_left_and_not
 def test_extenders_are_asked_about_a_sample_which_stays_the_same_through_the_decision() -> None:
     framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
     asks = first_question(framework, nodes)
-    assert asks == AsksFilter(names(*range(150)), is_sample=True)
+    assert asks == FilterQuestion(names(*range(150)), is_sample=True)
     outcome = framework.schedule_with(let_through(asks, names(7)), POD, nodes)
     assert isinstance(outcome, Placed)
     assert outcome.node == "n7"

@@ -15,7 +15,7 @@ import pytest
 
 from scheduler_runtime.kube.blocking_client import RefusedError, ask, connection_to
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.kube.leader_election import HttpLeases
+from scheduler_runtime.kube.leader_election import HttpLeaseClient
 from scheduler_runtime.serving.https.self_signed import self_signed
 
 
@@ -59,7 +59,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def test_a_server_is_asked_for_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:
     assert ask(served.credentials, "GET", "/x", user_agent="tests") == b"{}"
-    with contextlib.closing(HttpLeases(served.credentials, "ns", "one")) as leases:
+    with contextlib.closing(HttpLeaseClient(served.credentials, "ns", "one")) as leases:
         assert leases.get(5) == {}
     assert served.called == ["localhost", "localhost"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials, FileToken
-from scheduler_runtime.kube.log_once import Trouble
-from scheduler_runtime.kube.rate_limit import Throttle
+from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.kube.rate_limit import RateLimit
 from tests.scheduler_runtime.kube.http2.server import Act, Asked, Server
 from tests.scheduler_runtime.kube.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
@@ -48,14 +48,14 @@ async def test_whoever_is_to_come_later_comes_within_half_a_minute(said: str, se
 
 async def test_an_answer_cut_off_may_have_been_carried_out() -> None:
     async with serving(Script([resets])) as client:
-        with pytest.raises(NoAnswerError) as caught:
+        with pytest.raises(NoResponseError) as caught:
             await client.request("POST", "/x", body={})
     assert caught.value.sent
 
 
 async def test_no_answer_in_time_may_have_been_carried_out() -> None:
     async with serving(Script([hangs])) as client:
-        with pytest.raises(NoAnswerError, match="no answer in time") as caught:
+        with pytest.raises(NoResponseError, match="no answer in time") as caught:
             await client.request("POST", "/x", seconds=0.1)
     assert caught.value.sent
 
@@ -67,7 +67,7 @@ async def test_both_tries_of_a_request_have_one_time_out() -> None:
 
     async with serving(Script([refuses_late, hangs])) as client:
         began = time.monotonic()
-        with pytest.raises(NoAnswerError, match="no answer in time"):
+        with pytest.raises(NoResponseError, match="no answer in time"):
             await client.request("POST", "/x", seconds=0.5)
     assert time.monotonic() - began < 0.75
 
@@ -100,7 +100,7 @@ async def test_a_token_that_stays_refused_is_said_once(tmp_path: Path, caplog: p
 
 async def test_a_token_that_cannot_be_read_is_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with Client(Credentials("http://127.0.0.1:9", source=FileToken(tmp_path / "none")), "tests") as client:
-        with pytest.raises(NoAnswerError, match="cannot read the token"):
+        with pytest.raises(NoResponseError, match="cannot read the token"):
             await client.request("GET", "/x")
     assert [record.getMessage() for record in caplog.records] == [
         f"{tmp_path}/none: cannot read the token: No such file or directory"
@@ -119,14 +119,14 @@ async def test_a_server_with_a_path_keeps_it() -> None:
 
 def test_a_throttle_lets_a_burst_through_and_then_spaces_requests() -> None:
     now = [0.0]
-    throttle = Throttle(10, 3, clock=lambda: now[0])
+    throttle = RateLimit(10, 3, clock=lambda: now[0])
     assert [round(throttle.reserve(), 3) for _ in range(5)] == [0, 0, 0, 0.1, 0.2]
     now[0] = 10.0
     assert [round(throttle.reserve(), 3) for _ in range(4)] == [0, 0, 0, 0.1]
 
 
 def test_a_negative_rate_is_no_limit() -> None:
-    throttle = Throttle(-1, 0)
+    throttle = RateLimit(-1, 0)
     assert {throttle.reserve() for _ in range(1000)} == {0.0}
 
 
@@ -172,7 +172,7 @@ async def test_no_answer_over_http2_says_whether_the_request_may_have_been_carri
     act: Act, sent: bool, why: str
 ) -> None:
     async with http2_serving("h2", act=act) as server, client_of(server) as client:
-        with pytest.raises(NoAnswerError, match=why) as caught:
+        with pytest.raises(NoResponseError, match=why) as caught:
             await client.request("POST", "/x", body={}, seconds=0.3 if why == "no answer in time" else 30)
     assert caught.value.sent == sent
 
@@ -201,12 +201,12 @@ async def test_what_may_not_leave_is_not_sent() -> None:
 
 
 async def test_two_clients_of_a_server_that_is_away_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    trouble = Trouble(logging.getLogger("tests"))
+    trouble = LogOnce(logging.getLogger("tests"))
     credentials = Credentials("http://127.0.0.1:9")
     made = [Client(credentials, name, out_of_reach=trouble) for name in ("a", "b")]
     async with made[0] as first, made[1] as second:
         for client in (first, second):
-            with pytest.raises(NoAnswerError, match="cannot be reached"):
+            with pytest.raises(NoResponseError, match="cannot be reached"):
                 await client.request("GET", "/x")
     assert [record.getMessage() for record in caplog.records] == [
         "API server http://127.0.0.1:9 cannot be reached: Connection refused"
@@ -221,7 +221,7 @@ async def test_an_answer_over_an_open_connection_does_not_say_that_others_can_be
         await client.request("GET", "/x")
         place, client._place = client._place, replace(client._place, port=9)
         for _ in range(3):
-            with pytest.raises(NoAnswerError, match="cannot be reached"):
+            with pytest.raises(NoResponseError, match="cannot be reached"):
                 async with client.stream("/watch", params={}, quiet_seconds=1):
                     pass
             await client.request("GET", "/x")
@@ -238,7 +238,7 @@ async def test_that_a_server_takes_no_requests_is_over_with_its_next_answer(capl
         http2_serving("h2", act=lambda asked: (acts.pop() if acts else Asked.answer)(asked)) as server,
         client_of(server) as client,
     ):
-        with pytest.raises(NoAnswerError, match="takes no requests") as caught:
+        with pytest.raises(NoResponseError, match="takes no requests") as caught:
             await client.request("GET", "/x")
         await client.request("GET", "/x")
         assert len(server.visits) == 1
@@ -263,7 +263,7 @@ async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over(
     async with http2_serving("h2", act=lambda asked: asked.answer(401, b"{}")) as server:
         credentials = replace(server.credentials, source=SlowToken(), slow=True)
         async with Client(credentials, "tests") as client:
-            with pytest.raises(NoAnswerError, match="no answer in time"):
+            with pytest.raises(NoResponseError, match="no answer in time"):
                 await client.request("GET", "/x", seconds=0.2)
             assert len(server.asked) == 1
             assert [visit.is_closed for visit in server.visits] == [False], "the others lost their connection"

@@ -6,13 +6,13 @@ import logging
 
 import pytest
 
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.log_once import LogOnce
 
 
 def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     now = [0.0]
-    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
     trouble.ends()
     for cause in ("refused", "reset", "refused"):
         trouble.begins("no API server", cause)
@@ -30,7 +30,7 @@ def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCap
 
 def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.0]
-    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
     trouble.begins("bindings fail")
     now[0] = 3.0
     trouble.begins("bindings fail")
@@ -42,7 +42,7 @@ def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(capl
 
 def test_what_began_before_it_went_well_again_begins_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.0]
-    trouble = Trouble(logging.getLogger("test"), clock=lambda: now[0])
+    trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
     trouble.begins("bindings fail", begun=0.5)
     now[0] = 3.0
     trouble.ends(2.0)

@@ -15,11 +15,11 @@ from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, declaration_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.config.berth_options import ConfigMapSource, Extras, OwnPlugin
-from scheduler_runtime.framework import RegistrationError, Services
-from scheduler_runtime.reload.document_sources import Found
-from scheduler_runtime.reload.frameworks import Profiles
+from scheduler_runtime.framework import PluginServices, RegistrationError
+from scheduler_runtime.reload.document_sources import DocumentText
+from scheduler_runtime.reload.frameworks import Frameworks
 from scheduler_runtime.reload.plan import Plan, Planner
-from scheduler_runtime.reload.plugin_sources import Sources
+from scheduler_runtime.reload.plugin_sources import PluginSources
 from tests.support.distributions import install
 from tests.support.scripted import Script, serving
 
@@ -52,21 +52,21 @@ def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
     effective = config.effective_profiles(document, TARGET, {"Own": declaration_of(own)})
     assert not isinstance(effective, Problems), str(effective)
     return Plan(
-        found=Found(""), document=document, extras=Extras(), profiles=effective, plugins={"Own": own}, in_full={}
+        found=DocumentText(""), document=document, extras=Extras(), profiles=effective, plugins={"Own": own}, in_full={}
     )
 
 
-def running(first: Plan) -> Profiles:
+def running(first: Plan) -> Frameworks:
     class Binds:
         async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
             raise AssertionError("nothing is bound here")
 
-    made = Profiles(Services(Binds(), lambda *_: None, lambda _: None, testing.Objects()), TARGET)
+    made = Frameworks(PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Objects()), TARGET)
     made.replace(first, made.made(first))
     return made
 
 
-def changed(profiles: Profiles, to: Plan) -> frozenset[str]:
+def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
     return profiles.replace(to, profiles.made(to))
 
 
@@ -103,7 +103,9 @@ EXTENDERS = [{"urlPrefix": "http://a", "filterVerb": "f"}, {"urlPrefix": "http:/
 async def planned(extras: str, **changes: Any) -> Plan | Problems:
     value = {**HEADER, "profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}], "extenders": EXTENDERS}
     async with serving(Script()) as client:
-        return await Planner(TARGET, Sources(client, "")).plan(Found(yaml.safe_dump({**value, **changes}), extras))
+        return await Planner(TARGET, PluginSources(client, "")).plan(
+            DocumentText(yaml.safe_dump({**value, **changes}), extras)
+        )
 
 
 @pytest.mark.parametrize(

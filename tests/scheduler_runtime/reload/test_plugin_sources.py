@@ -15,7 +15,12 @@ from scheduler_runtime.config import Problems
 from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.reload.plugin_sources import NotNowError, Sources, patiently, undeclared
+from scheduler_runtime.reload.plugin_sources import (
+    PluginSources,
+    PluginSourceUnavailableError,
+    retry_until_available,
+    undeclared,
+)
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, serving
 
 CODE = """
@@ -80,7 +85,7 @@ def holds(code: str) -> Answer:
 
 async def loaded(asked: Extras, *answers: Answer, namespace: str = "n") -> Any:
     async with serving(Script(list(answers))) as client:
-        return await Sources(client, namespace).load(asked)
+        return await PluginSources(client, namespace).load(asked)
 
 
 async def price_cap() -> type[Plugin]:
@@ -93,7 +98,7 @@ async def price_cap() -> type[Plugin]:
 async def test_code_with_the_hash_that_was_written_down_is_run_once() -> None:
     script = Script([holds(CODE)])
     async with serving(script) as client:
-        sources = Sources(client, "n")
+        sources = PluginSources(client, "n")
         first, second = await sources.load(told()), await sources.load(told())
     assert not isinstance(first, Problems)
     assert not isinstance(second, Problems)
@@ -133,7 +138,7 @@ async def test_code_that_cannot_be_used_is_a_sentence(asked: Extras, answer: Ans
 
 @pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets, says("<html>")])
 async def test_what_may_pass_says_nothing_about_the_code(answer: Answer) -> None:
-    with pytest.raises(NotNowError, match=r"^ConfigMap n/price-cap: cannot be read: "):
+    with pytest.raises(PluginSourceUnavailableError, match=r"^ConfigMap n/price-cap: cannot be read: "):
         await loaded(told(), answer, answer)
 
 
@@ -142,8 +147,8 @@ async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_said_once(
 ) -> None:
     caplog.set_level("INFO")
     async with serving(Script([refuses(503), refuses(503), resets, holds(CODE)])) as client:
-        sources = Sources(client, "n")
-        found = await patiently(lambda: sources.load(told()), asyncio.Event(), Backoff(0.01, 0.02))
+        sources = PluginSources(client, "n")
+        found = await retry_until_available(lambda: sources.load(told()), asyncio.Event(), Backoff(0.01, 0.02))
     assert isinstance(found, Mapping)
     assert found.keys() == {"PriceCap"}
     began, ended = (each for each in caplog.messages if "waiting for the code of plugins" in each)
@@ -153,8 +158,8 @@ async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_said_once(
 async def test_who_is_told_to_end_waits_no_longer() -> None:
     stop = asyncio.Event()
     async with serving(Script(otherwise=refuses(503))) as client:
-        sources = Sources(client, "n")
-        waiting = asyncio.create_task(patiently(lambda: sources.load(told()), stop))
+        sources = PluginSources(client, "n")
+        waiting = asyncio.create_task(retry_until_available(lambda: sources.load(told()), stop))
         await asyncio.sleep(0)
         stop.set()
         assert await waiting is None
@@ -168,7 +173,7 @@ async def test_who_is_told_to_end_waits_for_no_answer() -> None:
         return await hangs(request)
 
     async with serving(Script([told_to_end_meanwhile])) as client, asyncio.timeout(20):
-        assert await patiently(lambda: Sources(client, "n").load(told()), stop) is None
+        assert await retry_until_available(lambda: PluginSources(client, "n").load(told()), stop) is None
 
 
 async def test_without_a_namespace_it_says_what_to_set() -> None:

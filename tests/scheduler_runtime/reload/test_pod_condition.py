@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import config
-from scheduler_runtime.config import Loaded
-from scheduler_runtime.reload.pod_condition import OwnPod
+from scheduler_runtime.config import LoadReport
+from scheduler_runtime.reload.pod_condition import ConfigCondition
 from tests.support.scripted import Script, refuses, serving
 
-LOADED = Loaded("4f" * 32, "2026-01-01T00:00:00Z")
+LOADED = LoadReport("4f" * 32, "2026-01-01T00:00:00Z")
 
 
 @contextlib.asynccontextmanager
-async def pod(script: Script) -> AsyncIterator[OwnPod]:
+async def pod(script: Script) -> AsyncIterator[ConfigCondition]:
     async with serving(script) as client:
-        made = OwnPod(client, "n", "berth-a-x")
+        made = ConfigCondition(client, "n", "berth-a-x")
         task = asyncio.create_task(made.run())
         try:
             yield made
@@ -48,7 +48,7 @@ async def test_it_is_a_condition_of_the_pods_status() -> None:
 
 
 async def test_what_is_not_heard_is_said_again_and_only_the_newest(caplog: pytest.LogCaptureFixture) -> None:
-    refused = Loaded(LOADED.hash, LOADED.at, "refused", "no", "5a" * 32)
+    refused = LoadReport(LOADED.hash, LOADED.at, "refused", "no", "5a" * 32)
     script = Script([refuses(500)])
     async with pod(script) as own:
         own.say(LOADED)

@@ -15,14 +15,20 @@ from aiohttp import web
 
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import Loaded, Verdict
+from scheduler_runtime.config import LoadReport, Verdict
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch.reflector_group import NotListedError
-from scheduler_runtime.reload.document_sources import Found, Missing, Newest, Unreadable, Unseen
+from scheduler_runtime.reload.document_sources import (
+    DocumentState,
+    DocumentText,
+    NoDocument,
+    UnknownDocument,
+    UnreadableDocument,
+)
 from scheduler_runtime.reload.plan import Plan, Planner
-from scheduler_runtime.reload.plugin_sources import Sources
-from scheduler_runtime.reload.reloader import WAITS, Changing
+from scheduler_runtime.reload.plugin_sources import PluginSources
+from scheduler_runtime.reload.reloader import WAITS, Reloader
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.serving import scrape_gauges as gauges
 from tests.support.scripted import Answer, Script, refuses, resets, says, serving
@@ -30,8 +36,8 @@ from tests.support.scripted import Answer, Script, refuses, resets, says, servin
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 
 
-def written(**fields: Any) -> Found:
-    return Found(yaml.safe_dump({**HEADER, **fields}))
+def written(**fields: Any) -> DocumentText:
+    return DocumentText(yaml.safe_dump({**HEADER, **fields}))
 
 
 FIRST = written(profiles=[{"schedulerName": "a"}])
@@ -59,13 +65,13 @@ class Scene:
     """A process that was started with FIRST, and what is told of it."""
 
     def __init__(self, running: Plan, planner: Planner) -> None:
-        self.said: list[Loaded] = []
+        self.said: list[LoadReport] = []
         self.process = Running()
-        self.changing = Changing(running, self.process, planner, self.said.append, Backoff(0.02, 0.05))
-        self._tell: Callable[[Newest], None] | None = None
+        self.changing = Reloader(running, self.process, planner, self.said.append, Backoff(0.02, 0.05))
+        self._tell: Callable[[DocumentState], None] | None = None
         self._ready = asyncio.Event()
 
-    async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None:
+    async def follow(self, tell: Callable[[DocumentState], None], last: DocumentState) -> None:
         self._tell = tell
         self._ready.set()
         await asyncio.Event().wait()
@@ -73,7 +79,7 @@ class Scene:
     def place(self, problem: str) -> str:
         return f"m.yaml: {problem}"
 
-    async def asks(self, newest: Newest, log: pytest.LogCaptureFixture) -> str:
+    async def asks(self, newest: DocumentState, log: pytest.LogCaptureFixture) -> str:
         """Let somebody ask for a look that finds that; what is logged for an answer."""
         await self._ready.wait()
         assert self._tell is not None
@@ -84,7 +90,7 @@ class Scene:
                 await asyncio.sleep(0.005)
         return log.messages[0]
 
-    async def finds(self, newest: Newest) -> Loaded:
+    async def finds(self, newest: DocumentState) -> LoadReport:
         """Let that be the newest document; what is said after it was looked at."""
         await self._ready.wait()
         assert self._tell is not None
@@ -97,9 +103,9 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(first: Found = FIRST, otherwise: Answer | None = None) -> AsyncIterator[Scene]:
+async def scene(first: DocumentText = FIRST, otherwise: Answer | None = None) -> AsyncIterator[Scene]:
     async with serving(Script(otherwise=otherwise or says({}))) as client:
-        planner = Planner(Target.parse("v1.36.4"), Sources(client, "n"))
+        planner = Planner(Target.parse("v1.36.4"), PluginSources(client, "n"))
         running = await planner.plan(first)
         assert isinstance(running, Plan), running
         made = Scene(running, planner)
@@ -138,7 +144,7 @@ async def test_everything_that_is_wrong_is_told_and_nothing_is_followed() -> Non
 
 async def test_what_is_wrong_beside_the_document_is_told_with_its_file() -> None:
     async with scene() as told:
-        assert (await told.finds(Found(SECOND.text, "event: All"))).error.startswith(
+        assert (await told.finds(DocumentText(SECOND.text, "event: All"))).error.startswith(
             "berth.yaml: event: is not a field"
         )
 
@@ -167,7 +173,7 @@ async def times(asked: list[str], count: int) -> None:
             await asyncio.sleep(0.005)
 
 
-WITH_SOURCE = Found(
+WITH_SOURCE = DocumentText(
     SECOND.text, yaml.safe_dump({"plugins": {"X": {"configMap": {"name": "x", "key": "x.py", "sha256": "0" * 64}}}})
 )
 
@@ -244,7 +250,7 @@ async def test_a_document_whose_reason_is_another_at_each_try_is_refused_once_un
         assert (refusals(), told.changing.refusals) == (["ERROR"], 1)
         assert (await told.asks(SECOND, caplog)).startswith("the document is still refused, the last one stays in")
         assert told.changing.configz()["refused"] == told.said[-1].error
-        await told.finds(Missing("gone"))
+        await told.finds(NoDocument("gone"))
         await told.finds(SECOND)
         assert (refusals(), told.changing.refusals) == (["ERROR"], 2)
 
@@ -252,29 +258,31 @@ async def test_a_document_whose_reason_is_another_at_each_try_is_refused_once_un
 async def test_a_document_that_is_missing_stays_in_force_and_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     why = "ConfigMap n/berth-a is not there; it is followed as soon as it is"
     async with scene() as told:
-        line = await told.asks(Missing(why), caplog)
+        line = await told.asks(NoDocument(why), caplog)
         assert line == f"the document is missing, the last one stays in force: {why}"
         assert caplog.records[0].levelname == "WARNING"
         assert (told.said[-1].hash, told.said[-1].verdict, told.said[-1].error) == (FIRST.hash, "missing", why)
         assert (told.changing.configz()["missing"], "refused" in told.changing.configz()) == (why, False)
-        assert await told.asks(Missing(why), caplog) == line.replace("is missing", "is still missing")
+        assert await told.asks(NoDocument(why), caplog) == line.replace("is missing", "is still missing")
 
 
 async def test_a_document_that_cannot_be_read_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     why = "m.yaml: is not UTF-8: invalid start byte at byte 0; save it as UTF-8"
     async with scene() as told:
-        line = await told.asks(Unreadable(why), caplog)
+        line = await told.asks(UnreadableDocument(why), caplog)
         assert line == f"the new document is refused, the last one stays in force: {why}"
         assert (caplog.records[0].levelname, told.changing.refusals) == ("ERROR", 1)
         assert told.changing.configz()["refused"] == why
-        assert await told.asks(Unreadable(why), caplog) == line.replace("the new document is", "the document is still")
+        assert await told.asks(UnreadableDocument(why), caplog) == line.replace(
+            "the new document is", "the document is still"
+        )
         assert (await told.finds(SECOND)).verdict is None
 
 
 async def test_a_document_that_is_not_told_counts_as_not_followed_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
     why = "ConfigMap n/a is not told: 403"
     async with scene() as told:
-        line = await told.asks(Unseen(why), caplog)
+        line = await told.asks(UnknownDocument(why), caplog)
         assert line == f"the document is waiting, the last one stays in force: {why}"
         assert (told.changing.loaded.verdict, told.changing.configz()["waiting"]) == ("waiting", why)
         assert (await told.finds(FIRST)).verdict is None
@@ -292,9 +300,9 @@ async def test_metrics_tell_what_became_of_the_newest_document() -> None:
             return whys, refusals
 
         assert shown() == (set(), 'berth_document_refusals_total{source="m.yaml"} 0')
-        await told.finds(Found("a: ["))
+        await told.finds(DocumentText("a: ["))
         assert shown() == ({"refused"}, 'berth_document_refusals_total{source="m.yaml"} 1')
-        await told.finds(Missing("gone"))
+        await told.finds(NoDocument("gone"))
         assert shown() == ({"missing"}, 'berth_document_refusals_total{source="m.yaml"} 1')
         await told.finds(SECOND)
         assert shown() == (set(), 'berth_document_refusals_total{source="m.yaml"} 1')
@@ -303,14 +311,14 @@ async def test_metrics_tell_what_became_of_the_newest_document() -> None:
 async def test_a_mistake_that_is_taken_back_leaves_everything_as_it_was() -> None:
     async with scene() as told:
         before = told.said[0]
-        await told.finds(Missing("gone"))
+        await told.finds(NoDocument("gone"))
         assert await told.finds(FIRST) == before
         assert told.process.plans == []
 
 
 async def test_whoever_asks_is_answered_whether_something_has_changed_or_not(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    bad = Found("a: [")
+    bad = DocumentText("a: [")
     async with scene() as told:
         assert await told.asks(FIRST, caplog) == "the document is unchanged and in force"
         refused = await told.asks(bad, caplog)

@@ -10,7 +10,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Nomination, Plugin, Reject
 from scheduler_runtime.scheduling import binding_cycle as binder
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import running
 
 
@@ -104,7 +104,7 @@ async def test_a_binding_that_fails_gives_the_room_back(
         await scene.until(lambda: scene.script.requests("POST"))
         assert (await scene.events())[0] == ("FailedScheduling", message)
         assert scene.binds.bound == []
-        await scene.until(lambda: scene.place(broken) is Place.BACKOFF)
+        await scene.until(lambda: scene.place(broken) is QueuePlace.BACKOFF)
         await scene.until(lambda: scene.cpu == 0)
 
 
@@ -120,7 +120,7 @@ async def test_a_binding_that_is_given_up_at_the_end_is_no_failure_of_a_plugin(h
         pod = scene.add("a")
         await begun.wait()
         assert not await scene.binder.finish(0.01)
-        assert scene.place(pod) is Place.BINDING
+        assert scene.place(pod) is QueuePlace.BINDING
         assert scene.script.requests("POST") == []
 
 
@@ -159,6 +159,6 @@ async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplo
     rejects = {"permit": lambda *_: Reject.pod("not here"), "unreserve": fails, "reserve": lambda *_: None}
     async with running(type("Breaks", (Plugin,), rejects)) as scene:
         pod = scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.PARKED)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert scene.cpu == 0
     assert reasons(caplog) == ["plugin Breaks failed in unreserve: ZeroDivisionError: a plugin's bug"]

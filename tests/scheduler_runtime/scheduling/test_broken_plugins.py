@@ -22,7 +22,7 @@ from scheduler_runtime.api import (
     Wait,
     highest_is_best,
 )
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import Scene, running
 
 Answer = Callable[..., Any]
@@ -212,7 +212,7 @@ async def test_a_plugin_that_fails_before_the_queue_concerns_its_pod_alone(
         scene.add("a")
         await scene.until(lambda: scene.binds.bound)
         assert scene.binds.bound == [("a", "n")]
-        assert scene.place(broken) is Place.BACKOFF
+        assert scene.place(broken) is QueuePlace.BACKOFF
         notes = {note for reason, note in await scene.events() if reason == "FailedScheduling"}
         assert len(notes) == 1
         assert notes.pop().startswith(f"plugin Breaks failed in {message}")
@@ -239,7 +239,7 @@ class HintsNonsense(FailsToHint):
 async def test_a_hint_that_fails_leaves_no_pod_behind(plugin: type[Plugin]) -> None:
     async with running(plugin) as scene:
         pod = scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.PARKED)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         new = testing.node("m")
         scene.cache.set_node(new)
         scene.pending.happened(Event("Node", Action.ADD, None, new), 0)
@@ -267,6 +267,6 @@ async def test_a_key_that_cannot_be_compared_does_not_stop_the_queue(sort_key: A
         broken = scene.add("broken")
         scene.add("b")
         await scene.until(lambda: len(scene.binds.bound) == 2)
-        assert scene.place(broken) is Place.BACKOFF
+        assert scene.place(broken) is QueuePlace.BACKOFF
         notes = {note for reason, note in await scene.events() if reason == "FailedScheduling"}
         assert notes == {f"plugin Breaks failed in sort_key: {message}"}

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod, Reject
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import running
 
 
@@ -58,7 +58,7 @@ async def test_what_is_kept_stays_true_when_a_row_hook_fails() -> None:
             "plugin Lonely failed in filter_row: ZeroDivisionError: a plugin's bug",
         )
         after = scene.add("after")
-        await scene.until(lambda: scene.place(after) is Place.PARKED)
+        await scene.until(lambda: scene.place(after) is QueuePlace.PARKED)
         assert scene.binds.bound == [("warm", "n")]
 
 

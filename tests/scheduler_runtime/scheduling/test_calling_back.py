@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Cycle, NodeTable, Nomination, Plugin, Pod, Reject, Verdicts, Wait
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import Scene, running
 
 NEVER: list[asyncio.Event] = []
@@ -65,7 +65,7 @@ async def test_a_held_pod_backs_off_and_gives_its_room_back() -> None:
     async with running(Holds) as scene:
         pod = await held(scene)
         assert scene.binder.call_back(pod, "Needs")
-        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "waiting on permit for pod: preempted")]
 
@@ -74,7 +74,7 @@ async def test_before_1_36_a_held_pod_is_rejected() -> None:
     async with running(Holds, version="v1.35.4") as scene:
         pod = await held(scene)
         assert scene.binder.call_back(pod, "DefaultPreemption")
-        await scene.until(lambda: scene.place(pod) is Place.PARKED)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert await scene.conditions() == [("Unschedulable", "0/1 nodes are available: 1 preempted.")]
 
 
@@ -92,7 +92,7 @@ async def test_a_pod_that_is_prepared_stops_and_backs_off(prepares: type[Plugin]
     async with running(prepares) as scene:
         pod = await prepared(scene)
         assert scene.binder.call_back(pod, "Needs")
-        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "preempted by Needs")]
         assert not scene.binder._called_back
@@ -110,7 +110,7 @@ async def test_it_is_too_late_for_a_pod_that_is_being_bound_and_for_one_of_someb
     async with running() as scene:
         scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.BINDING)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BINDING)
         assert not scene.binder.call_back(pod, "Needs")
         scene.binds.hold["a"].set()
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Answer, Handle, Plugin, Pod, Reject, Wait
 from scheduler_runtime.framework import Framework
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import Scene, running
 
 HOLDERS: list[Handle] = []
@@ -68,7 +68,7 @@ async def test_a_plugin_that_is_gone_holds_nobody() -> None:
         pod = await waits(scene, "a")
         change(scene)
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
-        assert scene.place(pod) is Place.BINDING
+        assert scene.place(pod) is QueuePlace.BINDING
 
 
 async def test_a_pod_that_the_new_plugin_sends_back_is_given_back_by_the_one_that_reserved() -> None:
@@ -78,7 +78,7 @@ async def test_a_pod_that_the_new_plugin_sends_back_is_given_back_by_the_one_tha
         (waiting,) = HOLDERS[-1].waiting_pods()
         waiting.reject("Holds", "no")
         await scene.until(lambda: GIVEN_BACK == ["a"])
-        await scene.until(lambda: scene.place(pod) is Place.IN_FLIGHT)  # tried again at once, by the new plugins
+        await scene.until(lambda: scene.place(pod) is QueuePlace.IN_FLIGHT)  # tried again at once, by the new plugins
         assert [each.pod.name for each in HOLDERS[-1].waiting_pods()] == ["a"]
 
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, ClusterEvent, Event
 from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.scheduling.cluster_events import Intake
-from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Node, Pod
@@ -46,12 +46,12 @@ class Intaken:
     def __init__(self) -> None:
         self.profile = Profile()
         self.cache = Cache()
-        self.pending = Pending({"ours": self.profile})
+        self.pending = SchedulingQueue({"ours": self.profile})
         self.nominations = Nominations()
         self.gone: list[str] = []
         self.settled: list[str] = []
         self.carried: set[str] = set()
-        self.intake = Intake(
+        self.intake = ClusterUpdates(
             self.cache,
             self.pending,
             self.nominations,
@@ -79,7 +79,7 @@ class Intaken:
     def happened(self) -> list[tuple[str, Action]]:
         return [(event.resource, event.action) for event in self.profile.heard]
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> QueuedPod | None:
         return next((entry for entry in self.pending.entries() if entry.pod.name == name), None)
 
 
@@ -100,7 +100,7 @@ def test_an_unbound_pod_of_ours_waits_and_wakes_nobody(there: Intaken) -> None:
     there.see(None, ours())
     entry = there.entry("a")
     assert entry is not None
-    assert entry.place is Place.ACTIVE
+    assert entry.place is QueuePlace.ACTIVE
     assert there.happened == []
 
 
@@ -134,7 +134,7 @@ def test_a_pod_that_ends_gives_back_its_room_and_wakes_the_others(there: Intaken
     assert there.happened == [("Pod", Action.DELETE)]
     parked = there.entry("parked")
     assert parked is not None
-    assert parked.place is Place.ACTIVE
+    assert parked.place is QueuePlace.ACTIVE
 
 
 def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Intaken) -> None:
@@ -170,7 +170,7 @@ def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Int
     there.see(on("n", ours()), ours())
     entry = there.entry("a")
     assert entry is not None
-    assert (entry.place, len(there.cache)) == (Place.ACTIVE, 0)
+    assert (entry.place, len(there.cache)) == (QueuePlace.ACTIVE, 0)
     assert there.happened == [("Pod", Action.DELETE)]
 
 
@@ -198,7 +198,7 @@ def test_an_assumed_pod_whose_binding_was_forgotten_waits_again(
     there.see(before, after)
     entry = there.entry("a")
     assert entry is not None
-    assert (entry.place is Place.ACTIVE, there.cache.is_assumed(before.uid)) == (waits_again, not waits_again)
+    assert (entry.place is QueuePlace.ACTIVE, there.cache.is_assumed(before.uid)) == (waits_again, not waits_again)
 
 
 def test_a_pod_of_another_scheduler_that_loses_its_node_counts_there_no_more(there: Intaken) -> None:
@@ -237,7 +237,7 @@ def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Intaken) -
     assert there.happened == [("Pod", Action.UPDATE_POD_TOLERATION)]
     entry = there.entry("parked")
     assert entry is not None
-    assert (entry.place, entry.pod) == (Place.ACTIVE, tolerant)
+    assert (entry.place, entry.pod) == (QueuePlace.ACTIVE, tolerant)
 
 
 def test_a_change_that_matters_to_nobody_wakes_nobody(there: Intaken) -> None:

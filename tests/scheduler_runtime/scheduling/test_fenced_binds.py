@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.kube.rate_limit import Throttle
+from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.scheduling import fenced_binds as binds
-from scheduler_runtime.scheduling.fenced_binds import FencedBinds, FencedError, GoneError, TakenError
+from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedBinds, FencedError, PodGoneError
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
 POD = "/api/v1/namespaces/ns/pods/a"
@@ -81,9 +81,9 @@ async def test_what_fails_again_and_again_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("found", "raised"),
     [
-        pytest.param(pod("other"), TakenError, id="bound-elsewhere"),
-        pytest.param(pod("", uid="v"), GoneError, id="another-pod-of-that-name"),
-        pytest.param(refuses(404), GoneError, id="gone-meanwhile"),
+        pytest.param(pod("other"), AlreadyBoundError, id="bound-elsewhere"),
+        pytest.param(pod("", uid="v"), PodGoneError, id="another-pod-of-that-name"),
+        pytest.param(refuses(404), PodGoneError, id="gone-meanwhile"),
         pytest.param(pod(""), ApiError, id="being-deleted"),
     ],
 )
@@ -101,7 +101,7 @@ async def test_a_conflict_with_our_own_earlier_binding_is_a_success() -> None:
 
 async def test_a_pod_that_is_gone_is_gone() -> None:
     script = Script([refuses(404, "NotFound")])
-    with pytest.raises(GoneError):
+    with pytest.raises(PodGoneError):
         await bind(script)
     assert sent(script) == ["POST /binding"]
 
@@ -133,7 +133,7 @@ async def test_a_server_that_stays_too_busy_is_told_of_once(
 
 async def test_an_absent_server_has_bound_nothing() -> None:
     async with Client(Credentials("http://127.0.0.1:9"), "tests") as client:
-        with pytest.raises(NoAnswerError) as caught:
+        with pytest.raises(NoResponseError) as caught:
             await FencedBinds(client, lambda: FOR_EVER, 1).bind("ns", "a", "u", "n")
     assert not caught.value.sent
 
@@ -173,7 +173,7 @@ async def test_failing_bindings_are_said_once(caplog: pytest.LogCaptureFixture) 
 async def test_nothing_is_sent_when_safe_time_ends_while_waiting_for_its_turn() -> None:
     script = Script()
     async with serving(script) as client:
-        throttled = Client(Credentials(client.server), "tests", Throttle(5, 1))
+        throttled = Client(Credentials(client.server), "tests", RateLimit(5, 1))
         async with throttled:
             await throttled.request("GET", "/first")
             until = time.monotonic() + 0.05

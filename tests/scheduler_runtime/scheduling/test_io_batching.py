@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from scheduler_runtime.scheduling.io_batching import CROWD, GATHERING_SECONDS, STEPS, Turns
+from scheduler_runtime.scheduling.io_batching import CROWD, GATHERING_SECONDS, STEPS, IoBatching
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Scene:
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[Scene]:
     scene = Scene()
-    task = asyncio.create_task(Turns(scene.crowded, scene.messages, scene.rests.append).run())
+    task = asyncio.create_task(IoBatching(scene.crowded, scene.messages, scene.rests.append).run())
     yield scene
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):

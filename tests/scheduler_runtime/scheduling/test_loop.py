@@ -13,8 +13,8 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Handle, NodeTable, Plugin, Pod, Reject, Wait, WaitingPod
 from scheduler_runtime.framework.log_levels import DECISION
 from scheduler_runtime.scheduling import binding_cycle as binder
-from scheduler_runtime.scheduling.fenced_binds import FencedError, GoneError, TakenError
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
+from scheduler_runtime.scheduling.pending import QueuePlace
 from scheduler_runtime.scheduling.reporting import outbox
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, hangs, says, serving
@@ -35,7 +35,7 @@ async def test_a_pod_gets_its_node_and_says_so() -> None:
         await scene.until(lambda: scene.binds.bound)
         assert scene.binds.bound == [("a", "n")]
         assert await scene.events() == [("Scheduled", "Successfully assigned default/a to n")]
-        assert (scene.cpu, scene.cache.is_assumed(pod.uid), scene.place(pod)) == (1000, True, Place.BINDING)
+        assert (scene.cpu, scene.cache.is_assumed(pod.uid), scene.place(pod)) == (1000, True, QueuePlace.BINDING)
         assert 'scheduler_schedule_attempts_total{result="scheduled",profile="test"} 1' in scene.metrics.text()
 
 
@@ -48,14 +48,14 @@ async def test_a_pod_that_fits_nowhere_is_parked_with_its_reasons() -> None:
         )
         assert await eventually_events(scene, 1) == [("FailedScheduling", text)]
         assert await scene.conditions() == [("Unschedulable", text)]
-        assert scene.place(pod) is Place.PARKED
+        assert scene.place(pod) is QueuePlace.PARKED
         assert scene.cpu == 0
 
 
 async def test_what_one_pod_took_the_next_one_sees() -> None:
     async with running() as scene:
         first, second = scene.add("a", cpu="3"), scene.add("b", cpu="3")
-        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
         assert scene.cache.is_assumed(first.uid)
         assert scene.cpu == 3000
 
@@ -73,7 +73,7 @@ async def test_refused_binding_gives_the_room_back() -> None:
         assert scene.cpu == 0
         del scene.binds.trouble["a"]
         await scene.until(lambda: scene.binds.bound)
-        assert scene.place(pod) is Place.BINDING
+        assert scene.place(pod) is QueuePlace.BINDING
 
 
 async def test_a_failed_binding_wakes_those_whom_its_room_may_help() -> None:
@@ -81,14 +81,14 @@ async def test_a_failed_binding_wakes_those_whom_its_room_may_help() -> None:
         scene.binds.hold["a"] = asyncio.Event()
         scene.add("a", cpu="3")
         waiting = scene.add("b", cpu="3")
-        await scene.until(lambda: scene.place(waiting) is Place.PARKED)
+        await scene.until(lambda: scene.place(waiting) is QueuePlace.PARKED)
         scene.pending.remove("uid-of-a")
-        scene.binds.trouble["a"] = GoneError("deleted")
+        scene.binds.trouble["a"] = PodGoneError("deleted")
         scene.binds.hold["a"].set()
         await scene.until(lambda: scene.binds.bound == [("b", "n")])
 
 
-@pytest.mark.parametrize("error", [GoneError("x"), TakenError("x"), FencedError("x")])
+@pytest.mark.parametrize("error", [PodGoneError("x"), AlreadyBoundError("x"), FencedError("x")])
 async def test_what_another_decided_is_not_reported_as_a_failure(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -97,7 +97,7 @@ async def test_what_another_decided_is_not_reported_as_a_failure(
     async with running() as scene:
         scene.binds.trouble["a"] = error
         pod = scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         scene.pending.remove(pod.uid)
         assert (await scene.events(), await scene.conditions(), scene.cpu) == ([], [], 0)
         assert 'scheduler_schedule_attempts_total{result="error",profile="test"} 1' in scene.metrics.text()
@@ -111,7 +111,7 @@ async def test_a_confirmed_pod_is_not_forgotten_by_its_failed_binding() -> None:
         await scene.until(lambda: scene.cache.is_assumed(pod.uid))
         scene.pending.remove(pod.uid)
         scene.cache.add(replace(pod, spec=replace(pod.spec, node_name="n")))
-        scene.binds.trouble["a"] = TakenError("x")
+        scene.binds.trouble["a"] = AlreadyBoundError("x")
         hold.set()
         await scene.until(lambda: not len(scene.binder))
         assert scene.cpu == 1000
@@ -136,7 +136,7 @@ async def test_a_plugin_that_fails_concerns_its_pod_alone() -> None:
         broken = scene.add("broken", priority=9)
         scene.add("a")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
-        assert scene.place(broken) is Place.BACKOFF
+        assert scene.place(broken) is QueuePlace.BACKOFF
         notes = [note for reason, note in await scene.events() if reason == "FailedScheduling"]
         assert set(notes) == {"plugin Breaks failed in filter: ZeroDivisionError: a plugin's bug"}
 
@@ -166,7 +166,7 @@ async def test_a_held_pod_is_bound_when_it_is_let_go() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
         waiting = await held(scene)
-        assert (scene.place(pod), scene.binds.bound, scene.cpu) == (Place.IN_FLIGHT, [], 1000)
+        assert (scene.place(pod), scene.binds.bound, scene.cpu) == (QueuePlace.IN_FLIGHT, [], 1000)
         waiting.allow("Holds")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
         assert GIVEN_BACK == []
@@ -176,7 +176,7 @@ async def test_a_held_pod_that_is_rejected_is_parked_and_gives_its_room_back() -
     async with running(Holds) as scene:
         pod = scene.add("a")
         (await held(scene)).reject("Holds", "its gang is not complete")
-        await scene.until(lambda: scene.place(pod) is Place.PARKED)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert (scene.cpu, GIVEN_BACK) == (0, ["a"])
         assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its gang is not complete.")]
 
@@ -191,7 +191,7 @@ class RejectsAtTheEnd(Plugin):
 async def test_a_pod_that_is_rejected_before_its_binding_backs_off_and_gives_its_room_back() -> None:
     async with running(RejectsAtTheEnd) as scene:
         pod = scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its volume is elsewhere.")]
 
@@ -211,9 +211,11 @@ async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_
         first = scene.add("a", cpu="3")
         waiting = await held(scene)
         second = scene.add("b", cpu="3")
-        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
         waiting.reject("HoldsAndHearsOfRoom", "not now")
-        await scene.until(lambda: scene.place(first) is Place.PARKED and scene.place(second) is Place.IN_FLIGHT)
+        await scene.until(
+            lambda: scene.place(first) is QueuePlace.PARKED and scene.place(second) is QueuePlace.IN_FLIGHT
+        )
         assert [entry.attempts for entry in scene.pending.entries()] == [1, 2]
 
 
@@ -222,11 +224,11 @@ async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() 
         first = scene.add("a", cpu="3")
         await held(scene)
         second = scene.add("b", cpu="3")
-        await scene.until(lambda: scene.place(second) is Place.PARKED)
+        await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
         scene.pending.remove(first.uid)
         scene.cache.remove(first.uid)
         scene.binder.cancel(first)
-        await scene.until(lambda: scene.place(second) is Place.IN_FLIGHT)
+        await scene.until(lambda: scene.place(second) is QueuePlace.IN_FLIGHT)
 
 
 async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is_bound() -> None:
@@ -281,7 +283,7 @@ async def test_the_status_of_a_held_pod_says_which_node_it_is_about_to_have() ->
         waiting = await held(scene)
         assert await scene.statuses() == [{"nominatedNodeName": "n"}]
         waiting.reject("Holds", "not now")
-        await scene.until(lambda: scene.place(pod) is not Place.IN_FLIGHT)
+        await scene.until(lambda: scene.place(pod) is not QueuePlace.IN_FLIGHT)
         assert (await scene.statuses())[1]["nominatedNodeName"] is None
 
 
@@ -298,7 +300,7 @@ async def test_a_pod_that_comes_to_wait_while_it_is_on_its_way_is_not_placed_twi
         pod = scene.add("a")
         await scene.until(lambda: len(scene.binder))
         scene.add("a")
-        await scene.until(lambda: scene.place(pod) is Place.BINDING)
+        await scene.until(lambda: scene.place(pod) is QueuePlace.BINDING)
         assert scene.cpu == 1000
         scene.binds.hold["a"].set()
         await scene.until(lambda: scene.binds.bound == [("a", "n")])

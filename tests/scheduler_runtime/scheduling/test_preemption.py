@@ -12,13 +12,13 @@ import pytest
 from scheduler_runtime.api import Pod
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework.log_levels import DECISION
-from scheduler_runtime.kube.client import ApiError, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, NoResponseError
 from scheduler_runtime.scheduling import preemption as preemptions
 from scheduler_runtime.scheduling.fenced_binds import FencedError
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.preemption import Preemptions
+from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.nominations import Nominations
 from tests.support.preempting import HIGH, LOW, pod
 from tests.support.scripted import Script, refuses, resets, says, serving
@@ -49,10 +49,10 @@ class Sent:
         self.metrics = Metrics()
         self.can_be_called_back: set[str] = set()
         self.leads = True
-        self.preemptions = Preemptions(
+        self.preemptions = Preemption(
             client,
             self.check_fence,
-            Recorder(client, self.outbox, "host"),
+            PodEvents(client, self.outbox, "host"),
             self.nominations,
             self.metrics,
             call_back=lambda victim, _: victim.name in self.can_be_called_back,
@@ -164,7 +164,7 @@ async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
 
 async def test_trouble_without_end_is_an_error() -> None:
     async with sent(*[resets] * preemptions.TRIES * 2) as world:
-        with pytest.raises(NoAnswerError):
+        with pytest.raises(NoResponseError):
             await world.preempt()
 
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.kube.watch import Change, Reflector
-from scheduler_runtime.scheduling.watched_objects import Objects
-from scheduler_runtime.state.objects import Pod, Resizing, Service
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
+from scheduler_runtime.state.objects import Pod, ResizeRules, Service
 from scheduler_runtime.state.objects.kinds import pods as pods_of
 from tests.support.scripted import Script, listed, serving, watched
 
@@ -29,7 +29,7 @@ def an_object(name: str, version: int, **fields: Any) -> Object:
 
 
 @contextlib.asynccontextmanager
-async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> AsyncIterator[Objects]:
+async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> AsyncIterator[WatchedObjects]:
     """The objects of ``watch`` once that many events were told."""
     enough = asyncio.Event()
 
@@ -39,7 +39,7 @@ async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> 
             enough.set()
 
     async with serving(script) as client:
-        objects = Objects([watch, watch], client, take)
+        objects = WatchedObjects([watch, watch], client, take)
         (reflector,) = objects.reflectors
         task = asyncio.create_task(reflector.run())
         async with asyncio.timeout(5):
@@ -91,8 +91,8 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
     everywhere, here = Watch("v1", "Pod"), Watch("v1", "Pod", namespace="default")
     elsewhere = {"metadata": {"name": "a", "namespace": "shop", "uid": "uid-shop-a", "resourceVersion": "2"}}
     async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
-        pods = Reflector(pods_of(Resizing()), client, changes.append)
-        objects = Objects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
+        pods = Reflector(pods_of(ResizeRules()), client, changes.append)
+        objects = WatchedObjects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
         assert [each.kind.path for each in objects.reflectors] == ["/api/v1/services"]
         task = asyncio.create_task(pods.run())
         async with asyncio.timeout(5):
@@ -113,8 +113,8 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
     rewritten = replace(pod, metadata=replace(pod.metadata, resource_version="9"))
     moved = testing.pod("a", {"cpu": "1"}, nodeName="n")
     async with serving(Script()) as client:
-        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
-        objects = Objects([everywhere, here], client, lambda _: None, {POD: pods})
+        pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
+        objects = WatchedObjects([everywhere, here], client, lambda _: None, {POD: pods})
         for change, expected in (
             (Change(None, pod), True),
             (Change(pod, rewritten), False),
@@ -130,9 +130,9 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
 async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_others_do_any_more() -> None:
     watch = Watch("v1", "Pod")
     async with serving(Script()) as client:
-        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
+        pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
         pod = pods.objects["default/a"] = testing.pod("a")
-        objects = Objects([watch], client, lambda _: None, {POD: pods})
+        objects = WatchedObjects([watch], client, lambda _: None, {POD: pods})
         objects.saw(POD, Change(None, pod))
         objects.drop([watch])
         assert objects.revision(watch) == 0
@@ -141,9 +141,9 @@ async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_othe
 
 async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_changes() -> None:
     async with serving(Script()) as client:
-        pods = Reflector(pods_of(Resizing()), client, lambda _: None)
+        pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
         pods.objects["default/a"] = testing.pod("a")
-        objects = Objects([SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
+        objects = WatchedObjects([SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
         found = iter(objects.list(Watch("v1", "Pod")))
         pods.objects["default/b"] = testing.pod("b")
         assert [each.name for each in found] == ["a"]
@@ -151,4 +151,4 @@ async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_c
 
 async def test_an_object_that_is_not_there_is_none() -> None:
     async with serving(Script()) as client:
-        assert Objects([PRICES], client, lambda _: None).get(PRICES) is None
+        assert WatchedObjects([PRICES], client, lambda _: None).get(PRICES) is None

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.framework import Steps
+from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import RefusedError
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving import debug_dumps as dumps
 from scheduler_runtime.state.cache import Cache
 
@@ -31,8 +31,8 @@ def cache() -> Cache:
     return made
 
 
-def pending() -> Pending:
-    made = Pending({"default": testing.framework({})})
+def pending() -> SchedulingQueue:
+    made = SchedulingQueue({"default": testing.framework({})})
     made.add(testing.pod("a"), "default", 10)
     made.take(10)
     made.park("uid-of-a", ["NodeAffinity"], 12)
@@ -51,7 +51,7 @@ def test_the_cache_is_told_node_by_node() -> None:
 
 
 def test_the_queue_is_told_place_by_place() -> None:
-    assert dumps.dump_of_pending(pending(), 15, Steps()) == {
+    assert dumps.dump_of_pending(pending(), 15, Progress()) == {
         "unschedulable": [
             {
                 "name": "default/a",
@@ -67,7 +67,7 @@ def test_the_queue_is_told_place_by_place() -> None:
 
 def test_the_log_has_a_line_for_each_node_and_each_waiting_pod(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    dumps.log(cache(), pending(), Steps())
+    dumps.log(cache(), pending(), Progress())
     assert [record.message for record in caplog.records] == [
         "cached node",
         "cached pod on an unknown node",

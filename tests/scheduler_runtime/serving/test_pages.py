@@ -13,9 +13,9 @@ from scheduler_runtime import testing
 from scheduler_runtime.app.leader import Election
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import LeaderElection
-from scheduler_runtime.framework import Steps
+from scheduler_runtime.framework import Progress
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving.https import About, Endpoints
 from scheduler_runtime.serving.pages import Pages
 from scheduler_runtime.state.cache import Cache
@@ -35,10 +35,10 @@ class Process:
     """The parts of a process that nothing reaches from outside."""
 
     cache: Cache
-    pending: Pending
+    pending: SchedulingQueue
     election: Election
     pods: Any = field(default_factory=Listed)
-    steps: Steps = field(default_factory=Steps)
+    steps: Progress = field(default_factory=Progress)
     is_stopping: bool = False
     reflectors: tuple[Any, ...] = ()
 
@@ -69,7 +69,9 @@ def test_a_signal_before_there_is_a_process_ends_nothing(pages: Pages, caplog: p
 
 
 async def test_a_process_that_was_told_to_end_is_not_ready_and_lives(endpoints: Endpoints, pages: Pages) -> None:
-    process = pages.process = Process(Cache(), Pending({}), Election(LeaderElection(leader_elect=False), "", "tests"))
+    process = pages.process = Process(
+        Cache(), SchedulingQueue({}), Election(LeaderElection(leader_elect=False), "", "tests")
+    )
     assert endpoints.answer("/readyz").body == "ok"
     process.is_stopping = True
     assert "[-]shutdown failed: the process was told to end" in endpoints.answer("/readyz").body
@@ -77,7 +79,9 @@ async def test_a_process_that_was_told_to_end_is_not_ready_and_lives(endpoints: 
 
 
 async def test_only_a_leader_tells_what_pods_ask_for(endpoints: Endpoints, pages: Pages) -> None:
-    process = pages.process = Process(Cache(), Pending({}), Election(LeaderElection(leader_elect=False), "", "tests"))
+    process = pages.process = Process(
+        Cache(), SchedulingQueue({}), Election(LeaderElection(leader_elect=False), "", "tests")
+    )
     process.pods.objects["a"] = testing.pod("a", {"cpu": "1500m", "memory": "1Gi"}, nodeName="n")
     process.pods.objects["b"] = pod_asking("b", "half")
     assert endpoints.answer("/metrics/resources").body == ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.plugins.interpodaffinity import own_terms as wanted_module
-from scheduler_runtime.state.lru import Recent, next_sweep
+from scheduler_runtime.state.lru import LruCache, next_sweep
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 
 def test_what_was_not_used_for_the_longest_time_is_forgotten() -> None:
-    recent: Recent[str, int] = Recent(2)
+    recent: LruCache[str, int] = LruCache(2)
     recent.put("a", 1)
     recent.put("b", 2)
     assert recent.get("a") == 1

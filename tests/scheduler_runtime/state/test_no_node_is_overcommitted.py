@@ -27,20 +27,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scheduler_runtime import testing
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.framework import Services, Steps
+from scheduler_runtime.framework import PluginServices, Progress
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.scheduling.binding_cycle import Binder
-from scheduler_runtime.scheduling.cluster_events import Intake
+from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
 from scheduler_runtime.scheduling.fenced_binds import FencedBinds
-from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.pending import BackingOff, Pending, Place
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.cache import Cache
-from scheduler_runtime.state.objects import Resizing
+from scheduler_runtime.state.objects import ResizeRules
 from scheduler_runtime.state.objects.kinds import NODES as NODE_KIND
 from scheduler_runtime.state.objects.kinds import pods as pod_kind
 from tests.support.miniature import NODES, PODS, Binding, Happened, Miniature
@@ -94,19 +94,19 @@ class Scheduler:
     """All of one but its leadership, and what it tells of pods, which nobody sends. Nothing backs off."""
 
     def __init__(self, server: Any, clock: Callable[[], float]) -> None:
-        services = Services(
+        services = PluginServices(
             FencedBinds(server, lambda: float("inf"), 5.0), lambda *_: None, lambda _: None, testing.Objects()
         )
         frameworks = {"ours": testing.framework(ONLY_ROOM, services=services)}
         outbox = Outbox()
-        conditions = Conditions(server, outbox, services.nominations)
+        conditions = PodConditions(server, outbox, services.nominations)
         self.cache = Cache()
-        self.pending = Pending(frameworks, backing_off=BackingOff(0, 0))
-        self.binder = Binder(
-            frameworks, self.cache, self.pending, Recorder(server, outbox, "host"), conditions, Metrics(), Steps()
+        self.pending = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
+        self.binder = BindingCycle(
+            frameworks, self.cache, self.pending, PodEvents(server, outbox, "host"), conditions, Metrics(), Progress()
         )
-        self.loop = Loop(self.pending, frameworks, self.cache, self.binder, Metrics(), clock)
-        intake = Intake(
+        self.loop = SchedulingLoop(self.pending, frameworks, self.cache, self.binder, Metrics(), clock)
+        intake = ClusterUpdates(
             self.cache,
             self.pending,
             services.nominations,
@@ -116,7 +116,7 @@ class Scheduler:
             clock=clock,
         )
         intake.carries = self.binder.carries
-        kind = pod_kind(Resizing.of(Target(Version.parse("v1.36.4"), {})))
+        kind = pod_kind(ResizeRules.of(Target(Version.parse("v1.36.4"), {})))
         at_once = Backoff(0, 0)
         self.copies: dict[str, Reflector[Any]] = {
             PODS: Reflector(kind, server, intake.pod, at_once),
@@ -338,7 +338,7 @@ class Overcommitting(RuleBasedStateMachine):
         assert {held.pod.uid: held.node for held in ours.cache.all()} == there
         assert not ours.assumed()
         waiting = {entry.uid: entry.place for entry in ours.pending.entries()}
-        assert not {Place.BINDING, Place.IN_FLIGHT} & set(waiting.values())
+        assert not {QueuePlace.BINDING, QueuePlace.IN_FLIGHT} & set(waiting.values())
         to_place = {uid for uid in pods.keys() - there if pods[uid]["spec"]["schedulerName"] == "ours"}
         ending = {uid for uid in to_place if "deletionTimestamp" in pods[uid]["metadata"]}
         assert to_place - ending <= waiting.keys() <= to_place

@@ -23,11 +23,11 @@ from scheduler_operator.cluster.api import Api, ApiError
 from scheduler_operator.cluster.credentials import Credentials, CredentialsError
 from scheduler_operator.cluster.objects import Cluster
 from scheduler_operator.kopf_seam import handlers
-from scheduler_operator.kopf_seam.http_session import Exchanges
-from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.http_session import KopfSession
+from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.reconcile.events import Recorder
 from scheduler_operator.reconcile.reconciler import Key, Operator
-from scheduler_operator.reconcile.work_queue import Work
+from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_runtime.kube import leader_election as leadership
 
 logger = logging.getLogger("scheduler_operator")
@@ -48,7 +48,7 @@ class Process:
         self.credentials = Credentials(chosen.kubeconfig)
         self.api = Api(self.credentials, chosen.user_agent)
         self.cluster = Cluster(self.api, chosen.release.namespace)
-        self.work: Work[Key] = Work()
+        self.work: WorkQueue[Key] = WorkQueue()
         self.health = Health()
         self.stop = asyncio.Event()
         self.listed = asyncio.Event()
@@ -91,8 +91,8 @@ class Process:
         version = await self.retried(self.cluster.version)
         await self.have_lease_go_with_us()
         operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
-        exchanges = Exchanges(self.credentials, self.settings.user_agent, Interruptions(), self.listed.set)
-        seam = handlers.Seam(self.work.add, exchanges)
+        exchanges = KopfSession(self.credentials, self.settings.user_agent, InterruptionLog(), self.listed.set)
+        seam = handlers.KopfMemo(self.work.add, exchanges)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(operator), name="resync")

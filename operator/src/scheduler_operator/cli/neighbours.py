@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, joins, read, references
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.config import Source
 
 
@@ -58,15 +58,15 @@ class Neighbours:
         return bool(named & self._misshapen - self.beside(profile).keys())
 
 
-def plugin_configs(sources: Mapping[str, Source]) -> dict[str, Authored]:
+def plugin_configs(sources: Mapping[str, Source]) -> dict[str, UserObject]:
     """The plugin configurations in ``sources`` as rendering takes them."""
     return {name: authored(source) for name, source in sources.items()}
 
 
-def authored(source: Source) -> Authored:
+def authored(source: Source) -> UserObject:
     """A profile or a plugin configuration as if the API server had sent it."""
     value = source.value
     annotations = value["metadata"].get("annotations") or {}
-    return Authored(
+    return UserObject(
         value["kind"], name_of(source), uid="", generation=0, spec=value["spec"], status={}, annotations=annotations
     )

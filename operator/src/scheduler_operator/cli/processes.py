@@ -156,7 +156,7 @@ def _refused(source: Source, problem: Problem) -> Refusal:
 def _read(source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
     found = installed(source.value, declared)
     others = {**found.plugins, **declared}
-    accepted = config.judge(source.value, target, others)
+    accepted = config.check_document(source.value, target, others)
     if found.problems or isinstance(accepted, Problems):
         return found.beside(accepted if isinstance(accepted, Problems) else (), target)
     document, profiles = accepted.document, accepted.profiles

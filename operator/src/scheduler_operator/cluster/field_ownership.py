@@ -18,19 +18,19 @@ _SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class ForeignManager:
     """A field manager that is not us, and the fields that it wrote."""
 
     manager: str
     fields: tuple[str, ...]
 
 
-def strangers(live: Mapping[str, Any]) -> list[Stranger]:
+def foreign_managers(live: Mapping[str, Any]) -> list[ForeignManager]:
     """Who else owns fields of ``live``; the status, and a requested restart, are others' to write."""
-    return [Stranger(entry["manager"], tuple(_paths(entry["fieldsV1"]))) for entry in _foreign(live)]
+    return [ForeignManager(entry["manager"], tuple(_paths(entry["fieldsV1"]))) for entry in _foreign(live)]
 
 
-def adoption(live: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The JSON patch that makes foreign fields of ``live`` ours; empty when there are none to adopt.
 
     It holds only for the very object that was read: any other resourceVersion refuses it.

@@ -15,7 +15,7 @@ from scheduler_operator.cluster.api import APPLY, JSON_PATCH, Api, ApiError
 from scheduler_operator.cluster.field_ownership import FIELD_MANAGER
 from scheduler_operator.models import API_VERSION
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.conditions import Status, dated
 from scheduler_operator.resources.kinds import Kind, kind_of
 from scheduler_operator.resources.labels import MANAGED_BY, MANAGED_BY_LABEL, PROFILE_LABEL, generated_for, pod_labels
@@ -88,37 +88,37 @@ class Cluster:
         served = {resource["name"] for resource in answer["resources"]}
         return [f"{k.plural}.{k.group}" for k in (kinds.PROFILE, kinds.PLUGIN_CONFIG) if k.plural not in served]
 
-    async def profile(self, name: str) -> Authored | None:
+    async def profile(self, name: str) -> UserObject | None:
         """The profile called ``name``; None when there is none."""
         found = await self._get(kinds.PROFILE, name)
-        return Authored.from_object(found) if found else None
+        return UserObject.from_object(found) if found else None
 
-    async def plugin_config(self, name: str) -> Authored | None:
+    async def plugin_config(self, name: str) -> UserObject | None:
         """The PluginConfig called ``name``; None when there is none."""
         found = await self._get(kinds.PLUGIN_CONFIG, name)
-        return Authored.from_object(found) if found else None
+        return UserObject.from_object(found) if found else None
 
-    async def profiles(self) -> list[Authored]:
+    async def profiles(self) -> list[UserObject]:
         """Every profile."""
-        return [Authored.from_object(each) for each in await self._list(kinds.PROFILE)]
+        return [UserObject.from_object(each) for each in await self._list(kinds.PROFILE)]
 
-    async def joiners(self, name: str) -> list[Authored]:
+    async def joiners(self, name: str) -> list[UserObject]:
         """The profiles that want to run in the process of the one called ``name``, who came first first."""
         found = await self._list(kinds.PROFILE, {"fieldSelector": f"spec.joins={name}"})
-        return render.joiners(name, map(Authored.from_object, found))
+        return render.joiners(name, map(UserObject.from_object, found))
 
     async def plugin_permissions(self) -> list[Object]:
         """The rules that the operator may pass on to schedulers."""
         found = await self._get(kinds.CLUSTER_ROLE, PLUGIN_PERMISSIONS)
         return list((found or {}).get("rules") or [])
 
-    async def plugin_configs(self) -> dict[str, Authored]:
+    async def plugin_configs(self) -> dict[str, UserObject]:
         """Every PluginConfig, by name."""
-        found = [Authored.from_object(each) for each in await self._list(kinds.PLUGIN_CONFIG)]
+        found = [UserObject.from_object(each) for each in await self._list(kinds.PLUGIN_CONFIG)]
         return {each.name: each for each in found}
 
     async def apply(
-        self, profile: Authored, wanted: Sequence[Object], tell: Callable[[Repair], Awaitable[None]]
+        self, profile: UserObject, wanted: Sequence[Object], tell: Callable[[Repair], Awaitable[None]]
     ) -> dict[Identity, Object]:
         """Make what exists for ``profile`` equal to ``wanted``, and return it as it is then.
 
@@ -141,7 +141,7 @@ class Cluster:
         selector = ",".join(f"{label}={value}" for label, value in pod_labels(profile).items())
         return await self._list(kinds.POD, {"labelSelector": selector})
 
-    async def report(self, authored: Authored, status: Status) -> bool:
+    async def report(self, authored: UserObject, status: Status) -> bool:
         """Write ``status`` unless it is what stands there already; return whether it was written.
 
         An object that was deleted meanwhile has nobody to tell.
@@ -202,7 +202,7 @@ class Cluster:
         lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
         return {_identity(each): each for found in lists for each in found}
 
-    async def _refuse_strangers(self, profile: Authored, missing: Sequence[Object]) -> None:
+    async def _refuse_strangers(self, profile: UserObject, missing: Sequence[Object]) -> None:
         found = await asyncio.gather(*(self._get(kind_of(each), each["metadata"]["name"]) for each in missing))
         taken = [each for each in found if each and not _belongs_to(each, profile)]
         if taken:
@@ -238,7 +238,7 @@ class Cluster:
         """Make fields that others added ours, so that the next apply removes those we do not want."""
         query = {"fieldManager": FIELD_MANAGER}
         for attempt in range(ADOPTIONS):
-            patch = [] if _is_shared(live) else drift.adoption(live)
+            patch = [] if _is_shared(live) else drift.ownership_patch(live)
             if not patch:
                 return
             try:
@@ -273,10 +273,10 @@ def _repairs(live: Object | None) -> list[Repair]:
     if live is None or _is_shared(live):
         return []
     kind, name = _identity(live)
-    return [Repair(kind, name, stranger.manager, stranger.fields) for stranger in drift.strangers(live)]
+    return [Repair(kind, name, stranger.manager, stranger.fields) for stranger in drift.foreign_managers(live)]
 
 
-def _belongs_to(live: Object, profile: Authored) -> bool:
+def _belongs_to(live: Object, profile: UserObject) -> bool:
     metadata = live["metadata"]
     labels = metadata.get("labels", {})
     if labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name:

@@ -8,13 +8,13 @@ from scheduler_operator.desired import rbac, workload
 from scheduler_operator.desired.permissions import lease_rules, own_rules
 from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Rendered
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.names import Object, generated_name
 
 __all__ = ["Object", "desired_objects"]
 
 
-def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     """Every object of ``profile``, complete: what is not in them is not wanted."""
     document = workload.config_map(profile, rendered, release.namespace)
     match rendered.engine:
@@ -27,7 +27,7 @@ def desired_objects(profile: Authored, rendered: Rendered, release: Release) -> 
             return [document, *_upstream_account(profile, rendered, release), *_process(profile, rendered, release)]
 
 
-def _python_account(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+def _python_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     """What its plugins declare, and no more."""
     namespace = release.namespace
     own = own_rules(namespace, generated_name(profile.name), rendered.sources)
@@ -40,7 +40,7 @@ def _python_account(profile: Authored, rendered: Rendered, release: Release) -> 
     ]
 
 
-def _upstream_account(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+def _upstream_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     """kube-scheduler reads all that any of its plugins could need, so that it has the cluster's roles for it."""
     namespace = release.namespace
     own = lease_rules(namespace, generated_name(profile.name))
@@ -55,7 +55,7 @@ def _upstream_account(profile: Authored, rendered: Rendered, release: Release) -
     ]
 
 
-def _process(profile: Authored, rendered: Rendered, release: Release) -> list[Object]:
+def _process(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
     namespace = release.namespace
     objects = [
         workload.lease(profile, namespace),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scheduler_operator.desired import permissions
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.resources.names import Object, generated_name, metadata
 from scheduler_runtime.catalog import Rule
@@ -17,11 +17,11 @@ READER_ROLE = "extension-apiserver-authentication-reader"
 """The cluster's own Role, in kube-system, for reading how callers of an endpoint are to be authenticated."""
 
 
-def service_account(profile: Authored, namespace: str) -> Object:
+def service_account(profile: UserObject, namespace: str) -> Object:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(profile, namespace)}
 
 
-def cluster_role(profile: Authored, rules: Iterable[Rule]) -> Object:
+def cluster_role(profile: UserObject, rules: Iterable[Rule]) -> Object:
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "ClusterRole",
@@ -30,7 +30,7 @@ def cluster_role(profile: Authored, rules: Iterable[Rule]) -> Object:
     }
 
 
-def role(profile: Authored, rules: Iterable[Rule], namespace: str) -> Object:
+def role(profile: UserObject, rules: Iterable[Rule], namespace: str) -> Object:
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": "Role",
@@ -39,15 +39,15 @@ def role(profile: Authored, rules: Iterable[Rule], namespace: str) -> Object:
     }
 
 
-def cluster_role_binding(profile: Authored, namespace: str) -> Object:
+def cluster_role_binding(profile: UserObject, namespace: str) -> Object:
     return _binding(profile, "ClusterRole", generated_name(profile.name), metadata(profile, None), namespace)
 
 
-def role_binding(profile: Authored, namespace: str) -> Object:
+def role_binding(profile: UserObject, namespace: str) -> Object:
     return _binding(profile, "Role", generated_name(profile.name), metadata(profile, namespace), namespace)
 
 
-def upstream_bindings(profile: Authored, namespace: str) -> list[Object]:
+def upstream_bindings(profile: UserObject, namespace: str) -> list[Object]:
     """What kube-scheduler needs whichever plugins it runs, granted as the cluster grants it to its own."""
     reader = metadata(profile, SYSTEM_NAMESPACE, READER_ROLE)
     return [
@@ -59,7 +59,7 @@ def upstream_bindings(profile: Authored, namespace: str) -> list[Object]:
     ]
 
 
-def _binding(profile: Authored, kind: str, role_name: str, placed: Object, namespace: str) -> Object:
+def _binding(profile: UserObject, kind: str, role_name: str, placed: Object, namespace: str) -> Object:
     account = generated_name(profile.name)
     return {
         "apiVersion": f"{RBAC}/v1",

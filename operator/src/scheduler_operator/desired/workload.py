@@ -5,7 +5,7 @@ from typing import Any
 from scheduler_operator.desired.release import Release
 from scheduler_operator.models import Scheduler
 from scheduler_operator.render import Rendered
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, PROCESS_ANNOTATION, pod_labels
 from scheduler_operator.resources.names import Object, UidOf, generated_name, metadata
 from scheduler_runtime.config import fixed_hash
@@ -31,7 +31,7 @@ RESTRICTED_CONTAINER = {
 """Pod Security's level ``restricted``: a scheduler needs nothing of its node."""
 
 
-def config_map(profile: Authored, rendered: Rendered, namespace: str) -> Object:
+def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -40,12 +40,12 @@ def config_map(profile: Authored, rendered: Rendered, namespace: str) -> Object:
     }
 
 
-def lease(profile: Authored, namespace: str) -> Object:
+def lease(profile: UserObject, namespace: str) -> Object:
     """Only its metadata: who holds it is the schedulers' business."""
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata(profile, namespace)}
 
 
-def service(profile: Authored, namespace: str) -> Object:
+def service(profile: UserObject, namespace: str) -> Object:
     """For those who collect metrics, without an address of its own."""
     return {
         "apiVersion": "v1",
@@ -59,7 +59,7 @@ def service(profile: Authored, namespace: str) -> Object:
     }
 
 
-def pod_disruption_budget(profile: Authored, namespace: str) -> Object:
+def pod_disruption_budget(profile: UserObject, namespace: str) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -73,7 +73,7 @@ def replicas(scheduler: Scheduler) -> int:
     return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
 
 
-def deployment(profile: Authored, rendered: Rendered, release: Release) -> Object:
+def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Object:
     scheduler = rendered.scheduler
     return {
         "apiVersion": "apps/v1",
@@ -93,7 +93,7 @@ def deployment(profile: Authored, rendered: Rendered, release: Release) -> Objec
     }
 
 
-def _reasons_for_new_pods(profile: Authored, rendered: Rendered) -> Object:
+def _reasons_for_new_pods(profile: UserObject, rendered: Rendered) -> Object:
     """What a running pod cannot follow. Its credentials end with its ServiceAccount, also when that is made again.
 
     A kube-scheduler reads its document when it starts; berth's own follows all but some settings of the process.

@@ -12,11 +12,11 @@ from typing import Any
 
 import kopf
 
-from scheduler_operator.kopf_seam.http_session import Exchanges
+from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
 from scheduler_operator.resources.labels import GENERATED, PROCESSES, PROFILE_LABEL
-from scheduler_runtime.config import Loaded, loaded
+from scheduler_runtime.config import LoadReport, loaded
 
 REGISTRY = kopf.OperatorRegistry()
 
@@ -29,38 +29,38 @@ ENDING_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seam:
+class KopfMemo:
     """What the handlers reach: where to put what they saw, and what kopf asks the API server through."""
 
     look_at: Callable[[Key], None]
-    exchanges: Exchanges
+    exchanges: KopfSession
     holders: dict[str, str] = field(default_factory=dict)
     """Who held each Lease when it was last seen: a renewal is nothing to look at, another leader is."""
-    said: dict[str, Loaded] = field(default_factory=dict)
+    said: dict[str, LoadReport] = field(default_factory=dict)
     """What each scheduler said when its pod was last seen: what else there is to say the Deployment says."""
 
 
 @kopf.on.login(registry=REGISTRY)
-async def log_in(memo: Seam, **_: Any) -> kopf.AiohttpSession:
+async def log_in(memo: KopfMemo, **_: Any) -> kopf.AiohttpSession:
     return connection(memo.exchanges)
 
 
-def connection(exchanges: Exchanges) -> kopf.AiohttpSession:
+def connection(exchanges: KopfSession) -> kopf.AiohttpSession:
     """How kopf reaches the API server. It asks when it starts, and when it has closed the last one."""
     return kopf.AiohttpSession(server=exchanges.server, aiohttp_session=exchanges.session())
 
 
 @kopf.on.event(kinds.PROFILE.group, kinds.PROFILE.version, kinds.PROFILE.plural, registry=REGISTRY)
-async def profile_seen(name: str, memo: Seam, **_: Any) -> None:
+async def profile_seen(name: str, memo: KopfMemo, **_: Any) -> None:
     memo.look_at(Key(kinds.PROFILE.name, name))
 
 
 @kopf.on.event(kinds.PLUGIN_CONFIG.group, kinds.PLUGIN_CONFIG.version, kinds.PLUGIN_CONFIG.plural, registry=REGISTRY)
-async def plugin_config_seen(name: str, memo: Seam, **_: Any) -> None:
+async def plugin_config_seen(name: str, memo: KopfMemo, **_: Any) -> None:
     memo.look_at(Key(kinds.PLUGIN_CONFIG.name, name))
 
 
-async def generated_seen(meta: Mapping[str, Any], memo: Seam, **_: Any) -> None:
+async def generated_seen(meta: Mapping[str, Any], memo: KopfMemo, **_: Any) -> None:
     if name := owner(meta):
         memo.look_at(Key(kinds.PROFILE.name, name))
 
@@ -69,7 +69,7 @@ async def lease_seen(
     type: str | None,  # noqa: A002
     meta: Mapping[str, Any],
     spec: Mapping[str, Any],
-    memo: Seam,
+    memo: KopfMemo,
     **_: Any,
 ) -> None:
     name, holder = meta.get("name", ""), str(spec.get("holderIdentity") or "")
@@ -84,7 +84,7 @@ async def pod_seen(
     type: str | None,  # noqa: A002
     meta: Mapping[str, Any],
     status: Mapping[str, Any],
-    memo: Seam,
+    memo: KopfMemo,
     **_: Any,
 ) -> None:
     name = meta.get("name", "")
@@ -107,7 +107,7 @@ def owner(metadata: Mapping[str, Any]) -> str:
     return next((str(each["name"]) for each in owners), str(metadata.get("labels", {}).get(PROFILE_LABEL, "")))
 
 
-async def watch(seam: Seam, namespace: str, on_ready: Callable[[], None]) -> None:
+async def watch(seam: KopfMemo, namespace: str, on_ready: Callable[[], None]) -> None:
     """Run kopf until cancelled. Raises what it dies of; `exchanges` keeps from it what is known to be deadly."""
     ready = asyncio.Event()
     try:
@@ -138,7 +138,7 @@ async def _tell(ready: asyncio.Event, on_ready: Callable[[], None]) -> None:
     on_ready()
 
 
-async def check_discovery(exchanges: Exchanges, namespace: str, after: float = DISCOVERY_SECONDS) -> None:
+async def check_discovery(exchanges: KopfSession, namespace: str, after: float = DISCOVERY_SECONDS) -> None:
     """Raise if kopf does not watch everything: it asks once which kinds there are, and is content with any answer."""
     await exchanges.watched.wait()
     await asyncio.sleep(after)
@@ -147,7 +147,7 @@ async def check_discovery(exchanges: Exchanges, namespace: str, after: float = D
         raise RuntimeError(f"the API server did not tell of {', '.join(sorted(unknown))} among what it has")
 
 
-class Rests:
+class RetryDelays:
     """How many seconds to rest between attempts of one request. There is no last attempt: giving up mends nothing."""
 
     def __iter__(self) -> Iterator[float]:
@@ -161,7 +161,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.scanning.disabled = True
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
-    chosen.networking.error_backoffs = Rests()
+    chosen.networking.error_backoffs = RetryDelays()
     chosen.watching.client_timeout = 600
     chosen.process.ultimate_exiting_timeout = ENDING_SECONDS
     for kind in kinds.GENERATED:

@@ -17,7 +17,7 @@ from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from kubernetes.client import Configuration
 
 from scheduler_operator.cluster.credentials import Credentials
-from scheduler_operator.kopf_seam.interruption_log import Interruptions
+from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
 from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, Events, Watch
 
 ANSWER_SECONDS = 15.0
@@ -31,11 +31,11 @@ class UnusableError(aiohttp.ClientConnectionError):
     """An answer that kopf would die of. To kopf it looks as if nobody had answered, so that it asks again."""
 
 
-class Exchanges:
+class KopfSession:
     """Lists and watches with the token of the moment. ``listed`` is called whenever a kind was listed."""
 
     def __init__(
-        self, credentials: Credentials, user_agent: str, interruptions: Interruptions, listed: Callable[[], None]
+        self, credentials: Credentials, user_agent: str, interruptions: InterruptionLog, listed: Callable[[], None]
     ) -> None:
         self.watched = asyncio.Event()
         self.asked: set[str] = set()

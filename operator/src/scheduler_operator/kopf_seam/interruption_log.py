@@ -10,7 +10,7 @@ from collections.abc import Callable
 logger = logging.getLogger(__name__)
 
 
-class Interruptions:
+class InterruptionLog:
     """Which streams are interrupted now, and which causes were said since all of them were well."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Repair
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.text_limits import cut_to_bytes
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Recorder:
         self._clock = clock
         self._told: dict[tuple[str, str, str], float] = {}
 
-    async def repaired(self, profile: Authored, repair: Repair) -> None:
+    async def repaired(self, profile: UserObject, repair: Repair) -> None:
         """Post an Event about ``repair``; one that cannot be posted is logged instead."""
         now = self._clock()
         self._told = {key: at for key, at in self._told.items() if now - at < QUIET_SECONDS}
@@ -52,7 +52,7 @@ class Recorder:
         self._told[key] = now
         await self._post(self._event(profile, Happening("Warning", "DriftRepaired", "Apply", note(repair))))
 
-    async def turned(self, authored: Authored, status: Mapping[str, Any]) -> None:
+    async def turned(self, authored: UserObject, status: Mapping[str, Any]) -> None:
         """Post an Event when ``status``, the new one, says that something begins or ends to be stalled."""
         if (happening := turn(authored.status, status)) is not None:
             await self._post(self._event(authored, happening))
@@ -63,7 +63,7 @@ class Recorder:
         except ApiError as error:
             logger.warning("cannot post the event %r: %s", event["note"], error)
 
-    def _event(self, authored: Authored, happening: Happening) -> dict[str, Any]:
+    def _event(self, authored: UserObject, happening: Happening) -> dict[str, Any]:
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",

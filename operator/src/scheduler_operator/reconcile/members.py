@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_runtime.config import Loaded, Verdict, loaded
+from scheduler_runtime.config import LoadReport, Verdict, loaded
 
 MOST = 64
 
@@ -19,7 +19,7 @@ class Member:
     name: str
     """Its pod."""
     is_leader: bool
-    loaded: Loaded | None
+    loaded: LoadReport | None
     """What it goes by; None when it has not said."""
 
     def goes_by(self, document: str) -> bool:

@@ -20,7 +20,7 @@ _STEADY_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hindrance:
+class PodTrouble:
     """What keeps a pod from running."""
 
     pod: str
@@ -37,7 +37,7 @@ class Hindrance:
         return f"pod {self.pod} waits: {self.reason}: {self.message}{more}"
 
 
-def hindrance(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> Hindrance | None:
+def hindrance(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> PodTrouble | None:
     """What is most in the way of the newest of ``pods``; None when nothing is, or nobody says so.
 
     ``images`` are those that the newest run: what was created in the same second can be told apart by them.
@@ -64,7 +64,7 @@ def _template(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"].get("labels", {}).get("pod-template-hash", ""))
 
 
-def _of_pod(pod: Mapping[str, Any]) -> Hindrance | None:
+def _of_pod(pod: Mapping[str, Any]) -> PodTrouble | None:
     name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
     status = pod.get("status", {})
     for container in status.get("containerStatuses", ()):
@@ -72,17 +72,17 @@ def _of_pod(pod: Mapping[str, Any]) -> Hindrance | None:
             return found
     for condition in status.get("conditions", ()):
         if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
-            return Hindrance(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
+            return PodTrouble(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
     return None
 
 
-def _of_container(pod: str, container: Mapping[str, Any]) -> Hindrance | None:
+def _of_container(pod: str, container: Mapping[str, Any]) -> PodTrouble | None:
     waiting = container.get("state", {}).get("waiting", {})
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
     if reason == _CRASHES or _is_crashing(container):
         said = f"{message}; {_end(container)}" if message else _end(container)
-        return Hindrance(pod, _CRASHES, said, is_lasting=True)
-    return Hindrance(pod, reason, message, is_lasting=reason in _OF_IMAGES) if reason and message else None
+        return PodTrouble(pod, _CRASHES, said, is_lasting=True)
+    return PodTrouble(pod, reason, message, is_lasting=reason in _OF_IMAGES) if reason and message else None
 
 
 def _is_crashing(container: Mapping[str, Any]) -> bool:

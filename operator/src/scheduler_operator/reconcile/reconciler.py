@@ -22,11 +22,11 @@ from scheduler_operator.reconcile import status
 from scheduler_operator.reconcile.events import Recorder
 from scheduler_operator.reconcile.members import members
 from scheduler_operator.reconcile.pod_trouble import hindrance
-from scheduler_operator.reconcile.status import Processes, Running
-from scheduler_operator.reconcile.work_queue import Work
+from scheduler_operator.reconcile.status import DeploymentState, SchedulerState
+from scheduler_operator.reconcile.work_queue import WorkQueue
 from scheduler_operator.render import PluginConfigs, Problems, Rendered
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.conditions import Status
 from scheduler_operator.resources.names import generated_name
 from scheduler_runtime.catalog import Target, Version
@@ -50,7 +50,7 @@ class Operator:
     recorder: Recorder
     release: Release
     version: Version
-    work: Work[Key]
+    work: WorkQueue[Key]
     joined: dict[str, str] = field(default_factory=dict)
     """What each profile joined when it was last looked at, so that what it leaves is looked at too."""
     _failing: dict[Key, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Operator:
         for name in names:
             self.work.add(Key(kind.name, name))
 
-    async def report(self, authored: Authored, found: Status) -> None:
+    async def report(self, authored: UserObject, found: Status) -> None:
         """Tell the author of an object how it is, and in an Event when that has turned."""
         if await self.cluster.report(authored, found):
             await self.recorder.turned(authored, found)
@@ -122,7 +122,7 @@ async def reconcile(name: str, operator: Operator) -> bool:
 
 
 async def _run(
-    profile: Authored, joiners: Sequence[Authored], plugin_configs: PluginConfigs, operator: Operator
+    profile: UserObject, joiners: Sequence[UserObject], plugin_configs: PluginConfigs, operator: Operator
 ) -> bool:
     """Have a process for the profile and for those of the ``joiners`` that can run in it."""
     made = render.run_together(profile, joiners, plugin_configs, operator.release.namespace, operator.target)
@@ -138,7 +138,7 @@ async def _run(
             return await _apply(profile, staying, rendered, operator)
 
 
-def _wake_what_was_left(name: str, profile: Authored | None, operator: Operator) -> None:
+def _wake_what_was_left(name: str, profile: UserObject | None, operator: Operator) -> None:
     """Have the process looked at that the profile was in, when it is in it no longer."""
     wanted = render.joins(profile) if profile else ""
     before = operator.joined.pop(name, "")
@@ -148,7 +148,7 @@ def _wake_what_was_left(name: str, profile: Authored | None, operator: Operator)
         operator.joined[name] = wanted
 
 
-async def _join(profile: Authored, operator: Operator) -> bool:
+async def _join(profile: UserObject, operator: Operator) -> bool:
     """Leave the profile to the one that it joins, or say why that cannot be."""
     wanted = render.joins(profile)
     found = await operator.cluster.profile(wanted)
@@ -163,7 +163,7 @@ async def _join(profile: Authored, operator: Operator) -> bool:
     return True
 
 
-async def _reject(profile: Authored, joiners: Sequence[Authored], problems: Problems, operator: Operator) -> None:
+async def _reject(profile: UserObject, joiners: Sequence[UserObject], problems: Problems, operator: Operator) -> None:
     """Tell the author what to change, and those who joined the profile whom they wait for."""
     await operator.report(profile, status.rejected(profile, problems))
     message = f"{profile.name}, in whose process this profile runs, cannot run: {problems}"
@@ -189,7 +189,7 @@ async def reconcile_plugin_config(name: str, operator: Operator) -> bool:
     return True
 
 
-def _unaware(name: str, profile: Authored | None, plugin_configs: PluginConfigs) -> list[str]:
+def _unaware(name: str, profile: UserObject | None, plugin_configs: PluginConfigs) -> list[str]:
     """The PluginConfigs whose ``usedBy`` is wrong about the profile called ``name``."""
     return [
         each.name
@@ -198,7 +198,7 @@ def _unaware(name: str, profile: Authored | None, plugin_configs: PluginConfigs)
     ]
 
 
-async def _apply(profile: Authored, joiners: Sequence[Authored], rendered: Rendered, operator: Operator) -> bool:
+async def _apply(profile: UserObject, joiners: Sequence[UserObject], rendered: Rendered, operator: Operator) -> bool:
     try:
         problems = await _not_granted(rendered, operator) or _not_allowed(rendered, operator.release)
         if problems is None:
@@ -224,7 +224,7 @@ async def _apply(profile: Authored, joiners: Sequence[Authored], rendered: Rende
     return False
 
 
-async def _take_in(joiners: Sequence[Authored], document: str, operator: Operator) -> None:
+async def _take_in(joiners: Sequence[UserObject], document: str, operator: Operator) -> None:
     """End the processes that the profiles had of their own, before the one with that ``document`` serves their pods."""
     for each in (each for each in joiners if each.status.get("configMap") != document):
         await operator.cluster.apply(each, [], partial(operator.recorder.repaired, each))
@@ -250,22 +250,22 @@ def _not_allowed(rendered: Rendered, release: Release) -> Problems | None:
     return Problems("NotLoaded", (Problem("spec.plugins", message),))
 
 
-async def _running(profile: Authored, applied: Mapping[Identity, Object], operator: Operator) -> Running:
+async def _running(profile: UserObject, applied: Mapping[Identity, Object], operator: Operator) -> SchedulerState:
     deployment = applied.get((kinds.DEPLOYMENT.name, generated_name(profile.name)))
     lease = applied.get((kinds.LEASE.name, generated_name(profile.name)), {})
     holder = str(lease.get("spec", {}).get("holderIdentity") or "")
     leader = holder.partition("_")[0]
     if deployment is None:
-        return Running(None, leader)
+        return SchedulerState(None, leader)
     pods = await operator.cluster.pods(profile.name)
-    running = Running(Processes.from_deployment(deployment), leader, members=members(pods, leader))
+    running = SchedulerState(DeploymentState.from_deployment(deployment), leader, members=members(pods, leader))
     if running.is_settled or not (running.processes and running.processes.current):
         return running  # the pods that there may be are not of the newest configuration
     images = [str(container["image"]) for container in deployment["spec"]["template"]["spec"]["containers"]]
     return replace(running, hindrance=hindrance(pods, images))
 
 
-async def _tell_what_went_wrong(profile: Authored, error: ApiError, operator: Operator) -> None:
+async def _tell_what_went_wrong(profile: UserObject, error: ApiError, operator: Operator) -> None:
     if error.status == HTTPStatus.CONFLICT:
         return  # somebody was faster; the next try is likely to succeed
     with contextlib.suppress(ApiError):  # the first error is the one to tell

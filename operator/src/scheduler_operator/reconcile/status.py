@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 
 from scheduler_operator.models.status import Reason
 from scheduler_operator.reconcile.members import Member as RunningMember
-from scheduler_operator.reconcile.pod_trouble import Hindrance
+from scheduler_operator.reconcile.pod_trouble import PodTrouble
 from scheduler_operator.render import Member, Problems, Rendered, judging
 from scheduler_operator.resources import version_support as kubernetes_versions
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.conditions import Status
 from scheduler_operator.resources.labels import pod_labels
 from scheduler_operator.resources.names import generated_name
@@ -29,7 +29,7 @@ _IN_FORCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
+class DeploymentState:
     """How a profile's Deployment is doing."""
 
     wanted: int
@@ -65,14 +65,14 @@ class Processes:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class SchedulerState:
     """What is known of the processes that run a profile."""
 
-    processes: Processes | None = None
+    processes: DeploymentState | None = None
     """None when somebody else runs the document."""
     leader: str = ""
     """The pod that holds the Lease."""
-    hindrance: Hindrance | None = None
+    hindrance: PodTrouble | None = None
     """What keeps their pods from running."""
     members: tuple[RunningMember, ...] = ()
     """Those that run, and what each goes by."""
@@ -83,7 +83,7 @@ class Running:
         return self.processes is None or self.processes.wanted == 0 or self.processes.is_settled
 
 
-def left_out(profile: Authored, problems: Problems) -> Status:
+def left_out(profile: UserObject, problems: Problems) -> Status:
     """The profile cannot run in the process that it joins, which goes on without it."""
     if profile.status.get("configMap") == generated_name(profile.name):
         return rejected(profile, problems)  # the process that it had before it wanted to join is still its own
@@ -91,7 +91,7 @@ def left_out(profile: Authored, problems: Problems) -> Status:
     return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
-def rejected(profile: Authored, problems: Problems) -> Status:
+def rejected(profile: UserObject, problems: Problems) -> Status:
     """Only its author can mend the profile. What runs already keeps running as it was."""
     short = problems.places()
     if profile.status.get("configHash"):
@@ -99,11 +99,11 @@ def rejected(profile: Authored, problems: Problems) -> Status:
     return {"warningCount": 0, **_in_force(profile), **_stalled(profile, problems, short)}
 
 
-def _stalled(authored: Authored, problems: Problems, short: str) -> Status:
+def _stalled(authored: UserObject, problems: Problems, short: str) -> Status:
     return _conditions(authored, "False", problems.reason, short, also="Stalled", whole=problems.listed())
 
 
-def interrupted(profile: Authored, error: str) -> Status:
+def interrupted(profile: UserObject, error: str) -> Status:
     """Something that passes by itself kept the profile from being applied."""
     return {
         **_in_force(profile),
@@ -111,14 +111,14 @@ def interrupted(profile: Authored, error: str) -> Status:
     }
 
 
-def paused(profile: Authored, owner: str) -> Status:
+def paused(profile: UserObject, owner: str) -> Status:
     """Nobody looks after the profile, or after its ``owner``, in whose process it runs."""
     whose = "" if owner == profile.name else f" of {owner}"
     message = f"spec.paused{whose} is true: what runs keeps running, and changes wait until it is false again"
     return {**_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
-def accepted(profile: Authored, rendered: Rendered, running: Running) -> Status:
+def accepted(profile: UserObject, rendered: Rendered, running: SchedulerState) -> Status:
     """The profile is applied. It runs in the process of the first that was rendered, which may be another."""
     owner, member = next(iter(rendered.members)), rendered.members[profile.name]
     remark = kubernetes_versions.remark(rendered.version)
@@ -164,12 +164,14 @@ def _remarked(status: Status, remark: str) -> Status:
     return {**status, "conditions": [{**ready, "message": f"{ready['message']}; {remark}"}, *others]}
 
 
-def _in_force(profile: Authored) -> Status:
+def _in_force(profile: UserObject) -> Status:
     """What the status says about the configuration that was applied last."""
     return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
 
 
-def _running(profile: Authored, processes: Processes, running: Running, document: str, owner: str) -> Status:
+def _running(
+    profile: UserObject, processes: DeploymentState, running: SchedulerState, document: str, owner: str
+) -> Status:
     hindrance = running.hindrance
     whose = "" if owner == profile.name else f" of {owner}"
     ready = _readiness(processes, whose)
@@ -192,7 +194,7 @@ def _running(profile: Authored, processes: Processes, running: Running, document
     )
 
 
-def _readiness(processes: Processes, whose: str) -> str:
+def _readiness(processes: DeploymentState, whose: str) -> str:
     """How many are ready. While a Deployment rolls, those that are to end may be among them."""
     ready, more = f"scheduler processes{whose} are ready", processes.ready - processes.wanted
     if more > 0:
@@ -201,7 +203,7 @@ def _readiness(processes: Processes, whose: str) -> str:
     return f"{processes.ready} of {processes.wanted} {ready}{older}"
 
 
-def _following(profile: Authored, members: Sequence[RunningMember], document: str) -> Status | None:
+def _following(profile: UserObject, members: Sequence[RunningMember], document: str) -> Status | None:
     """What there is to say while not every process goes by the newest document; None when all do."""
     behind = [each for each in members if not each.goes_by(document)]
     if not behind:
@@ -231,7 +233,7 @@ def effective_plugins(member: Member) -> Status:
     return points
 
 
-def plugin_config_status(plugin_config: Authored, problems: Problems | None, used_by: Iterable[str]) -> Status:
+def plugin_config_status(plugin_config: UserObject, problems: Problems | None, used_by: Iterable[str]) -> Status:
     """What became of a PluginConfig."""
     users = {"usedBy": sorted(used_by)}
     if problems is not None:
@@ -240,7 +242,7 @@ def plugin_config_status(plugin_config: Authored, problems: Problems | None, use
 
 
 def _conditions(
-    authored: Authored,
+    authored: UserObject,
     ready: Literal["True", "False", "Unknown"],
     reason: Reason | Literal["Valid"],
     message: str,

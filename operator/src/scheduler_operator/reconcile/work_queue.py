@@ -94,7 +94,7 @@ class Queue(Generic[Key]):
             self._ready[key] = None
 
 
-class Work(Generic[Key]):
+class WorkQueue(Generic[Key]):
     """A queue and the workers that empty it, in one event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

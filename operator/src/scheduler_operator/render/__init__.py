@@ -13,8 +13,8 @@ from scheduler_operator.render.drafting import read, references, uses
 from scheduler_operator.render.joining import astray, joiners, joins
 from scheduler_operator.render.judging import Lint
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
-from scheduler_operator.render.together import Given, attempt
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.render.together import RenderInputs, attempt
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def render(
-    profiles: Sequence[Authored],
+    profiles: Sequence[UserObject],
     plugin_configs: PluginConfigs,
     namespace: str,
     target: Target,
@@ -49,7 +49,7 @@ def render(
 
     ``namespace`` is where the scheduler runs and keeps its Lease. Problems of the other profiles name these.
     """
-    outcome = attempt(profiles, Given(plugin_configs, namespace, target, lint))
+    outcome = attempt(profiles, RenderInputs(plugin_configs, namespace, target, lint))
     if isinstance(outcome, Rendered):
         return outcome
     found = [
@@ -61,7 +61,7 @@ def render(
 
 
 def alone(
-    profile: Authored, plugin_configs: PluginConfigs, namespace: str, target: Target, lint: Lint = config.lint
+    profile: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target, lint: Lint = config.lint
 ) -> tuple[Problem, ...]:
     """What is wrong with a ``profile`` by itself, while it has no process to run in."""
     outcome = render([profile], plugin_configs, namespace, target, lint)
@@ -78,15 +78,15 @@ class Process:
 
 
 def run_together(
-    owner: Authored,
-    others: Sequence[Authored],
+    owner: UserObject,
+    others: Sequence[UserObject],
     plugin_configs: PluginConfigs,
     namespace: str,
     target: Target,
     lint: Lint = config.lint,
 ) -> Process:
     """Render ``owner`` with those of the ``others`` that can run in its process."""
-    given = Given(plugin_configs, namespace, target, lint)
+    given = RenderInputs(plugin_configs, namespace, target, lint)
     staying, left_out = list(others), dict[str, Problems]()
     while True:
         outcome = attempt([owner, *staying], given)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_operator.render.drafting import Draft
-from scheduler_operator.render.origins import Fields, Items, Origin, grown
+from scheduler_operator.render.origins import Fields, Items, Origin, with_origins
 from scheduler_operator.resources.names import generated_name
 from scheduler_runtime.config import API_VERSION
 
@@ -34,7 +34,7 @@ def assembled(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], 
     if extenders := [(draft, extender) for draft in drafts for extender in draft.extenders]:
         document["extenders"] = [extender for _, extender in extenders]
         grows = [
-            grown(extender, _origin(draft, f"spec.extenders[{index}]"))
+            with_origins(extender, _origin(draft, f"spec.extenders[{index}]"))
             for draft in drafts
             for index, extender in enumerate(draft.extenders)
         ]
@@ -50,7 +50,7 @@ def places_of_extenders(drafts: Sequence[Draft]) -> dict[str, list[int]]:
 
 def _put(document: dict[str, Any], tree: Fields, fields: Mapping[str, Any], origin: Origin) -> None:
     for field, value in fields.items():
-        document[field], tree[field] = value, grown(value, origin)
+        document[field], tree[field] = value, with_origins(value, origin)
 
 
 def _leader_election(owner: Draft, scheduler: Mapping[str, Any], namespace: str) -> tuple[dict[str, Any], Fields]:

@@ -2,16 +2,16 @@
 
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render.declaring import declaration, declaration_problems, declared
-from scheduler_operator.render.expanding import idle
+from scheduler_operator.render.expanding import unused_arguments
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import read_leniently
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, unknown
 
 
-def check(plugin_config: Authored, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
+def check(plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
     """What its author has to change; None when nothing is wrong."""
     reading = read_leniently(PluginConfigSpec, plugin_config.spec, "spec")
     if reading.value is None:
@@ -44,7 +44,7 @@ def _exists(plugin: str, others: dict[str, Declaration], target: Target) -> bool
 
 def _problems_of_args(spec: PluginConfigSpec, others: dict[str, Declaration], target: Target) -> tuple[Problem, ...]:
     entry = config.PluginConfigEntry(name=spec.plugin, args=spec.args or {})
-    if message := idle(spec.plugin, entry.args, others):
+    if message := unused_arguments(spec.plugin, entry.args, others):
         return (Problem("spec.args", message),)
     match config.effective(config.Profile(plugin_config=(entry,)), target, others):
         case config.Problems() as found:

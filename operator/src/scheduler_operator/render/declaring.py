@@ -13,7 +13,7 @@ from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredEvent, DeclaredRule, Declares
 from scheduler_operator.render.outcome import PluginConfigs
 from scheduler_operator.render.schemas import schema_problems, value_problems
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
 from scheduler_runtime.catalog.checks import refuse
@@ -114,7 +114,7 @@ def _said(spec: PluginConfigSpec) -> tuple[Declares | None, Any]:
     return spec.declares, spec.source
 
 
-def _sound(plugin_config: Authored, namespace: str) -> PluginConfigSpec | Problem:
+def _sound(plugin_config: UserObject, namespace: str) -> PluginConfigSpec | Problem:
     """The spec, or the first thing that is wrong with what it declares."""
     where = f"PluginConfig {plugin_config.name}: "
     try:

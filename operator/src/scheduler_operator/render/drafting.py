@@ -11,10 +11,10 @@ from scheduler_operator.models import ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.models.plugins import PluginArgs, PluginSet
 from scheduler_operator.render import node_selection as nodes
-from scheduler_operator.render.origins import Fields, Items, Origin, grafted, grown
+from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.group import NAME_LENGTH
 from scheduler_operator.resources.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
@@ -24,7 +24,7 @@ from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
 class Draft:
     """A profile that was read: its part of the document, where each piece came from, and what is wrong already."""
 
-    profile: Authored
+    profile: UserObject
     spec: ProfileSpec
     reading: Reading[ProfileSpec]
     """What could be read, and what could not."""
@@ -68,7 +68,7 @@ def read(model: type[AnyModel], written: Mapping[str, Any], prefix: str = "spec"
         return Problems("Invalid", tuple(problem.below(prefix) for problem in explain(error, model)))
 
 
-def draft(profile: Authored, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
+def draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
     """Read ``profile``; ``joined`` says whether its document holds others, so that comments have to tell which."""
     misnamed = tuple(_misnamed(profile))
     reading = read_leniently(ProfileSpec, profile.spec, "spec")
@@ -100,7 +100,7 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
     part: dict[str, Any] = {"schedulerName": name}
     copied = spec.model_dump(by_alias=True, exclude_none=True, include={"percentage_of_nodes_to_score", "plugins"})
     for field, value in copied.items():
-        part[field], tree[field] = value, grown(value, origin(f"spec.{field}"))
+        part[field], tree[field] = value, with_origins(value, origin(f"spec.{field}"))
     entries = [_entry(index, entry, plugin_configs, origin) for index, entry in enumerate(spec.plugin_config or ())]
     entries = _with_nodes(
         entries, nodes.expressions(spec.nodes), Origin(f"{prefix}spec.nodes", "spec.nodes", name, True)
@@ -122,7 +122,7 @@ def _entry(index: int, entry: PluginArgs, plugin_configs: PluginConfigs, origin:
         args = (found.spec.get("args") or {}) if found else {}
         label, args_path = f"PluginConfig {entry.ref}", f"PluginConfig {entry.ref}: spec.args"
     tree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
-    tree["args"] = grown(args, origin(args_path, label))
+    tree["args"] = with_origins(args, origin(args_path, label))
     return {"name": entry.name, "args": args}, tree
 
 
@@ -133,20 +133,20 @@ def _with_nodes(entries: list[Entry], wanted: nodes.Expressions, origin: Origin)
     for index, (written, tree) in enumerate(entries):
         if written["name"] == nodes.PLUGIN:
             args = nodes.added_affinity(written["args"], wanted)
-            changed = Fields(tree.origin, {**tree, "args": grafted(args, tree["args"], origin)})
+            changed = Fields(tree.origin, {**tree, "args": replace_subtree(args, tree["args"], origin)})
             return [*entries[:index], ({**written, "args": args}, changed), *entries[index + 1 :]]
     made = {"name": nodes.PLUGIN, "args": nodes.added_affinity({}, wanted)}
-    return [*entries, (made, Fields(origin, {key: grown(value, origin) for key, value in made.items()}))]
+    return [*entries, (made, Fields(origin, {key: with_origins(value, origin) for key, value in made.items()}))]
 
 
-def references(profile: Authored) -> set[str]:
+def references(profile: UserObject) -> set[str]:
     """The names of the PluginConfigs that a profile refers to, however wrong the rest of it is."""
     entries = profile.spec.get("pluginConfig")
     found = (each.get("ref") for each in entries if isinstance(each, Mapping)) if isinstance(entries, Sequence) else ()
     return {each for each in found if isinstance(each, str) and each}
 
 
-def uses(profile: Authored, plugin_config: Authored) -> bool:
+def uses(profile: UserObject, plugin_config: UserObject) -> bool:
     """Whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
     if plugin_config.name in references(profile):
         return True
@@ -163,7 +163,7 @@ def _named(spec: Mapping[str, Any]) -> set[Any]:
     return {name for entry in entries if isinstance(name := entry.get("name"), str)}
 
 
-def _misnamed(profile: Authored) -> Iterator[Problem]:
+def _misnamed(profile: UserObject) -> Iterator[Problem]:
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
         yield Problem("metadata.name", f"{profile.name} {NOT_A_NAME}")
     if profile.name in RESERVED:

@@ -18,7 +18,7 @@ def rules(effective: EffectiveProfile, others: Mapping[str, Declaration]) -> tup
     return tuple(rule for plugin, args in known if plugin for rule in plugin.rules_for(args))
 
 
-def idle(plugin: str, args: Mapping[str, Any], others: Mapping[str, Declaration]) -> str:
+def unused_arguments(plugin: str, args: Mapping[str, Any], others: Mapping[str, Declaration]) -> str:
     """Why the ``args`` of a known plugin have no effect; empty when it takes arguments, or was given none."""
     declared = others.get(plugin)
     takes = declared.args is not None if declared else plugin in catalog.IN_TREE_ARGS

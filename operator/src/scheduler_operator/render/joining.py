@@ -6,22 +6,22 @@ from typing import Any
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.render.drafting import Draft
 from scheduler_operator.render.outcome import Problems
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.config import EffectiveProfile, Problem
 
 
-def joins(profile: Authored) -> str:
+def joins(profile: UserObject) -> str:
     """The profile in whose process ``profile`` wants to run; empty when it has one of its own."""
     wanted = profile.spec.get("joins")
     return wanted if isinstance(wanted, str) and wanted != profile.name else ""
 
 
-def joiners(name: str, profiles: Iterable[Authored]) -> list[Authored]:
+def joiners(name: str, profiles: Iterable[UserObject]) -> list[UserObject]:
     """The profiles that run in the process of the one called ``name``; who came first stands first."""
     return sorted((each for each in profiles if joins(each) == name), key=lambda each: (each.created, each.name))
 
 
-def astray(profile: Authored, profiles: Mapping[str, Authored]) -> Problems | None:
+def astray(profile: UserObject, profiles: Mapping[str, UserObject]) -> Problems | None:
     """Why ``profile`` cannot run where it wants to: what it joins is not there, or has no process of its own."""
     wanted = joins(profile)
     if not wanted:

@@ -6,7 +6,7 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.render.assembling import BERTHS_DEFAULT
 from scheduler_operator.render.origins import Origins
 from scheduler_operator.render.profile_findings import ANNOTATION, codes_in, unknown_codes
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Severity
 
@@ -24,13 +24,13 @@ Lint = Callable[
 """What finds them: ``scheduler_runtime.config.lint``."""
 
 
-def allowed_codes(profile: Authored) -> frozenset[str]:
+def allowed_codes(profile: UserObject) -> frozenset[str]:
     """The codes that the author of ``profile`` allows."""
     return frozenset(codes_in(profile.annotations.get(ANNOTATION, "")))
 
 
 def sorted_out(
-    findings: Iterable[Finding], origins: Origins, profiles: Mapping[str, Authored]
+    findings: Iterable[Finding], origins: Origins, profiles: Mapping[str, UserObject]
 ) -> dict[str, tuple[Finding, ...]]:
     """The findings that nobody allowed, by profile, at the paths where its author wrote."""
     found = {name: [*unknown_codes(each.annotations.get(ANNOTATION, ""))] for name, each in profiles.items()}

@@ -51,27 +51,29 @@ class Items(list[Any]):
 Tree = Fields | Items | Origin
 
 
-def grown(value: Any, origin: Origin) -> Tree:
+def with_origins(value: Any, origin: Origin) -> Tree:
     """The tree of a value that was copied from ``origin`` as it stands."""
     match value:
         case dict():
-            return Fields(origin, {key: grown(inner, origin.below([key])) for key, inner in value.items()})
+            return Fields(origin, {key: with_origins(inner, origin.below([key])) for key, inner in value.items()})
         case list() | tuple():
-            return Items(origin, [grown(inner, origin.below([index])) for index, inner in enumerate(value)])
+            return Items(origin, [with_origins(inner, origin.below([index])) for index, inner in enumerate(value)])
     return origin
 
 
-def grafted(value: Any, tree: Tree | None, origin: Origin) -> Tree:
+def replace_subtree(value: Any, tree: Tree | None, origin: Origin) -> Tree:
     """The tree of ``value``, which grew out of that of ``tree``: what is not in it has its ``origin``."""
     match value, tree:
         case dict(), Fields():
-            return Fields(tree.origin, {key: grafted(inner, tree.get(key), origin) for key, inner in value.items()})
+            return Fields(
+                tree.origin, {key: replace_subtree(inner, tree.get(key), origin) for key, inner in value.items()}
+            )
         case ((list() | tuple()), Items()):
             old = [*tree, *([None] * (len(value) - len(tree)))]
-            return Items(tree.origin, [grafted(inner, old[index], origin) for index, inner in enumerate(value)])
+            return Items(tree.origin, [replace_subtree(inner, old[index], origin) for index, inner in enumerate(value)])
         case _, Origin():
             return tree
-    return grown(value, origin)
+    return with_origins(value, origin)
 
 
 def only_label(tree: Tree) -> str | None:

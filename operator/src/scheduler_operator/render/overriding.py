@@ -8,7 +8,7 @@ import jsonpatch
 from jsonpointer import JsonPointer, JsonPointerException
 
 from scheduler_operator.models.override import Override
-from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Tree, grown, pointer_steps
+from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Tree, pointer_steps, with_origins
 from scheduler_runtime.config import Problem
 from scheduler_runtime.config.paths import Step
 
@@ -97,7 +97,7 @@ def _moved_along(tree: Fields, override: Override, origin: Origin) -> Fields:
     if override.op == "test":
         return tree
     if override.op in ("add", "replace"):
-        operation["value"] = grown(override.value, Origin(origin.label, f"{origin.path}.value", origin.profile))
+        operation["value"] = with_origins(override.value, Origin(origin.label, f"{origin.path}.value", origin.profile))
     changed: Fields = jsonpatch.JsonPatch([operation]).apply(_copied(tree), in_place=True)
     return changed
 

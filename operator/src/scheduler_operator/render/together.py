@@ -25,7 +25,7 @@ from scheduler_operator.render.profile_findings import in_words_of_nodes
 from scheduler_operator.render.reading import read_leniently
 from scheduler_operator.render.targeting import target_of, target_problems
 from scheduler_operator.resources import version_support as kubernetes_versions
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import NEWEST, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
@@ -35,7 +35,7 @@ _TELLING: tuple[Reason, ...] = ("PluginUnknown", "PluginConfigMissing", "JoinCon
 
 
 @dataclass(slots=True)
-class Trouble:
+class ProblemsByProfile:
     """What is wrong, by profile, in the order in which it was found."""
 
     found: dict[str, list[tuple[Reason, Problem]]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def _told(found: Sequence[tuple[Reason, Problem]]) -> Problems:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RenderInputs:
     """What profiles are rendered with."""
 
     plugin_configs: PluginConfigs
@@ -68,9 +68,9 @@ class Given:
     lint: judging.Lint = config.lint
 
 
-def attempt(profiles: Sequence[Authored], given: Given) -> Rendered | dict[str, Problems]:
+def attempt(profiles: Sequence[UserObject], given: RenderInputs) -> Rendered | dict[str, Problems]:
     """Render ``profiles``, all in the process of the first, or say of each one what is wrong with it."""
-    trouble = Trouble()
+    trouble = ProblemsByProfile()
     drafts: list[Draft] = []
     for profile in profiles:
         match draft(profile, given.plugin_configs, joined=len(profiles) > 1):
@@ -80,13 +80,13 @@ def attempt(profiles: Sequence[Authored], given: Given) -> Rendered | dict[str, 
                 drafts.append(drafted)
     if not drafts or drafts[0].profile is not profiles[0]:
         return trouble.by_profile()
-    return _Attempt(drafts, given, trouble).outcome()
+    return RenderPass(drafts, given, trouble).outcome()
 
 
-class _Attempt:
+class RenderPass:
     """The working state of one :func:`attempt`."""
 
-    def __init__(self, drafts: Sequence[Draft], given: Given, trouble: Trouble) -> None:
+    def __init__(self, drafts: Sequence[Draft], given: RenderInputs, trouble: ProblemsByProfile) -> None:
         self.drafts = drafts
         self.owner = drafts[0]
         self.given = given
@@ -136,7 +136,7 @@ class _Attempt:
             if not self.is_known(entry["name"]):
                 problem = Problem(f"{origin.path}.name", config.unknown(entry["name"]))
                 self.tell(each.name, [problem], "PluginUnknown")
-            elif message := expanding.idle(entry["name"], entry["args"], self.declared.with_stand_ins({})):
+            elif message := expanding.unused_arguments(entry["name"], entry["args"], self.declared.with_stand_ins({})):
                 args: Fields = each.tree["pluginConfig"][index]["args"]
                 self.tell(each.name, [Problem(args.origin.path, message)])
 

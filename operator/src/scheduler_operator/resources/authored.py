@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Authored:
+class UserObject:
     """A SchedulerProfile or a PluginConfig. Its spec is as it was written: whoever reads it validates it."""
 
     kind: str
@@ -19,7 +19,7 @@ class Authored:
     created: str = ""
 
     @classmethod
-    def from_object(cls, raw: Mapping[str, Any]) -> "Authored":
+    def from_object(cls, raw: Mapping[str, Any]) -> "UserObject":
         """Read the object that the API server sent."""
         metadata = raw["metadata"]
         return cls(

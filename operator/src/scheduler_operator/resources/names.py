@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.resources.authored import Authored
+from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.group import API_VERSION, NAME_LENGTH
 from scheduler_operator.resources.labels import MANAGED_BY, MANAGED_BY_LABEL, pod_labels
 
@@ -52,7 +52,7 @@ def generated_name(profile: str) -> str:
     return f"berth-{profile}"
 
 
-def metadata(profile: Authored, namespace: str | None, part: str = "") -> Object:
+def metadata(profile: UserObject, namespace: str | None, part: str = "") -> Object:
     """Metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
 
     ``part`` tells several of a kind apart; the colon before it keeps the name from being another profile's.

@@ -28,7 +28,7 @@ from scheduler_runtime.api.answers import (
 )
 from scheduler_runtime.api.class_checks import flaws_of
 from scheduler_runtime.api.contract import Plugin, declaration_of, hooks_of
-from scheduler_runtime.api.handle import Binds, Handle, ManyTrials, Preemptions, Trial, WaitingPod
+from scheduler_runtime.api.handle import Binds, Handle, NodesWhatIf, NodeWhatIf, Preemptions, WaitingPod
 from scheduler_runtime.api.node_plugin import NodePlugin
 from scheduler_runtime.api.normalizers import highest_is_best, keeps_equal, lowest_is_best, share_of_the_largest
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule, Watch
@@ -55,11 +55,12 @@ __all__ = [
     "Handle",
     "Ints",
     "LabelColumn",
-    "ManyTrials",
     "Mask",
     "Node",
     "NodePlugin",
     "NodeTable",
+    "NodeWhatIf",
+    "NodesWhatIf",
     "Nomination",
     "Plugin",
     "PluginArgs",
@@ -74,7 +75,6 @@ __all__ = [
     "Scores",
     "Taint",
     "Toleration",
-    "Trial",
     "Verdicts",
     "Victims",
     "Wait",

@@ -24,7 +24,7 @@ class Binds(Protocol):
         ...
 
 
-class Trial(AbstractContextManager["Trial"], Protocol):
+class NodeWhatIf(AbstractContextManager["NodeWhatIf"], Protocol):
     """One node as it would be with other pods on it, while the filters are asked about it.
 
     What is changed ends with the ``with``. Only filters see it: counts over many nodes, which their states hold,
@@ -52,7 +52,7 @@ class Trial(AbstractContextManager["Trial"], Protocol):
         ...
 
 
-class ManyTrials(AbstractContextManager["ManyTrials"], Protocol):
+class NodesWhatIf(AbstractContextManager["NodesWhatIf"], Protocol):
     """As :class:`Trial` for many nodes at once. Every sequence has one item per node, in the order of their rows."""
 
     @property
@@ -177,11 +177,11 @@ class Handle(Protocol):
         """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
         ...
 
-    def trial(self, row: int) -> Trial:
+    def trial(self, row: int) -> NodeWhatIf:
         """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
         ...
 
-    def trials(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+    def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the pod on many nodes at once, in a fraction of the time; the rows are different ones.
 
         None when some filter does not look at each node by itself: then they are tried one by one. Only in

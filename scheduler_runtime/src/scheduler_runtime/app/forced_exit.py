@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
-from scheduler_runtime.framework import suspect
+from scheduler_runtime.framework import find_running_hook
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ HEARD_SECONDS = 15.0
 """How long a loop may take to hear that it has to end."""
 
 
-def demand(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: str) -> None:
+def run_or_exit(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: str) -> None:
     """Have ``loop`` act, from any thread. If it does not begin to, the process ends with exit code 1."""
     heard = threading.Event()
 
@@ -44,7 +44,7 @@ def demand(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: st
 
 
 @contextlib.contextmanager
-def ending_on(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
+def handle_signals(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
     """Have the running loop act on the first of ``signals``; the second ends the process at once.
 
     The same once more right after the first is the first.
@@ -71,7 +71,7 @@ def _watch(loop: asyncio.AbstractEventLoop, came: SimpleQueue[tuple[str, float]]
     first, at = came.get()
     if not first:
         return
-    demand(loop, _said(f"{first}: ending", act), first)
+    run_or_exit(loop, _said(f"{first}: ending", act), first)
     second, again_at = came.get()
     while second == first and again_at - at < ONE_WISH_SECONDS:
         second, again_at = came.get()
@@ -88,7 +88,7 @@ def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
 
 
 def _suspect() -> str:
-    return str(suspect(threading.main_thread().ident))
+    return str(find_running_hook(threading.main_thread().ident))
 
 
 def _end(because: str) -> None:

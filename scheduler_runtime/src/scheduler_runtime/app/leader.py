@@ -8,8 +8,8 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 
-from scheduler_runtime.app.forced_exit import demand
-from scheduler_runtime.app.watchdog.heartbeat import Pulse
+from scheduler_runtime.app.forced_exit import run_or_exit
+from scheduler_runtime.app.watchdog.heartbeat import Heartbeat
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.kube.leader_election import Elector, Lease, LeaseSettings, from_credentials, unique_identity
 
@@ -30,7 +30,7 @@ class Election:
     def __init__(self, wanted: LeaderElection, kubeconfig: str, user_agent: str) -> None:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
-        self.pulse = Pulse()
+        self.pulse = Heartbeat()
         self.on_restored: Callable[[str, str], None] = lambda *_: None
         """Is told by a word and in words how we got our own lease back."""
         self._elector: Elector | None = None
@@ -54,7 +54,7 @@ class Election:
             kubeconfig=kubeconfig,
             user_agent=user_agent,
             on_started=_from_thread(loop, self.won.set),
-            on_stopped=lambda: demand(loop, self.lost.set, f"lease {settings.key} is not held any more"),
+            on_stopped=lambda: run_or_exit(loop, self.lost.set, f"lease {settings.key} is not held any more"),
             on_new_leader=self._say_holder,
         )
         self._elector.hindrance = self.pulse.check_by_name

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from scheduler_runtime.app.leader import Election
 from scheduler_runtime.config.berth_options import EventsMode
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import cut, event_name
 
@@ -24,7 +24,7 @@ LAST_WORD_SECONDS = 1.0
 """Whoever has lost its lease does not wait for longer than this to say so."""
 
 
-class OwnEvents:
+class LeaseEvents:
     """Writes events about the Lease of this process."""
 
     def __init__(
@@ -54,7 +54,7 @@ class OwnEvents:
     async def stopped_leading(self) -> None:
         """Say that this process, which led, has lost its lease. It is the last that it does, so it is sent at once."""
         if self._has_lease and self._events() == "All":
-            with contextlib.suppress(ApiError, NoAnswerError, TimeoutError):
+            with contextlib.suppress(ApiError, NoResponseError, TimeoutError):
                 async with asyncio.timeout(LAST_WORD_SECONDS):
                     await self._post(self._event("Normal", LEADERSHIP, "stopped leading"))
 

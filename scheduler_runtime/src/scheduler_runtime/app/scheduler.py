@@ -22,36 +22,36 @@ from typing import Any
 from scheduler_runtime.api import Event
 from scheduler_runtime.app import memory as heap
 from scheduler_runtime.app.leader import Election
-from scheduler_runtime.app.lease_events import OwnEvents
+from scheduler_runtime.app.lease_events import LeaseEvents
 from scheduler_runtime.app.settings import Settings
-from scheduler_runtime.app.watchdog.clock_jumps import WallClock
-from scheduler_runtime.app.watchdog.loop_stalls import Standstills
+from scheduler_runtime.app.watchdog.clock_jumps import ClockJumps
+from scheduler_runtime.app.watchdog.loop_stalls import LoopStalls
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.framework import Framework, Services, Steps
+from scheduler_runtime.framework import Framework, PluginServices, Progress
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import process_name
 from scheduler_runtime.kube.watch import Change, Reflector
-from scheduler_runtime.kube.watch.reflector_group import Informers, caught_up, listed
-from scheduler_runtime.reload.frameworks import Profiles
+from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, caught_up, listed
+from scheduler_runtime.reload.frameworks import Frameworks
 from scheduler_runtime.reload.plan import Plan
-from scheduler_runtime.scheduling.binding_cycle import Binder
-from scheduler_runtime.scheduling.cluster_events import Intake
-from scheduler_runtime.scheduling.extenders import Lending
+from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.extenders import ExtenderFactory
 from scheduler_runtime.scheduling.fenced_binds import FencedBinds
-from scheduler_runtime.scheduling.io_batching import Turns
-from scheduler_runtime.scheduling.loop import Loop
+from scheduler_runtime.scheduling.io_batching import IoBatching
+from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.metrics.event_names import event_name
-from scheduler_runtime.scheduling.pending import BackingOff, Pending
-from scheduler_runtime.scheduling.preemption import Preemptions
+from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
+from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import Conditions
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
-from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.serving import scrape_gauges as gauges
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import Node, Pod, Resizing
+from scheduler_runtime.state.objects import Node, Pod, ResizeRules
 from scheduler_runtime.state.objects.kinds import NODES, pods
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ TIDY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class SchedulerInputs:
     """What a process begins with."""
 
     settings: Settings
@@ -81,45 +81,45 @@ class Given:
     metrics: Metrics
 
 
-class Process:
+class Scheduler:
     """The parts of a scheduler, wired together."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: SchedulerInputs) -> None:
         """Raises RegistrationError."""
         plan, client, metrics = given.plan, given.client, given.metrics
         self.is_stopping = False
         self.election = given.election
         self.cache = Cache()
-        self.steps = Steps()
+        self.steps = Progress()
         self.nominations = Nominations()
 
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
-        self.recorder = Recorder(given.teller, self.outbox, process_name(), events=plan.extras.events)
+        self.recorder = PodEvents(given.teller, self.outbox, process_name(), events=plan.extras.events)
         self.own_events = self._own_events(given)
-        self.conditions = Conditions(given.teller, self.outbox, self.nominations)
+        self.conditions = PodConditions(given.teller, self.outbox, self.nominations)
 
-        self.informers = Informers()
+        self.informers = ReflectorGroup()
         self.nodes = Reflector(NODES, client, self._node)
-        self.pods = Reflector(pods(Resizing.of(given.target)), client, self._pod)
-        self.objects = Objects(plan.watches, client, self._happened, self._followed)
+        self.pods = Reflector(pods(ResizeRules.of(given.target)), client, self._pod)
+        self.objects = WatchedObjects(plan.watches, client, self._happened, self._followed)
 
         binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
-        self.extenders = Lending(client, binds)
+        self.extenders = ExtenderFactory(client, binds)
         self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
-        self.profiles = Profiles(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
+        self.profiles = Frameworks(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
         self.profiles.replace(plan, self.profiles.made(plan))
 
         self.pending = self._queue(given)
-        self.binder = Binder(
+        self.binder = BindingCycle(
             self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics, self.steps
         )
-        self.loop = Loop(self.pending, self.profiles, self.cache, self.binder, metrics)
+        self.loop = SchedulingLoop(self.pending, self.profiles, self.cache, self.binder, metrics)
         self.intake = self._intake(plan)
         gauges.show(metrics, self, given.target)
 
-    def _own_events(self, given: Given) -> OwnEvents:
+    def _own_events(self, given: SchedulerInputs) -> LeaseEvents:
         """What tells of this process where people look for it, wired to those who know."""
-        told = OwnEvents(
+        told = LeaseEvents(
             given.teller,
             self.outbox,
             self.election,
@@ -140,10 +140,10 @@ class Process:
         """What is followed whatever the plugins read."""
         return {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
 
-    def _services(self, given: Given, binds: FencedBinds) -> Services:
+    def _services(self, given: SchedulerInputs, binds: FencedBinds) -> PluginServices:
         """What the plugins are lent."""
         recorder = self.recorder
-        preemptions = Preemptions(
+        preemptions = Preemption(
             given.client,
             binds.check_fence,
             recorder,
@@ -152,7 +152,7 @@ class Process:
             call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
             version=given.target.version,
         )
-        return Services(
+        return PluginServices(
             binds=binds,
             record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
             activate=self._activate,
@@ -164,7 +164,7 @@ class Process:
             latest=self._latest,
         )
 
-    def _queue(self, given: Given) -> Pending:
+    def _queue(self, given: SchedulerInputs) -> SchedulingQueue:
         """Where pods wait."""
         came, document = given.metrics.came, given.plan.document
         backing_off = BackingOff(
@@ -172,7 +172,7 @@ class Process:
             document.pod_max_backoff_seconds,
             lets_go_early=given.target.enabled("SchedulerPopFromBackoffQ"),
         )
-        return Pending(
+        return SchedulingQueue(
             self.profiles,
             backing_off=backing_off,
             longest_parked=given.settings.longest_parked,
@@ -181,9 +181,9 @@ class Process:
             on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
         )
 
-    def _intake(self, plan: Plan) -> Intake:
+    def _intake(self, plan: Plan) -> ClusterUpdates:
         """What brings the changes of nodes and pods to the cache and to the queue."""
-        intake = Intake(
+        intake = ClusterUpdates(
             self.cache,
             self.pending,
             self.nominations,
@@ -199,15 +199,15 @@ class Process:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
             self.informers.begin(self.reflectors)
-            turns = Turns(self.binder.crowded, self.outbox)
+            turns = IoBatching(self.binder.crowded, self.outbox)
             around = [
                 group.create_task(run)
                 for run in (
                     self.outbox.run(),
                     self.informers.run(),
                     self.election.pulse.run(),
-                    Standstills().run(),
-                    WallClock(lambda what: self.own_events.warn("ClockJumped", f"says that {what}")).run(),
+                    LoopStalls().run(),
+                    ClockJumps(lambda what: self.own_events.warn("ClockJumped", f"says that {what}")).run(),
                     turns.run(),
                     *others,
                 )
@@ -224,11 +224,11 @@ class Process:
             return code
 
     async def _until_end(self, stop: asyncio.Event) -> int:
-        await first_of(self._synced(), stop.wait())
+        await wait_first(self._synced(), stop.wait())
         if stop.is_set():
             return 0
         self.election.start()
-        await first_of(self._lead(), stop.wait(), self.election.lost.wait())
+        await wait_first(self._lead(), stop.wait(), self.election.lost.wait())
         self.is_stopping = stop.is_set()
         if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more
             logger.warning(
@@ -288,7 +288,7 @@ class Process:
             self.informers.end(begun)
             raise
         finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
-            asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.tidy)
+            asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.release_memory)
         self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
         self._swap(plan, made)
 
@@ -352,7 +352,7 @@ def _watches_pods(plan: Plan) -> bool:
     return any((watch.api_version, watch.kind) == ("v1", "Pod") for watch in plan.watches)
 
 
-async def first_of(*waits: Any) -> None:
+async def wait_first(*waits: Any) -> None:
     """Return when one of ``waits`` has ended, and cancel the others. What the one raised is raised."""
     tasks = [asyncio.ensure_future(each) for each in waits]
     try:

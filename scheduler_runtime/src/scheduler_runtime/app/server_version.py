@@ -8,8 +8,8 @@ import logging
 import msgspec
 
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new, is_too_old
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff, unless
 
 logger = logging.getLogger(__name__)
@@ -27,12 +27,12 @@ async def server_version(client: Client, stop: asyncio.Event, backoff: Backoff |
 
 
 async def _asked(client: Client, backoff: Backoff) -> Version:
-    trouble = Trouble(logger)
+    trouble = LogOnce(logger)
     while True:
         try:
             return _parse(await client.request("GET", "/version"))
-        except (NoAnswerError, ApiError, ValueError) as error:
-            if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+        except (NoResponseError, ApiError, ValueError) as error:
+            if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
                 trouble.begins(f"the API server's version cannot be read: {client.server}/version: {error}")
             await asyncio.sleep(backoff.pause())
 

@@ -9,7 +9,7 @@ from scheduler_runtime.api import Plugin
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.reload.document_sources import Files, Found, ObjectName
+from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName
 from scheduler_runtime.scheduling.pending import FLUSH_SECONDS
 from scheduler_runtime.serving.https import About
 from scheduler_runtime.serving.listener import Listening
@@ -21,7 +21,7 @@ class Settings:
 
     source: str
     """Where the document came from, for messages."""
-    found: Found
+    found: DocumentText
     document: Document
     """What the process is started with."""
     kubeconfig: str
@@ -38,7 +38,7 @@ class Settings:
     """What the command line says instead of the document, of this one and of those that follow."""
     plugins: Mapping[str, type[Plugin]] = field(default_factory=dict)
     """Plugins that do not come with this build, beside those that are installed, by the names that profiles use."""
-    files: Files | None = None
+    files: DocumentFiles | None = None
     """Where new documents come from, unless it is a ConfigMap."""
     config_map: ObjectName | None = None
     """The ConfigMap that new documents come from."""

@@ -12,23 +12,23 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_runtime.app import flags
-from scheduler_runtime.app.forced_exit import ending_on
+from scheduler_runtime.app.forced_exit import handle_signals
 from scheduler_runtime.app.leader import Election
-from scheduler_runtime.app.scheduler import Given, Process
+from scheduler_runtime.app.scheduler import Scheduler, SchedulerInputs
 from scheduler_runtime.app.server_version import refusal, remark, server_version
 from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import Target, Version, gate_problems
-from scheduler_runtime.config import Loaded, Problems
+from scheduler_runtime.config import LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.log_once import Trouble
-from scheduler_runtime.kube.rate_limit import Throttle
-from scheduler_runtime.reload.document_sources import ConfigMapOfOurs, Files, Never, ObjectName
+from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.kube.rate_limit import RateLimit
+from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
 from scheduler_runtime.reload.plan import Plan, Planner
-from scheduler_runtime.reload.plugin_sources import Sources, patiently
-from scheduler_runtime.reload.pod_condition import OwnPod
-from scheduler_runtime.reload.reloader import Changing, Follows, configz
+from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
+from scheduler_runtime.reload.pod_condition import ConfigCondition
+from scheduler_runtime.reload.reloader import DocumentSource, Reloader, configz
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError
 from scheduler_runtime.serving.listener import listening
@@ -44,15 +44,15 @@ async def run(settings: Settings) -> int:
     Raises NotReadyError when it cannot start as it was asked to.
     """
     stop = asyncio.Event()
-    metrics, changes = Metrics(settings.without_metrics), list[Changing]()
+    metrics, changes = Metrics(settings.without_metrics), list[Reloader]()
 
     def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(Loaded(settings.found.hash, ""), {})
+        return changes[0].configz() if changes else configz(LoadReport(settings.found.hash, ""), {})
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
     _hear(settings, pages)
     async with contextlib.AsyncExitStack() as stack:
-        stack.enter_context(ending_on((signal.SIGTERM, signal.SIGINT), stop.set))
+        stack.enter_context(handle_signals((signal.SIGTERM, signal.SIGINT), stop.set))
         _serve(stack, settings, pages)
         client, teller = clients = await stack.enter_async_context(connected(settings, metrics))
         version = settings.version or await server_version(client, stop)
@@ -61,12 +61,12 @@ async def run(settings: Settings) -> int:
         _check_version(version)
         planner = planner_of(settings, version, client)
         pages.tell(settings.about, Target(version, settings.feature_gates))
-        plan = await patiently(lambda: first_plan(settings, planner), stop)
+        plan = await retry_until_available(lambda: first_plan(settings, planner), stop)
         if plan is None:
             return 0
         pages.process = process = assemble(settings, plan, version, clients, metrics)
-        own_pod = OwnPod(teller, *settings.pod) if settings.pod else None
-        changes.append(Changing(plan, process, planner, own_pod.say if own_pod else _ignore))
+        own_pod = ConfigCondition(teller, *settings.pod) if settings.pod else None
+        changes.append(Reloader(plan, process, planner, own_pod.say if own_pod else _ignore))
         show_document(metrics, changes[0], _source(settings))
         others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
         return await process.live(stop, *others)
@@ -82,7 +82,7 @@ def _hear(settings: Settings, pages: Pages) -> None:
         asyncio.get_running_loop().add_signal_handler(number, act)
 
 
-def look(files: Files | None, config_map: ObjectName | None) -> Callable[[], None]:
+def look(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable[[], None]:
     """What to do when somebody wants the document to be looked at now."""
     if files and not config_map:
         return files.look
@@ -123,15 +123,15 @@ def planner_of(settings: Settings, version: Version, client: Client) -> Planner:
     target = Target(version, settings.feature_gates)
     if refused := gate_problems(target):
         raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
-    sources = Sources(client, settings.namespace, settings.plugins)
+    sources = PluginSources(client, settings.namespace, settings.plugins)
     return Planner(target, sources, lambda text: flags.load(text, settings.overrides))
 
 
-def _follows(settings: Settings, client: Client) -> Follows:
+def _follows(settings: Settings, client: Client) -> DocumentSource:
     """Where new documents come from."""
     if settings.config_map:
-        return ConfigMapOfOurs(client, *settings.config_map)
-    return settings.files or Never()
+        return OwnConfigMap(client, *settings.config_map)
+    return settings.files or NoSource()
 
 
 def _ignore(*_: object) -> None:
@@ -142,7 +142,7 @@ def _ignore(*_: object) -> None:
 async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
     """Two connection pools, so that what is only told does not hold up what is done."""
     connection = settings.document.client_connection
-    throttles = [Throttle(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
+    throttles = [RateLimit(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
     try:
         found = [credentials.load(settings.kubeconfig) for _ in range(2)]
     except credentials.CredentialsError as error:
@@ -150,7 +150,7 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         raise NotReadyError(f"{named}{error}") from error
     if os.environ.get("DISABLE_HTTP2"):  # what kube-scheduler goes by, too
         found = [replace(each, offering=None) for each in found]
-    counted, out_of_reach = metrics.requests, Trouble(logger)
+    counted, out_of_reach = metrics.requests, LogOnce(logger)
     async with (
         Client(found[0], settings.user_agent, throttles[0], counted, out_of_reach) as client,
         Client(found[1], settings.user_agent, throttles[1], counted, out_of_reach) as teller,
@@ -158,7 +158,7 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         yield client, teller
 
 
-def _started_as(settings: Settings, plan: Plan, version: Version, process: Process) -> dict[str, Any]:
+def _started_as(settings: Settings, plan: Plan, version: Version, process: Scheduler) -> dict[str, Any]:
     """What it is, as whom it decides, and by which document, for the log."""
     identity = process.election.identity
     return {
@@ -177,7 +177,7 @@ def _source(settings: Settings) -> str:
 
 def assemble(
     settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
-) -> Process:
+) -> Scheduler:
     """Build the process that goes by ``plan``. Raises NotReadyError."""
     try:
         election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
@@ -186,7 +186,7 @@ def assemble(
         raise NotReadyError(f"{settings.source}: leaderElection.{error}{involved}") from error
     client, teller = clients
     target = Target(version, settings.feature_gates)
-    given = Given(
+    given = SchedulerInputs(
         settings=settings,
         plan=plan,
         target=target,
@@ -196,7 +196,7 @@ def assemble(
         metrics=metrics,
     )
     try:
-        process = Process(given)
+        process = Scheduler(given)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
     logger.info("starting", extra=_started_as(settings, plan, version, process))

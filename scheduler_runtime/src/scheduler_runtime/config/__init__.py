@@ -4,7 +4,7 @@ Pure: no clock, no network, no disk, no numpy. Everything wrong with a document 
 """
 
 from scheduler_runtime.config.defaulting import defaulted
-from scheduler_runtime.config.document_check import Accepted, effective_profiles, judge
+from scheduler_runtime.config.document_check import Accepted, check_document, effective_profiles
 from scheduler_runtime.config.engines import Engine, lacking
 from scheduler_runtime.config.expansion import (
     OF_ONES_OWN,
@@ -16,7 +16,7 @@ from scheduler_runtime.config.expansion import (
 )
 from scheduler_runtime.config.findings import Finding, Severity
 from scheduler_runtime.config.linter import CODES, Code, allowed, lint
-from scheduler_runtime.config.load_report import CONDITION, Loaded, Verdict, fixed, fixed_hash, hash_of, loaded
+from scheduler_runtime.config.load_report import CONDITION, LoadReport, Verdict, fixed, fixed_hash, hash_of, loaded
 from scheduler_runtime.config.loading import document, dump, load, written
 from scheduler_runtime.config.models import (
     API_VERSION,
@@ -53,7 +53,7 @@ __all__ = [
     "ExtenderTLSConfig",
     "Finding",
     "LeaderElection",
-    "Loaded",
+    "LoadReport",
     "PluginConfigEntry",
     "PluginSet",
     "Plugins",
@@ -64,6 +64,7 @@ __all__ = [
     "Source",
     "Verdict",
     "allowed",
+    "check_document",
     "default_profile",
     "defaulted",
     "document",
@@ -74,7 +75,6 @@ __all__ = [
     "fixed",
     "fixed_hash",
     "hash_of",
-    "judge",
     "lacking",
     "lint",
     "load",

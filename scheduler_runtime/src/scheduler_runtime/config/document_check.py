@@ -14,7 +14,7 @@ from scheduler_runtime.config.models import Document, Extender, Profile
 from scheduler_runtime.config.partial_reading import read_on, readable_profiles
 from scheduler_runtime.config.problems import Problem, Problems
 
-__all__ = ["Accepted", "effective_profiles", "ignored_resources", "judge"]
+__all__ = ["Accepted", "check_document", "effective_profiles", "ignored_resources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def effective_profiles(
     return Problems(tuple(problems)) if problems else tuple(found)
 
 
-def judge(
+def check_document(
     value: Any,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),

@@ -30,7 +30,7 @@ Verdict = Literal["missing", "refused", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadReport:
     """The document that a scheduler runs by."""
 
     hash: str
@@ -54,16 +54,16 @@ class Loaded:
         return {"type": CONDITION, "status": "False", "reason": self.verdict.capitalize(), "message": message}
 
 
-def loaded(conditions: list[Mapping[str, Any]]) -> Loaded | None:
+def loaded(conditions: list[Mapping[str, Any]]) -> LoadReport | None:
     """What a scheduler says in the conditions of its pod; None when it says nothing, or nothing that is understood."""
     own: Mapping[str, Any] = next((each for each in conditions if each.get("type") == CONDITION), {})
     said = _LOADED.fullmatch(str(own.get("message")))
     if said is None:
         return None
     if said["error"] is None:
-        return Loaded(said["hash"], said["at"])
+        return LoadReport(said["hash"], said["at"])
     verdict = "missing" if said["nothing"] else _verdict(str(own.get("reason")))
-    return Loaded(said["hash"], said["at"], verdict, said["error"], said["newest"] or "")
+    return LoadReport(said["hash"], said["at"], verdict, said["error"], said["newest"] or "")
 
 
 def hash_of(text: str, extras: str) -> str:

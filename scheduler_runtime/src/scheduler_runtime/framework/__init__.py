@@ -3,58 +3,58 @@
 from scheduler_runtime.framework.decision import NO_NODES
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
-    Advice,
     Asks,
-    AsksFilter,
-    AsksScores,
-    AsksVictims,
+    ExtenderAnswers,
     Extenders,
     Filtered,
+    FilterQuestion,
+    ScoreQuestion,
+    VictimQuestion,
 )
-from scheduler_runtime.framework.failure_log import Failures
+from scheduler_runtime.framework.failure_log import FailureLog
 from scheduler_runtime.framework.framework import Framework
-from scheduler_runtime.framework.hook import is_our_cancellation, raised
+from scheduler_runtime.framework.hook import caught_exceptions, is_our_cancellation
 from scheduler_runtime.framework.outcomes import (
-    Assumes,
+    AssumeCache,
     BindError,
     Flights,
-    Gate,
     Placed,
     PluginError,
+    QueueGate,
     RegistrationError,
     Unschedulable,
 )
-from scheduler_runtime.framework.plugin_handle import Objects, Services
-from scheduler_runtime.framework.progress import Steps
+from scheduler_runtime.framework.plugin_handle import Objects, PluginServices
+from scheduler_runtime.framework.progress import Progress
 from scheduler_runtime.framework.queue_hooks import PodWithoutNode
-from scheduler_runtime.framework.stack_probe import Suspect, suspect
+from scheduler_runtime.framework.stack_probe import RunningHook, find_running_hook
 
 __all__ = [
     "EXTENDER",
     "NO_NODES",
-    "Advice",
     "Asks",
-    "AsksFilter",
-    "AsksScores",
-    "AsksVictims",
-    "Assumes",
+    "AssumeCache",
     "BindError",
+    "ExtenderAnswers",
     "Extenders",
-    "Failures",
+    "FailureLog",
+    "FilterQuestion",
     "Filtered",
     "Flights",
     "Framework",
-    "Gate",
     "Objects",
     "Placed",
     "PluginError",
+    "PluginServices",
     "PodWithoutNode",
+    "Progress",
+    "QueueGate",
     "RegistrationError",
-    "Services",
-    "Steps",
-    "Suspect",
+    "RunningHook",
+    "ScoreQuestion",
     "Unschedulable",
+    "VictimQuestion",
+    "caught_exceptions",
+    "find_running_hook",
     "is_our_cancellation",
-    "raised",
-    "suspect",
 ]

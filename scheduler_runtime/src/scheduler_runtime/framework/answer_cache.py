@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import MAX_SCORE, SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict, Scores
-from scheduler_runtime.framework.cacheable_plugins import Filter, Local, Score, Signatures
+from scheduler_runtime.framework.cacheable_plugins import CacheablePlugin, Filter, Score, Signatures
 from scheduler_runtime.framework.hook import (
     Hook,
+    caught_exceptions,
     checked_rows,
     checked_scores,
-    raised,
+    not_iterable_error,
     raised_in,
     rejections,
-    unyielded,
 )
 from scheduler_runtime.framework.outcomes import PluginError
 from scheduler_runtime.framework.scoring import Scorer
@@ -44,10 +44,12 @@ _OVERHEAD = 1000
 _INFEASIBLE = -1
 
 
-class Said:
+class PluginAnswers:
     """What some plugins say about a pod before nodes are looked at: who has anything to say, and with which state."""
 
-    def __init__(self, plugins: Sequence[Local], pod: Pod, nodes: NodeTable, *, is_scored: bool = True) -> None:
+    def __init__(
+        self, plugins: Sequence[CacheablePlugin], pod: Pod, nodes: NodeTable, *, is_scored: bool = True
+    ) -> None:
         """``is_scored`` tells that scores are asked for by class, if these plugins let them."""
         self.answers: dict[str, Any] = {}
         """What each ``pre_filter`` answered."""
@@ -62,7 +64,7 @@ class Said:
             for plugin in plugins:
                 self._pre_score(plugin, pod, nodes)
 
-    def _pre_filter(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
+    def _pre_filter(self, plugin: CacheablePlugin, pod: Pod, nodes: NodeTable) -> None:
         answer = None
         if plugin.pre_filter:
             answer = self.answers[plugin.name] = plugin.pre_filter(pod, nodes, {})
@@ -76,7 +78,7 @@ class Said:
         if plugin.filter:
             self.filters.append((plugin.filter, answer))
 
-    def _pre_score(self, plugin: Local, pod: Pod, nodes: NodeTable) -> None:
+    def _pre_score(self, plugin: CacheablePlugin, pod: Pod, nodes: NodeTable) -> None:
         if not plugin.score:
             return
         state = self.states.get(plugin.name)
@@ -94,7 +96,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class UnnormalizedScores:
     """Scores that mean something only when they are compared with those of the other feasible nodes."""
 
     scorer: Scorer
@@ -102,17 +104,17 @@ class Relative:
     state: Any
 
 
-class NodePart:
+class NodeAnswers:
     """What holds about each node for a class of pods whatever runs there."""
 
-    def __init__(self, plugins: Sequence[Local], pod: Pod, table: Table) -> None:
+    def __init__(self, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table) -> None:
         nodes = _every(table)
         self.version = table.nodes_version
         self.table = table
-        self.said = Said(plugins, pod, nodes)
+        self.said = PluginAnswers(plugins, pod, nodes)
         self.mask: Mask = np.ones(0, np.bool_)
         self.fixed: Ints = np.zeros(0, np.int64)
-        self.relative: list[Relative] = []
+        self.relative: list[UnnormalizedScores] = []
         if self.said.is_plain:
             self.fixed = np.zeros(len(nodes), np.int64)
             self.mask = self.said.feasible(pod, nodes)
@@ -125,7 +127,7 @@ class NodePart:
         if scorer.normalize is None and _in_range(scores):
             self.fixed += scores if scorer.weight == 1 else scores * scorer.weight
         elif not (scorer.keeps_equal and _is_constant(scores)):  # Equal scores decide nothing.
-            self.relative.append(Relative(scorer, scores, state))
+            self.relative.append(UnnormalizedScores(scorer, scores, state))
 
     @property
     def size(self) -> int:
@@ -138,15 +140,17 @@ class NodePart:
         return self.version == table.nodes_version and self.table is table
 
 
-class PodClass:
+class CachedAnswers:
     """What all kept plugins together say about each row for a class of pods."""
 
     __slots__ = ("_position", "is_plain", "is_sound", "mask", "node", "ranked", "said", "states")
 
-    def __init__(self, node: NodePart, plugins: Sequence[Local], pod: Pod, table: Table, dtype: type) -> None:
+    def __init__(
+        self, node: NodeAnswers, plugins: Sequence[CacheablePlugin], pod: Pod, table: Table, dtype: type
+    ) -> None:
         nodes = _every(table)
         self.node = node
-        self.said = Said(plugins, pod, nodes, is_scored=node.said.is_plain)
+        self.said = PluginAnswers(plugins, pod, nodes, is_scored=node.said.is_plain)
         self.states = {**node.said.states, **self.said.states}
         """What the later hooks of kept plugins are given, the same for all pods of the class."""
         self.is_plain = node.said.is_plain and self.said.is_plain
@@ -171,13 +175,13 @@ class PodClass:
         self.ranked = np.where(self.mask, total, _INFEASIBLE).astype(self.ranked.dtype)
         self._position = position
 
-    def can_follow(self, node: NodePart) -> bool:
+    def can_follow(self, node: NodeAnswers) -> bool:
         """Whether it holds with ``node`` once it is brought up to date."""
         if node is self.node:
             return True
         return self.is_sound and node.said.is_plain and node.table is self.node.table
 
-    def bring_up_to_date(self, node: NodePart, pod: Pod, table: Table) -> None:
+    def bring_up_to_date(self, node: NodeAnswers, pod: Pod, table: Table) -> None:
         """Look again at the rows that changed since."""
         rows = table.changes.since(self._position)
         if node is not self.node:
@@ -194,7 +198,7 @@ class PodClass:
             self._look_at(row, pod, nodes)
         self._position = position  # Not before: when a plugin fails, the rows are still to be looked at.
 
-    def _differing(self, node: NodePart) -> list[int]:
+    def _differing(self, node: NodeAnswers) -> list[int]:
         """The rows of which the new node part says something else: it may look at other nodes, too."""
         differ = (node.fixed != self.node.fixed) | (node.mask != self.node.mask)
         rows: list[int] = np.flatnonzero(differ).tolist()
@@ -217,7 +221,7 @@ class PodClass:
         return total
 
 
-class Taken:
+class MemoryUse:
     """The bytes of what is still there, whoever holds it: classes hold node parts that were replaced since."""
 
     __slots__ = ("bytes",)
@@ -225,7 +229,7 @@ class Taken:
     def __init__(self) -> None:
         self.bytes = 0
 
-    def add(self, part: NodePart) -> None:
+    def add(self, part: NodeAnswers) -> None:
         """Count ``part`` until it goes."""
         self.bytes += part.size
         finalize(part, self._give_back, part.size).atexit = False
@@ -234,12 +238,12 @@ class Taken:
         self.bytes -= size
 
 
-class Classes:
+class AnswerCache:
     """The pod classes of one profile."""
 
     def __init__(
         self,
-        plugins: Sequence[Local],
+        plugins: Sequence[CacheablePlugin],
         looks_at_pods: Iterable[str],
         total_weight: int,
         *,
@@ -255,9 +259,9 @@ class Classes:
         self._of_pods = [plugin for plugin in plugins if plugin.name in looking]
         self._signatures = Signatures(self._of_nodes, self._of_pods)
         self._dtype = np.int32 if total_weight * MAX_SCORE < 2**31 else np.int64
-        self._node_parts: OrderedDict[Hashable, NodePart] = OrderedDict()
-        self._classes: OrderedDict[Hashable, PodClass] = OrderedDict()
-        self._taken = Taken()
+        self._node_parts: OrderedDict[Hashable, NodeAnswers] = OrderedDict()
+        self._classes: OrderedDict[Hashable, CachedAnswers] = OrderedDict()
+        self._taken = MemoryUse()
         self.hits = 0
         self.misses = 0
 
@@ -266,7 +270,7 @@ class Classes:
         self._node_parts.clear()
         self._classes.clear()
 
-    def of(self, pod: Pod, table: Table) -> PodClass | None:
+    def of(self, pod: Pod, table: Table) -> CachedAnswers | None:
         """The class of ``pod``, up to date; None when a plugin wants to see each pod by itself. Raises PluginError."""
         key = self._signatures.of(pod)
         if key is None:
@@ -295,10 +299,10 @@ class Classes:
                 return plugin.signature.error(error)
         raise AssertionError(f"every signature of {pod.key} is a key now")
 
-    def _node_part(self, key: Hashable, pod: Pod, table: Table) -> NodePart:
+    def _node_part(self, key: Hashable, pod: Pod, table: Table) -> NodeAnswers:
         part = self._node_parts.get(key)
         if part is None or not part.is_current(table):
-            part = NodePart(self._of_nodes, pod, table)
+            part = NodeAnswers(self._of_nodes, pod, table)
             if not part.said.is_plain:
                 self._node_parts.pop(key, None)
                 return part
@@ -308,10 +312,10 @@ class Classes:
         self._node_parts.move_to_end(key)
         return part
 
-    def _begin(self, key: Hashable, node: NodePart, pod: Pod, table: Table) -> PodClass:
+    def _begin(self, key: Hashable, node: NodeAnswers, pod: Pod, table: Table) -> CachedAnswers:
         if self._every_version_matters:
             table.tells_every_version = True
-        known = PodClass(node, self._of_pods, pod, table, self._dtype)
+        known = CachedAnswers(node, self._of_pods, pod, table, self._dtype)
         if known.is_plain:
             self._classes[key] = known
             self._trim(len(table))
@@ -341,8 +345,8 @@ def _rejects(hook: Hook, pod: Pod, nodes: NodeTable, state: Any, row: int) -> bo
     try:
         answer = hook.run(pod, nodes, state, row)
         return any(True for _ in answer)
-    except raised() as error:
-        raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
+    except caught_exceptions() as error:
+        raise not_iterable_error(hook, answer) or hook.error(error) from raised_in(answer, error)
 
 
 def _is_whole(score: object) -> bool:

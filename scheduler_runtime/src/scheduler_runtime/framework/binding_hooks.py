@@ -9,9 +9,16 @@ from time import perf_counter
 
 from scheduler_runtime.api import PARALLEL, SERIAL, SKIP, Answer, Pod
 from scheduler_runtime.framework.extender_contract import EXTENDER, Extenders
-from scheduler_runtime.framework.failure_log import Failures
-from scheduler_runtime.framework.hook import Hook, checked_rejection, is_our_cancellation, raised, told, unknown
-from scheduler_runtime.framework.hook_table import Enabled
+from scheduler_runtime.framework.failure_log import FailureLog
+from scheduler_runtime.framework.hook import (
+    Hook,
+    caught_exceptions,
+    checked_rejection,
+    format_exception,
+    is_our_cancellation,
+    unknown,
+)
+from scheduler_runtime.framework.hook_table import HookTable
 from scheduler_runtime.framework.outcomes import (
     BindError,
     Flights,
@@ -21,7 +28,7 @@ from scheduler_runtime.framework.outcomes import (
     Unschedulable,
     rejected_by,
 )
-from scheduler_runtime.framework.plugin_handle import Surroundings
+from scheduler_runtime.framework.plugin_handle import FrameworkContext
 from scheduler_runtime.framework.point_metrics import Times, rejection_status
 from scheduler_runtime.plugins import IN_TREE
 
@@ -31,11 +38,11 @@ logger = logging.getLogger(__name__)
 class Binding:
     """The hooks from waiting for a permit to ``post_bind``, and the one that undoes."""
 
-    def __init__(self, enabled: Enabled, around: Surroundings, times: Times, profile: str) -> None:
+    def __init__(self, enabled: HookTable, around: FrameworkContext, times: Times, profile: str) -> None:
         """Raises RegistrationError when nobody binds."""
         self._around = around
         self._times = times
-        self._failures = Failures(logger)
+        self._failures = FailureLog(logger)
         self._steps = around.services.steps
         self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
         self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
@@ -128,7 +135,7 @@ class Binding:
             if reject is None:
                 return None
             return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
-        except raised() as error:
+        except caught_exceptions() as error:
             if is_our_cancellation(error):
                 raise
             why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
@@ -145,7 +152,7 @@ class Binding:
             self._steps.hooks[placed.pod.uid, hook.plugin] = hook.name
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except raised() as error:
+            except caught_exceptions() as error:
                 if is_our_cancellation(error):
                     raise
                 self._times.since("Bind", began, "Error")
@@ -189,4 +196,4 @@ class Binding:
 
 def _told(hook: Hook, error: BaseException) -> str:
     """How it failed: with the words of the API server alone where a plugin of ours passes them on, as upstream."""
-    return (hook.plugin in IN_TREE and str(error)) or told(error)
+    return (hook.plugin in IN_TREE and str(error)) or format_exception(error)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from scheduler_runtime.api import Pod
-from scheduler_runtime.framework.hook import Hook, raised
+from scheduler_runtime.framework.hook import Hook, caught_exceptions
 from scheduler_runtime.framework.scoring import Scorer
 from scheduler_runtime.state.objects import PodSpec, Requests
 
@@ -31,7 +31,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class CacheablePlugin:
     """A plugin that is kept, with those of its hooks that the profile enables."""
 
     name: str
@@ -47,7 +47,7 @@ class Local:
 class Signatures:
     """What plugins see in a pod. Pods of one template share their spec, so that most plugins are asked once for all."""
 
-    def __init__(self, of_nodes: Sequence[Local], of_pods: Sequence[Local]) -> None:
+    def __init__(self, of_nodes: Sequence[CacheablePlugin], of_pods: Sequence[CacheablePlugin]) -> None:
         self._of_nodes = of_nodes
         self._of_pods = of_pods
         self._are_kept = all(plugin.signs_spec for plugin in (*of_nodes, *of_pods))
@@ -71,12 +71,12 @@ class Signatures:
         return key
 
 
-def _signed(plugins: Iterable[Local], pod: Pod) -> Hashable | None:
+def _signed(plugins: Iterable[CacheablePlugin], pod: Pod) -> Hashable | None:
     signatures = []
     for plugin in plugins:
         try:
             signature = plugin.signature.run(pod)
-        except raised() as error:
+        except caught_exceptions() as error:
             raise plugin.signature.error(error) from error
         if signature is None:
             return None

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from scheduler_runtime.api import SKIP, Ints, Mask, NodeTable, Pod, Reject, Restrict
-from scheduler_runtime.framework.answer_cache import Classes, PodClass
+from scheduler_runtime.framework.answer_cache import AnswerCache, CachedAnswers
 from scheduler_runtime.framework.filtering import Diagnosis, pre_filter, run_filters
 from scheduler_runtime.framework.hook import Hook, checked_rows, rejections
-from scheduler_runtime.framework.nominated_nodes import Nominated, judge, refuse
+from scheduler_runtime.framework.nominated_nodes import NominatedPods, judge, refuse
 from scheduler_runtime.framework.point_metrics import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Measures, timed
 from scheduler_runtime.framework.sampling import Sampler
 from scheduler_runtime.framework.scoring import Scorer, best_row, pre_score, relative_scores, total_scores
-from scheduler_runtime.framework.what_if import Trials
+from scheduler_runtime.framework.what_if import WhatIf
 from scheduler_runtime.state.table import Table
 
 _WORST = np.iinfo(np.int64).min
@@ -59,9 +59,9 @@ class Hooks:
             [each.timed(measures) for each in self.score],
         )
 
-    def of(self, plugin: str) -> HooksOfOne:
+    def of(self, plugin: str) -> PluginHooks:
         """The hooks of one plugin."""
-        return HooksOfOne(
+        return PluginHooks(
             next((hook for hook in self.pre_filter if hook.plugin == plugin), None),
             next((hook for hook in self.filter if hook.plugin == plugin), None),
             next((hook for hook in self.pre_score if hook.plugin == plugin), None),
@@ -70,7 +70,7 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class HooksOfOne:
+class PluginHooks:
     """Those hooks of a plugin that choose a node and are enabled."""
 
     pre_filter: Hook | None
@@ -80,7 +80,7 @@ class HooksOfOne:
 
 
 @dataclass(slots=True)
-class Attempt:
+class DecisionState:
     """One pod, and what the plugins have answered so far: nobody is asked the same twice."""
 
     pod: Pod
@@ -99,22 +99,22 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Nowhere:
+class NoFeasibleNode:
     """No node is feasible, and why."""
 
     nodes: NodeTable
     diagnosis: Diagnosis
 
 
-class Decider:
+class NodeChooser:
     """Chooses nodes by the plugins of one profile."""
 
     def __init__(
         self,
         hooks: Hooks,
-        classes: Classes,
+        classes: AnswerCache,
         kept: Collection[str],
-        nominated: Nominated,
+        nominated: NominatedPods,
         random: Random,
         sampler: Sampler | None = None,
     ) -> None:
@@ -132,13 +132,13 @@ class Decider:
         """Whether not all nodes are looked at."""
         return self._sampler is not None
 
-    def timed(self, measures: Measures) -> Decider:
+    def timed(self, measures: Measures) -> NodeChooser:
         """One that decides alike, with a clock beside each hook."""
         hooks = self._hooks.timed(measures)
         nominated = self.nominated.timed(measures)
-        return Decider(hooks, self.classes, self._kept, nominated, self._random, self._sampler)
+        return NodeChooser(hooks, self.classes, self._kept, nominated, self._random, self._sampler)
 
-    def choose(self, attempt: Attempt) -> int | Nowhere:
+    def choose(self, attempt: DecisionState) -> int | NoFeasibleNode:
         """The row of the best node, any of several that are equally good. Raises PluginError."""
         own = self.nominated.own_row(attempt.pod, attempt.table)
         if own is not None:
@@ -148,13 +148,13 @@ class Decider:
         row = self._by_class(attempt, known, began) if known is not None else None
         return self._thoroughly(attempt) if row is None else row
 
-    def trials(self, attempt: Attempt) -> Trials:
+    def trials(self, attempt: DecisionState) -> WhatIf:
         """For asking about single nodes, after the plugins' ``pre_filter`` was run for ``attempt``."""
         return self.nominated.trials(attempt.pod, attempt.table, attempt.states, attempt.skipped)
 
     # The quick way.
 
-    def _by_class(self, attempt: Attempt, known: PodClass, began: float) -> int | None:
+    def _by_class(self, attempt: DecisionState, known: CachedAnswers, began: float) -> int | None:
         """The best row, by what is kept and by the other plugins; None when only the thorough way can tell.
 
         Bringing up to date what is kept, which was ``began`` before, counts as filtering.
@@ -184,7 +184,7 @@ class Decider:
             return int(feasible.argmax())  # Its score does not matter.
         return self._best(attempt, nodes, known)
 
-    def _ask_others(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> set[str] | None:
+    def _ask_others(self, attempt: DecisionState, nodes: NodeTable, known: CachedAnswers) -> set[str] | None:
         """Run the other plugins' ``pre_filter``; return who skips, or None when one does not simply go on."""
         skipped: set[str] = set()
         states: dict[str, Any] = {}
@@ -199,7 +199,7 @@ class Decider:
         attempt.states = {**known.states, **states} if states else known.states
         return skipped
 
-    def _filtered_by_others(self, attempt: Attempt, nodes: NodeTable, skipped: set[str]) -> Mask:
+    def _filtered_by_others(self, attempt: DecisionState, nodes: NodeTable, skipped: set[str]) -> Mask:
         for hook in self._others.filter:
             if hook.plugin in skipped:
                 continue
@@ -213,7 +213,7 @@ class Decider:
                     nodes.feasible = nodes.feasible & ~rows
         return nodes.feasible
 
-    def _best(self, attempt: Attempt, nodes: NodeTable, known: PodClass) -> int:
+    def _best(self, attempt: DecisionState, nodes: NodeTable, known: CachedAnswers) -> int:
         pod, began = attempt.pod, perf_counter()
         scoring, skipped = pre_score(self._others.pre_score, pod, nodes, attempt.cycle, attempt.states)
         scorers = [each for each in self._others.score if each.score.plugin not in skipped]
@@ -234,7 +234,7 @@ class Decider:
 
     # The thorough way.
 
-    def _thoroughly(self, attempt: Attempt, own: int | None = None) -> int | Nowhere:
+    def _thoroughly(self, attempt: DecisionState, own: int | None = None) -> int | NoFeasibleNode:
         """Ask plugin after plugin, about the pod's ``own`` row before all others if it has one."""
         diagnosis = Diagnosis(len(attempt.table))
         nodes = NodeTable(attempt.table, diagnosis.feasible)
@@ -244,12 +244,12 @@ class Decider:
         self.filter(attempt, nodes, diagnosis)
         count = np.count_nonzero(diagnosis.feasible)
         if not count:
-            return Nowhere(nodes, diagnosis)
+            return NoFeasibleNode(nodes, diagnosis)
         if count == 1:
             return int(diagnosis.feasible.argmax())
         return self.best_of_all(attempt, nodes)
 
-    def pre_filter(self, attempt: Attempt, nodes: NodeTable, diagnosis: Diagnosis) -> None:
+    def pre_filter(self, attempt: DecisionState, nodes: NodeTable, diagnosis: Diagnosis) -> None:
         """Run every ``pre_filter`` that was not asked before; of ``nodes`` those stay in play that they leave."""
         began = perf_counter()
         attempt.states, attempt.skipped = pre_filter(
@@ -257,7 +257,7 @@ class Decider:
         )
         attempt.seconds = {PRE_FILTER: perf_counter() - began}
 
-    def filter(self, attempt: Attempt, nodes: NodeTable, diagnosis: Diagnosis, *, samples: bool = True) -> None:
+    def filter(self, attempt: DecisionState, nodes: NodeTable, diagnosis: Diagnosis, *, samples: bool = True) -> None:
         """Ask about the nodes that are in play; those that are feasible stay there, or a sample of them."""
         if diagnosis.rejection:
             return
@@ -273,13 +273,13 @@ class Decider:
             diagnosis.feasible[:] = sampler.sample(diagnosis.feasible, attempt.table, asked)
         attempt.seconds[FILTER] = perf_counter() - began
 
-    def _apart(self, attempt: Attempt, in_play: Mask) -> list[int]:
+    def _apart(self, attempt: DecisionState, in_play: Mask) -> list[int]:
         """The rows that are asked about one by one: where nominated pods count, and the only one there is."""
         if np.count_nonzero(in_play) == 1:
             return [int(in_play.argmax())]
         return [row for row in self.nominated.rows(attempt.pod, attempt.table) if in_play[row]]
 
-    def best_of_all(self, attempt: Attempt, nodes: NodeTable, more: Ints | None = None) -> int:
+    def best_of_all(self, attempt: DecisionState, nodes: NodeTable, more: Ints | None = None) -> int:
         """The best of the feasible rows, with ``more`` than what plugins score. Raises PluginError."""
         began = perf_counter()
         scoring, unscored = pre_score(self._hooks.pre_score, attempt.pod, nodes, attempt.cycle, attempt.states)
@@ -293,7 +293,7 @@ class Decider:
         attempt.seconds[SCORE] = perf_counter() - scored
         return row
 
-    def takes(self, attempt: Attempt, own: int, diagnosis: Diagnosis) -> bool:
+    def takes(self, attempt: DecisionState, own: int, diagnosis: Diagnosis) -> bool:
         """Whether the pod can go to the node in its ``own`` row, which is asked even if ``pre_filter`` left it out."""
         plugin, rejects = self.trials(attempt).judge(own)
         if rejects and not diagnosis.feasible[own]:

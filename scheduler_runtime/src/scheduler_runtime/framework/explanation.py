@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler_runtime.api import NodeTable, Pod
-from scheduler_runtime.framework.choosing_node import Attempt
+from scheduler_runtime.framework.choosing_node import DecisionState
 from scheduler_runtime.framework.filtering import Diagnosis, pre_filter, run_filters
-from scheduler_runtime.framework.outcomes import Assumes
+from scheduler_runtime.framework.outcomes import AssumeCache
 from scheduler_runtime.framework.scoring import plugin_scores, pre_score
 from scheduler_runtime.state.table import Table
 
@@ -39,7 +39,7 @@ class Explanation:
     """How many nodes each plugin rejected, by reason."""
 
 
-def explain(framework: Framework, pod: Pod, cluster: Assumes) -> Explanation:
+def explain(framework: Framework, pod: Pod, cluster: AssumeCache) -> Explanation:
     """How ``framework`` would decide about ``pod`` now. Changes nothing. Raises PluginError."""
     around = framework.around
     around.table = cluster.table
@@ -56,7 +56,7 @@ class _Asking:
         self._decider = framework.decisions.decider
         self._hooks = framework.decisions.hooks
         self._pod = pod
-        self._attempt = Attempt(pod, table)
+        self._attempt = DecisionState(pod, table)
         self._diagnosis = Diagnosis(len(table))
         self._nodes = NodeTable(table, self._diagnosis.feasible)
         self._rejected: Rejected = {}

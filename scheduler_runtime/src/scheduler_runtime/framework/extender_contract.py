@@ -3,8 +3,8 @@
 A decision never waits. Where extenders have a say, it ends by saying what it lacks; whoever made it asks, and has it
 made anew with the answer, about the cluster as it is by then:
 
-    decide ──► AsksFilter ──► … ──► decide ──► AsksScores ──► … ──► decide ──► placed
-                                      └──► AsksVictims ──► … ──► decide ──► unschedulable, with a nomination
+    decide ──► FilterQuestion ──► … ──► decide ──► ScoreQuestion ──► … ──► decide ──► placed
+                                      └──► VictimQuestion ──► … ──► decide ──► unschedulable, with a nomination
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class AsksFilter:
+class FilterQuestion:
     """Which of these nodes do."""
 
     nodes: Sequence[str]
@@ -34,34 +34,34 @@ class AsksFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class AsksScores:
+class ScoreQuestion:
     """How good these nodes are."""
 
     nodes: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class AsksVictims:
+class VictimQuestion:
     """Whether the pod may preempt these, each of them instead of the others."""
 
     candidates: Sequence[Victims]
 
 
-Asks = AsksFilter | AsksScores | AsksVictims
+Asks = FilterQuestion | ScoreQuestion | VictimQuestion
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
     """Which nodes do, of those that were asked about."""
 
-    asked: AsksFilter
+    asked: FilterQuestion
     allowed: frozenset[str]
     rejects: Mapping[str, Reject] = field(default_factory=dict)
     """Why others do not, by node, as far as that was said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class ExtenderAnswers:
     """What extenders have said about one pod so far; None where they have not been asked."""
 
     own: Filtered | None = None
@@ -89,7 +89,7 @@ class Extenders(Protocol):
         """Whether one of them has a say in whom ``pod`` preempts."""
         ...
 
-    async def answer(self, asks: Asks, pod: Pod, advice: Advice, table: Table) -> Advice:
+    async def answer(self, asks: Asks, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
         """``advice``, with what they say to ``asks``. Raises whatever keeps one from answering that may not."""
         ...
 

@@ -27,7 +27,7 @@ class _Said:
     """What was told since."""
 
 
-class Failures:
+class FailureLog:
     """Logs failures of one kind with the traceback once a minute; what has another text has a line in between.
 
     They are of one kind when the same line of the same plugin raises the same type. All others have a line where

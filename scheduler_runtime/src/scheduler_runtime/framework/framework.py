@@ -13,15 +13,15 @@ from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.binding_hooks import Binding
 from scheduler_runtime.framework.decision import Decisions
-from scheduler_runtime.framework.extender_contract import Advice, Asks, Extenders
-from scheduler_runtime.framework.hook_table import Enabled
-from scheduler_runtime.framework.outcomes import Assumes, Flights, Gate, Placed, PluginError, Unschedulable
-from scheduler_runtime.framework.plugin_handle import Services, Surroundings
+from scheduler_runtime.framework.extender_contract import Asks, ExtenderAnswers, Extenders
+from scheduler_runtime.framework.hook_table import HookTable
+from scheduler_runtime.framework.outcomes import AssumeCache, Flights, Placed, PluginError, QueueGate, Unschedulable
+from scheduler_runtime.framework.plugin_handle import FrameworkContext, PluginServices
 from scheduler_runtime.framework.point_metrics import Times
 from scheduler_runtime.framework.queue_hooks import Queueing
 from scheduler_runtime.framework.registration import register
 from scheduler_runtime.framework.reserve_permit import Reserving
-from scheduler_runtime.framework.slow_plugins import Pace
+from scheduler_runtime.framework.slow_plugins import SlowPluginWatch
 from scheduler_runtime.framework.unsupported import JUDGED_BY
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.state.table import Table
@@ -39,7 +39,7 @@ class Framework:
     def __init__(
         self,
         profile: EffectiveProfile,
-        services: Services,
+        services: PluginServices,
         version: Version,
         seed: int | None = None,
         classes: Mapping[str, type[Plugin]] = IN_TREE,
@@ -53,12 +53,12 @@ class Framework:
         self.profile = profile
         self.version = version
         self.nominations = services.nominations
-        self.around = Surroundings(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
+        self.around = FrameworkContext(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
         self.extenders = self.around.extenders = extenders
         self._plugins = register(profile, classes, self.around)
-        self._pace = Pace(name for name in self._plugins if name not in IN_TREE)
+        self._pace = SlowPluginWatch(name for name in self._plugins if name not in IN_TREE)
         times = Times(services.measures, profile.scheduler_name)
-        enabled = Enabled(profile, self._plugins, services.measures, self._pace)
+        enabled = HookTable(profile, self._plugins, services.measures, self._pace)
         self._queueing = Queueing(enabled, self._plugins, times, has_extenders=extenders is not None)
         missing, percentage = _missing(profile, self._plugins), profile.percentage_of_nodes_to_score or 0
         self.decisions = Decisions(enabled, self.around, times, missing, percentage)
@@ -88,7 +88,7 @@ class Framework:
 
     # Around the queue.
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
         return self._queueing.pre_enqueue(pod)
 
@@ -106,14 +106,14 @@ class Framework:
 
     # The decision.
 
-    def schedule(self, pod: Pod, cluster: Assumes) -> Placed | Unschedulable:
+    def schedule(self, pod: Pod, cluster: AssumeCache) -> Placed | Unschedulable:
         """Choose a node and assume ``pod`` there, or say why there is none. Extenders have no say in it.
 
         Raises PluginError, with everything as it was.
         """
         return self._attempt(pod, cluster, self.decisions.decide)
 
-    def schedule_with(self, advice: Advice, pod: Pod, cluster: Assumes) -> Placed | Unschedulable | Asks:
+    def schedule_with(self, advice: ExtenderAnswers, pod: Pod, cluster: AssumeCache) -> Placed | Unschedulable | Asks:
         """As ``schedule`` with what extenders have said so far, or what they have to be asked first.
 
         Raises PluginError, with everything as it was.
@@ -125,7 +125,7 @@ class Framework:
             self.around.advice = None
 
     def _attempt(
-        self, pod: Pod, cluster: Assumes, decide: Callable[[Pod, Table], Chosen]
+        self, pod: Pod, cluster: AssumeCache, decide: Callable[[Pod, Table], Chosen]
     ) -> Chosen | Placed | Unschedulable:
         self.around.table = cluster.table
         try:
@@ -142,7 +142,7 @@ class Framework:
             self.nominations.nominate(pod, node if isinstance(node, str) else "")
         return outcome
 
-    def _place(self, placed: Placed, cluster: Assumes) -> Placed | Unschedulable:
+    def _place(self, placed: Placed, cluster: AssumeCache) -> Placed | Unschedulable:
         cluster.assume(placed.pod, placed.node)
         self.nominations.forget(placed.pod.uid)
         try:

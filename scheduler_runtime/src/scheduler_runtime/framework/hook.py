@@ -13,7 +13,7 @@ from scheduler_runtime.api import MAX_SCORE, Ints, Mask, NodePlugin, NodeTable, 
 from scheduler_runtime.framework.outcomes import PluginError, failures
 
 
-def raised() -> tuple[type[BaseException], ...]:
+def caught_exceptions() -> tuple[type[BaseException], ...]:
     """What a hook may raise. That it was cancelled is our doing only where it is awaited, and then not always."""
     return (*failures(), CancelledError)
 
@@ -61,16 +61,16 @@ class Hook:
             return self.run(*args)
         except PluginError:
             raise  # Of a hook that this one stands for.
-        except raised() as error:
+        except caught_exceptions() as error:
             raise self.error(error) from error
 
     def error(self, problem: object) -> PluginError:
         """That it failed, and how."""
-        what = told(problem) if isinstance(problem, BaseException) else problem
+        what = format_exception(problem) if isinstance(problem, BaseException) else problem
         return PluginError(self.plugin, self.name, what, self.of)
 
 
-def told(error: BaseException) -> str:
+def format_exception(error: BaseException) -> str:
     """An exception with its type: the text of a KeyError is a key alone. A PluginError says all there is to say."""
     text = str(error)
     if isinstance(error, PluginError):
@@ -87,8 +87,8 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
         found = list(answer)
     except PluginError:
         raise
-    except raised() as error:
-        raise unyielded(hook, answer) or hook.error(error) from raised_in(answer, error)
+    except caught_exceptions() as error:
+        raise not_iterable_error(hook, answer) or hook.error(error) from raised_in(answer, error)
     for reject in found:
         if not isinstance(reject, Reject):
             raise hook.error(f"it yielded {reject!r}, not a Reject")
@@ -97,7 +97,7 @@ def rejections(hook: Hook, *args: Any) -> list[Reject]:
     return found
 
 
-def all_of(run: Callable[..., Any]) -> Callable[..., Any]:
+def exhausting(run: Callable[..., Any]) -> Callable[..., Any]:
     """What a filter yields, all of it: until then it has not run."""
 
     def whole(*args: Any) -> Any:
@@ -112,7 +112,7 @@ def all_of(run: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
-def unyielded(hook: Hook, answer: object) -> PluginError | None:
+def not_iterable_error(hook: Hook, answer: object) -> PluginError | None:
     """That a filter answered at once; None if it did not."""
     if isinstance(answer, Iterable):
         return None

@@ -7,17 +7,17 @@ from random import Random
 
 from scheduler_runtime.catalog import Version, find
 from scheduler_runtime.config import EffectiveProfile
-from scheduler_runtime.framework.answer_cache import Classes
-from scheduler_runtime.framework.cacheable_plugins import Filter, Local, Score
-from scheduler_runtime.framework.choosing_node import Decider, Hooks
+from scheduler_runtime.framework.answer_cache import AnswerCache
+from scheduler_runtime.framework.cacheable_plugins import CacheablePlugin, Filter, Score
+from scheduler_runtime.framework.choosing_node import Hooks, NodeChooser
 from scheduler_runtime.framework.hook import Hook, row_of_filter
-from scheduler_runtime.framework.nominated_nodes import Nominated
+from scheduler_runtime.framework.nominated_nodes import NominatedPods
 from scheduler_runtime.framework.outcomes import RegistrationError
 from scheduler_runtime.framework.point_metrics import POINTS, Measures, Unmeasured
 from scheduler_runtime.framework.registration import Registered
 from scheduler_runtime.framework.sampling import Sampler
 from scheduler_runtime.framework.scoring import Scorer
-from scheduler_runtime.framework.slow_plugins import Pace
+from scheduler_runtime.framework.slow_plugins import SlowPluginWatch
 from scheduler_runtime.framework.unsupported import said_after_filters
 from scheduler_runtime.framework.what_if import row_filter
 from scheduler_runtime.plugins import IN_TREE
@@ -26,7 +26,7 @@ from scheduler_runtime.state.nominations import Nominations
 _COUNTED = ("pre_filter", "filter", "filter_row", "pre_score", "score")
 
 
-class Enabled:
+class HookTable:
     """The hooks of one profile, each point in the profile's order."""
 
     def __init__(
@@ -34,12 +34,12 @@ class Enabled:
         profile: EffectiveProfile,
         plugins: Mapping[str, Registered],
         measures: Measures | None = None,
-        pace: Pace | None = None,
+        pace: SlowPluginWatch | None = None,
     ) -> None:
         self._profile = profile
         self._plugins = plugins
         self._measures = measures or Unmeasured()
-        self._pace = pace or Pace(())
+        self._pace = pace or SlowPluginWatch(())
 
     def hooks(self, point: str, name: str) -> tuple[Hook, ...]:
         """The hooks called ``name`` of the plugins enabled at ``point``."""
@@ -79,11 +79,11 @@ class Enabled:
             raise RegistrationError(f"profile {name}: its queueSort plugin is not in this build")
         return hooks[0]
 
-    def classes(self, hooks: Hooks) -> Classes:
+    def classes(self, hooks: Hooks) -> AnswerCache:
         """What is kept of the plugins that can be kept."""
         looking = [name for name, each in self._plugins.items() if each.plugin.looks_at_pods]
         kept = self._kept()
-        return Classes(
+        return AnswerCache(
             [self._local(self._plugins[name], hooks) for name in kept],
             looking,
             sum(scorer.weight for scorer in hooks.score),
@@ -91,15 +91,15 @@ class Enabled:
         )
 
     def decider(
-        self, hooks: Hooks, classes: Classes, nominations: Nominations, random: Random, sampler: Sampler | None
-    ) -> Decider:
+        self, hooks: Hooks, classes: AnswerCache, nominations: Nominations, random: Random, sampler: Sampler | None
+    ) -> NodeChooser:
         """Who chooses nodes by ``hooks``."""
         registered = [self._plugins[hook.plugin] for hook in hooks.filter]
         filters = [
             row_filter(hook, self._own_row_filter(each), each.plugin)
             for hook, each in zip(hooks.filter, registered, strict=True)
         ]
-        return Decider(hooks, classes, self._kept(), Nominated(filters, nominations), random, sampler)
+        return NodeChooser(hooks, classes, self._kept(), NominatedPods(filters, nominations), random, sampler)
 
     def watched_by_kept(self) -> frozenset[str]:
         """The resources after whose changes what is kept is out of date."""
@@ -112,7 +112,7 @@ class Enabled:
     def _kept(self) -> tuple[str, ...]:
         return tuple(name for name, each in self._plugins.items() if _can_be_kept(each))
 
-    def _local(self, registered: Registered, hooks: Hooks) -> Local:
+    def _local(self, registered: Registered, hooks: Hooks) -> CacheablePlugin:
         """A plugin that is kept, with its enabled hooks."""
         enabled = hooks.of(registered.name)
         filters = None
@@ -121,7 +121,9 @@ class Enabled:
         score = Score(enabled.score, self._hook(registered, "score_row")) if enabled.score else None
         signature = self._hook(registered, "signature")
         signs_spec = _signs_spec(registered)
-        return Local(registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score, signs_spec)
+        return CacheablePlugin(
+            registered.name, signature, enabled.pre_filter, filters, enabled.pre_score, score, signs_spec
+        )
 
     def _own_row_filter(self, registered: Registered) -> Hook | None:
         return self._hook(registered, "filter_row") if "filter_row" in registered.hooks else None

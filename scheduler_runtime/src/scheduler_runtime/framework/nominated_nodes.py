@@ -15,8 +15,8 @@ import numpy as np
 from scheduler_runtime.api import Mask, Pod
 from scheduler_runtime.framework.filtering import Diagnosis
 from scheduler_runtime.framework.point_metrics import Measures
-from scheduler_runtime.framework.what_if import RowFilter, Trials
-from scheduler_runtime.framework.what_if_many import ManyTrials
+from scheduler_runtime.framework.what_if import RowFilter, WhatIf
+from scheduler_runtime.framework.what_if_many import NodesWhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
@@ -24,21 +24,21 @@ _FEW = 8
 """As few nodes are asked about one by one."""
 
 
-class Nominated:
+class NominatedPods:
     """Knows the nodes that pods are nominated to, and asks the filters of one profile about them."""
 
     def __init__(self, filters: Sequence[RowFilter], nominations: Nominations) -> None:
         self._filters = filters
         self._nominations = nominations
 
-    def timed(self, measures: Measures) -> Nominated:
+    def timed(self, measures: Measures) -> NominatedPods:
         """One that asks alike, with a clock beside each filter."""
-        return Nominated([each.timed(measures) for each in self._filters], self._nominations)
+        return NominatedPods([each.timed(measures) for each in self._filters], self._nominations)
 
-    def trials(self, pod: Pod, table: Table, states: Mapping[str, Any], skipped: AbstractSet[str]) -> Trials:
+    def trials(self, pod: Pod, table: Table, states: Mapping[str, Any], skipped: AbstractSet[str]) -> WhatIf:
         """Ask about ``pod``, with what each ``pre_filter`` returned, and without the plugins that it ``skipped``."""
         filters = [each for each in self._filters if each.plugin not in skipped]
-        return Trials(pod, table, filters, states, self._nominations)
+        return WhatIf(pod, table, filters, states, self._nominations)
 
     def own_row(self, pod: Pod, table: Table) -> int | None:
         """The row of the node that ``pod`` itself is nominated to: likely the only one where there is room for it."""
@@ -53,7 +53,7 @@ class Nominated:
         return [row for node, row in found if row is not None and self._nominations.ahead_of(pod, node)]
 
 
-def refuse(mask: Mask, rows: Sequence[int], trials: Trials) -> Mask:
+def refuse(mask: Mask, rows: Sequence[int], trials: WhatIf) -> Mask:
     """``mask`` without those of ``rows`` that the filters reject."""
     asked = [row for row in rows if mask[row]]
     together = _together(asked, trials)
@@ -69,7 +69,7 @@ def refuse(mask: Mask, rows: Sequence[int], trials: Trials) -> Mask:
     return mask
 
 
-def judge(rows: Sequence[int], trials: Trials, diagnosis: Diagnosis) -> None:
+def judge(rows: Sequence[int], trials: WhatIf, diagnosis: Diagnosis) -> None:
     """Note of each of ``rows`` whether it is feasible, or why not."""
     together = _together(rows, trials)
     if together is None:
@@ -86,6 +86,6 @@ def judge(rows: Sequence[int], trials: Trials, diagnosis: Diagnosis) -> None:
         diagnosis.reject_rows(plugin, rejected, reject)
 
 
-def _together(rows: Sequence[int], trials: Trials) -> ManyTrials | None:
+def _together(rows: Sequence[int], trials: WhatIf) -> NodesWhatIf | None:
     """To ask about ``rows`` at once, where that pays and can be done."""
     return trials.together(np.array(rows)) if len(rows) > _FEW else None

@@ -14,11 +14,11 @@ Flights = Mapping[str, Answer]
 """How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""
 
 
-TAKEN_BACK = Nomination(CLEAR)
+CLEAR_NOMINATION = Nomination(CLEAR)
 """What becomes of the nomination of a pod for which there is nothing to hope."""
 
 
-class Assumes(Protocol):
+class AssumeCache(Protocol):
     """The cache, as far as a decision needs it."""
 
     @property
@@ -68,11 +68,11 @@ class Unschedulable:
 
 def rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:
     """Upstream words a rejection after the choice of a node as if that node had been the only one."""
-    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}), TAKEN_BACK)
+    return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}), CLEAR_NOMINATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class QueueGate:
     """A plugin keeps the pod out of the queue."""
 
     plugin: str

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.api import Binds, Consulted, NodeTable, Pod, Preemptions, WaitingPod, Watch
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.framework.answer_cache import Classes
-from scheduler_runtime.framework.extender_contract import Advice, Extenders
+from scheduler_runtime.framework.answer_cache import AnswerCache
+from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders
 from scheduler_runtime.framework.point_metrics import Measures, Unmeasured
-from scheduler_runtime.framework.progress import Steps
-from scheduler_runtime.framework.sampling import Rotation
-from scheduler_runtime.framework.waiting_pods import Waiting
-from scheduler_runtime.framework.what_if import RowTrial, Trials
-from scheduler_runtime.framework.what_if_many import ManyTrials
+from scheduler_runtime.framework.progress import Progress
+from scheduler_runtime.framework.sampling import SearchPosition
+from scheduler_runtime.framework.waiting_pods import PermitWait
+from scheduler_runtime.framework.what_if import NodeWhatIf, WhatIf
+from scheduler_runtime.framework.what_if_many import NodesWhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
@@ -64,7 +64,7 @@ class NoPreemptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class PluginServices:
     """The process behind the plugins. Without ``objects`` a plugin that watches anything is refused."""
 
     binds: Binds
@@ -78,33 +78,33 @@ class Services:
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     measures: Measures = field(default_factory=Unmeasured)
     """Where it is noted how long plugins take."""
-    rotation: Rotation = field(default_factory=Rotation)
+    rotation: SearchPosition = field(default_factory=SearchPosition)
     """Where the search for feasible nodes goes on: of all profiles, as they share the nodes."""
-    steps: Steps = field(default_factory=Steps)
+    steps: Progress = field(default_factory=Progress)
     """Where it is noted what pods wait for on their way to a node: of all profiles."""
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
 
 
-class Surroundings:
+class FrameworkContext:
     """What the handles of one profile share."""
 
-    def __init__(self, services: Services, target: Target, random: Random) -> None:
+    def __init__(self, services: PluginServices, target: Target, random: Random) -> None:
         self.services = services
         self.target = target
         self.random = random
         self.table: Table | None = None
-        self.trials: Trials | None = None
-        self.waiting: dict[str, Waiting] = {}
-        self.classes: Classes | None = None
+        self.trials: WhatIf | None = None
+        self.waiting: dict[str, PermitWait] = {}
+        self.classes: AnswerCache | None = None
         self.extenders: Extenders | None = None
-        self.advice: Advice | None = None
+        self.advice: ExtenderAnswers | None = None
 
 
 class PluginHandle:
     """The handle of one plugin."""
 
-    def __init__(self, plugin: str, watches: tuple[Watch, ...], around: Surroundings) -> None:
+    def __init__(self, plugin: str, watches: tuple[Watch, ...], around: FrameworkContext) -> None:
         self._plugin = plugin
         self._watches = watches
         self._around = around
@@ -170,13 +170,13 @@ class PluginHandle:
         """Takes pods off their nodes."""
         return self._around.services.preemptions
 
-    def trial(self, row: int) -> RowTrial:
+    def trial(self, row: int) -> NodeWhatIf:
         """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
         if self._around.trials is None:
             raise RuntimeError(f"{self._plugin} tries a node outside of post_filter")
         return self._around.trials.trial(row)
 
-    def trials(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+    def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the pod on many nodes at once, where all filters look at each node by itself. Only in ``post_filter``."""
         if self._around.trials is None:
             raise RuntimeError(f"{self._plugin} tries nodes outside of post_filter")

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from scheduler_runtime.api import SKIP, Reject
-from scheduler_runtime.framework.hook import Count, Hook, all_of
+from scheduler_runtime.framework.hook import Count, Hook, exhausting
 
 PRE_FILTER, FILTER, PRE_SCORE, SCORE = "PreFilter", "Filter", "PreScore", "Score"
 
@@ -27,7 +27,7 @@ POINTS = {
 SAMPLED_EVERY = 10
 
 
-class Spread(Protocol):
+class Observer(Protocol):
     """Where numbers are noted."""
 
     def observe(self, number: float) -> None:
@@ -38,11 +38,11 @@ class Spread(Protocol):
 class Measures(Protocol):
     """Where what is measured goes."""
 
-    def point(self, point: str, status: str, profile: str) -> Spread:
+    def point(self, point: str, status: str, profile: str) -> Observer:
         """For an extension point of a profile."""
         ...
 
-    def plugin(self, plugin: str, point: str, status: str) -> Spread:
+    def plugin(self, plugin: str, point: str, status: str) -> Observer:
         """For one plugin."""
         ...
 
@@ -78,7 +78,7 @@ class Times:
     def __init__(self, measures: Measures, profile: str) -> None:
         self._measures = measures
         self._profile = profile
-        self._spreads: dict[tuple[str, str], Spread] = {}
+        self._spreads: dict[tuple[str, str], Observer] = {}
 
     def note(self, point: str, seconds: float, status: str = "Success") -> None:
         """Note one run of all plugins at ``point``."""
@@ -101,7 +101,7 @@ def timed(hook: Hook, measures: Measures) -> Hook:
     """The same hook, with a clock beside it."""
     point, run = POINTS[hook.name], hook.run
     if point == FILTER:
-        run = all_of(run)
+        run = exhausting(run)
 
     def measured(*args: Any) -> Any:
         began = perf_counter()

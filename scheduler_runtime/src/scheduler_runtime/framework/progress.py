@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_runtime.framework.waiting_pods import Waiting
+from scheduler_runtime.framework.waiting_pods import PermitWait
 
 
-class Steps:
+class Progress:
     """Says so of each pod. May be asked from another thread."""
 
     def __init__(self) -> None:
-        self.permits: dict[str, Waiting] = {}
+        self.permits: dict[str, PermitWait] = {}
         """By the uid of the pod."""
         self.hooks: dict[tuple[str, str], str] = {}
         """By the uid of the pod and the plugin: several may prepare a binding beside each other."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from scheduler_runtime.api import SKIP, Action, ClusterEvent, Event, Pod, QueueEntry, Watch
 from scheduler_runtime.framework.extender_contract import EXTENDER
-from scheduler_runtime.framework.failure_log import Failures
-from scheduler_runtime.framework.hook import checked_rejection, raised
-from scheduler_runtime.framework.hook_table import Enabled
-from scheduler_runtime.framework.outcomes import Gate
+from scheduler_runtime.framework.failure_log import FailureLog
+from scheduler_runtime.framework.hook import caught_exceptions, checked_rejection
+from scheduler_runtime.framework.hook_table import HookTable
+from scheduler_runtime.framework.outcomes import QueueGate
 from scheduler_runtime.framework.point_metrics import Times, rejection_status
-from scheduler_runtime.framework.queue_keys import Keys
+from scheduler_runtime.framework.queue_keys import SortKeys
 from scheduler_runtime.framework.registration import Registered
 
 logger = logging.getLogger(__name__)
@@ -38,25 +38,25 @@ class Queueing:
     """Keeps pods out of the queue, orders it, and says what may help a pod that waits."""
 
     def __init__(
-        self, enabled: Enabled, plugins: Mapping[str, Registered], times: Times, *, has_extenders: bool
+        self, enabled: HookTable, plugins: Mapping[str, Registered], times: Times, *, has_extenders: bool
     ) -> None:
         """Raises RegistrationError when nobody sorts the queue."""
         declared = {name: each.declaration.events for name, each in plugins.items()}
         self._events = MappingProxyType({**declared, EXTENDER: _ANYTHING} if has_extenders else declared)
         self._plugins = plugins
-        self._failures = Failures(logger)
+        self._failures = FailureLog(logger)
         self._times = times
         self._pre_enqueue = enabled.hooks("preEnqueue", "pre_enqueue")
-        self._sort_key = Keys(enabled.queue_sort())
+        self._sort_key = SortKeys(enabled.queue_sort())
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
         for hook in self._pre_enqueue:
             began = perf_counter()
             reject = hook(pod)
             if reject is not None:
                 self._times.since("PreEnqueue", began, rejection_status(resolvable=False))
-                return Gate(hook.plugin, checked_rejection(hook, reject).reason)
+                return QueueGate(hook.plugin, checked_rejection(hook, reject).reason)
             self._times.since("PreEnqueue", began)
         return None
 
@@ -77,7 +77,7 @@ class Queueing:
             return True
         try:
             return registered.plugin.hint(event, pod) is not SKIP
-        except raised() as error:  # A pod must not be left behind because a hint failed.
+        except caught_exceptions() as error:  # A pod must not be left behind because a hint failed.
             self._failures.say("hint failed", error, plugin=plugin, pod=pod.key)
             return True
 

@@ -8,7 +8,7 @@ from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework.hook import Hook
 
 
-class Keys:
+class SortKeys:
     """A ``sort_key`` whose keys can all be compared with each other."""
 
     def __init__(self, hook: Hook) -> None:

@@ -8,9 +8,9 @@ from traceback import walk_tb
 
 from scheduler_runtime.api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.config import EffectiveProfile
-from scheduler_runtime.framework.hook import Hook, told
+from scheduler_runtime.framework.hook import Hook, format_exception
 from scheduler_runtime.framework.outcomes import RegistrationError, failures
-from scheduler_runtime.framework.plugin_handle import PluginHandle, Surroundings
+from scheduler_runtime.framework.plugin_handle import FrameworkContext, PluginHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Registered:
 
 
 def register(
-    profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], around: Surroundings
+    profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], around: FrameworkContext
 ) -> dict[str, Registered]:
     """Make the plugins of ``profile`` that ``classes`` has, in the profile's order.
 
@@ -35,7 +35,7 @@ def register(
     return {name: _registered(name, classes[name], profile, around) for name in profile.names if name in classes}
 
 
-def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around: Surroundings) -> Registered:
+def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around: FrameworkContext) -> Registered:
     declaration = declaration_of(kind)
     check(kind, declaration)
     if declaration.name != name:
@@ -52,7 +52,9 @@ def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around
     try:
         plugin = hook.run(profile.args.get(name), handle)
     except failures() as error:
-        raise RegistrationError(f"plugin {name}: it cannot be made: {told(error)}{_place(error, kind)}") from error
+        raise RegistrationError(
+            f"plugin {name}: it cannot be made: {format_exception(error)}{_place(error, kind)}"
+        ) from error
     return Registered(name, plugin, declaration, hooks_of(kind), watches)
 
 

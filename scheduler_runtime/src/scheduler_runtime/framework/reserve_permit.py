@@ -8,16 +8,16 @@ from types import MappingProxyType
 
 from scheduler_runtime.api import ALLOW, Wait
 from scheduler_runtime.framework.hook import Hook, checked_rejection
-from scheduler_runtime.framework.hook_table import Enabled
+from scheduler_runtime.framework.hook_table import HookTable
 from scheduler_runtime.framework.outcomes import Placed, Unschedulable, rejected_by
 from scheduler_runtime.framework.point_metrics import Times, rejection_status
-from scheduler_runtime.framework.waiting_pods import MAX_WAIT_SECONDS, Waiting
+from scheduler_runtime.framework.waiting_pods import MAX_WAIT_SECONDS, PermitWait
 
 
 class Reserving:
     """The hooks ``reserve`` and ``permit`` of one profile."""
 
-    def __init__(self, enabled: Enabled, times: Times) -> None:
+    def __init__(self, enabled: HookTable, times: Times) -> None:
         self._times = times
         self._reserve = enabled.hooks("reserve", "reserve")
         self._permit = enabled.hooks("permit", "permit")
@@ -27,7 +27,7 @@ class Reserving:
         """The plugins that are asked for permits."""
         return frozenset(hook.plugin for hook in self._permit)
 
-    def reserve_and_permit(self, placed: Placed, waiting: dict[str, Waiting]) -> Placed | Unschedulable:
+    def reserve_and_permit(self, placed: Placed, waiting: dict[str, PermitWait]) -> Placed | Unschedulable:
         """Let the plugins reserve for ``placed``, and hold it if they want; then it joins ``waiting``.
 
         Raises PluginError. Then, and when they reject it, they have to be told to unreserve.
@@ -47,7 +47,7 @@ class Reserving:
         self._times.since("Reserve", began)
         return None
 
-    def _permitted(self, placed: Placed, waiting: dict[str, Waiting]) -> Placed | Unschedulable:
+    def _permitted(self, placed: Placed, waiting: dict[str, PermitWait]) -> Placed | Unschedulable:
         began = perf_counter()
         waits: dict[str, float] = {}
         for hook in self._permit:
@@ -62,8 +62,8 @@ class Reserving:
         self._times.since("Permit", began, "Wait" if waits else "Success")
         return self._held(placed, waits, waiting) if waits else placed
 
-    def _held(self, placed: Placed, waits: Mapping[str, float], waiting: dict[str, Waiting]) -> Placed:
-        waiting[placed.pod.uid] = Waiting(placed.pod, waits)
+    def _held(self, placed: Placed, waits: Mapping[str, float], waiting: dict[str, PermitWait]) -> Placed:
+        waiting[placed.pod.uid] = PermitWait(placed.pod, waits)
         return Placed(placed.pod, placed.node, placed.states, MappingProxyType(waits))
 
 

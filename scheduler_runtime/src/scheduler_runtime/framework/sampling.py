@@ -25,7 +25,7 @@ _ZONES = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone
 _REGIONS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
 
-class Tour:
+class NodeOrder:
     """The order in which nodes are visited: one of each zone, then the next of each, and so on."""
 
     def __init__(self) -> None:
@@ -63,17 +63,17 @@ class Tour:
 
 
 @dataclass(slots=True)
-class Rotation:
+class SearchPosition:
     """Where the next search begins. All profiles of a process go on where the others ended."""
 
     first: int = 0
-    tour: Tour = field(default_factory=Tour)
+    tour: NodeOrder = field(default_factory=NodeOrder)
 
 
 class Sampler:
     """Leaves as many feasible nodes in play as one profile asks for."""
 
-    def __init__(self, percentage: int, rotation: Rotation, *, weighs: bool = True) -> None:
+    def __init__(self, percentage: int, rotation: SearchPosition, *, weighs: bool = True) -> None:
         """``percentage`` is above 0 and below 100.
 
         When nobody ``weighs`` the nodes against each other the first that does is as good as any.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_runtime.framework.hook import all_of
+from scheduler_runtime.framework.hook import exhausting
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _YIELDING = frozenset({"filter", "filter_row"})
 
 
 @dataclass(slots=True)
-class Share:
+class PluginTime:
     """What one plugin takes."""
 
     spent: float = 0.0
@@ -58,11 +58,11 @@ class Share:
         self.spent = 0.0
 
 
-class Pace:
+class SlowPluginWatch:
     """The time that some plugins of one profile take for a decision, on a moving average."""
 
     def __init__(self, plugins: Iterable[str], clock: Callable[[], float] = time.perf_counter) -> None:
-        self._shares = {plugin: Share() for plugin in plugins}
+        self._shares = {plugin: PluginTime() for plugin in plugins}
         self._clock = clock
 
     def watched(self, plugin: str, hook: str, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +70,7 @@ class Pace:
         share = self._shares.get(plugin)
         if share is None or hook not in _IN_DECISIONS:
             return run
-        whole = all_of(run) if hook in _YIELDING else run
+        whole = exhausting(run) if hook in _YIELDING else run
         clock = self._clock
 
         def measured(*args: Any) -> Any:

@@ -15,7 +15,7 @@ from scheduler_runtime.framework.outcomes import Placed
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class RunningHook:
     """The hook that runs and the pod it runs for, as far as they show."""
 
     plugin: str = ""
@@ -29,7 +29,7 @@ class Suspect:
         return f"what is done{about}" if about else "a decision or a plugin"
 
 
-def suspect(thread: int | None) -> Suspect:
+def find_running_hook(thread: int | None) -> RunningHook:
     """Who is at work in ``thread``."""
     hook, pod = None, None
     for values in _locals_in(thread):
@@ -38,7 +38,7 @@ def suspect(thread: int | None) -> Suspect:
         about = placed.pod if isinstance(placed, Placed) else values.get("pod")
         if isinstance(about, Pod):
             pod = about  # The outermost: that of the decision, not one that is tried for its sake.
-    return Suspect(hook.plugin if hook else "", hook.name if hook else "", pod.key if pod else "")
+    return RunningHook(hook.plugin if hook else "", hook.name if hook else "", pod.key if pod else "")
 
 
 def _locals_in(thread: int | None) -> Iterator[dict[str, Any]]:

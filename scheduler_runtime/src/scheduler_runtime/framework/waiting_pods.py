@@ -11,7 +11,7 @@ from scheduler_runtime.api import Pod
 MAX_WAIT_SECONDS = 15 * 60.0
 
 
-class Waiting:
+class PermitWait:
     """One pod that plugins hold. It goes on when none holds it, and back when one rejects it or waits too long."""
 
     def __init__(self, pod: Pod, waits: Mapping[str, float]) -> None:

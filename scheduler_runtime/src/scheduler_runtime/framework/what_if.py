@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, hooks_of
-from scheduler_runtime.framework.hook import Hook, raised, rejections, row_of_filter
+from scheduler_runtime.framework.hook import Hook, caught_exceptions, rejections, row_of_filter
 from scheduler_runtime.framework.outcomes import PluginError
 from scheduler_runtime.framework.point_metrics import Measures, timed
-from scheduler_runtime.framework.what_if_many import ManyTrials
+from scheduler_runtime.framework.what_if_many import NodesWhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
@@ -63,7 +63,7 @@ def row_filter(hook: Hook, own: Hook | None, plugin: Plugin) -> RowFilter:
     )
 
 
-class Trials:
+class WhatIf:
     """The nodes that are tried one by one for a pod."""
 
     __slots__ = ("_filters", "_moving", "adds", "nodes", "nominations", "pod", "removes", "states", "table")
@@ -87,16 +87,16 @@ class Trials:
         self.adds = tuple(each.add_pod for each in self._moving if each.add_pod)
         self.removes = tuple(each.remove_pod for each in self._moving if each.remove_pod)
 
-    def trial(self, row: int) -> RowTrial:
+    def trial(self, row: int) -> NodeWhatIf:
         """Try the node in ``row``."""
-        return RowTrial(self, row, self._filters, self._moving)
+        return NodeWhatIf(self, row, self._filters, self._moving)
 
-    def together(self, rows: NDArray[np.intp]) -> ManyTrials | None:
+    def together(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
         if self.adds or self.removes or not all(each.is_row_local for each in self._moving):
             return None
         filters = [each.every for each in self._filters], [each.every for each in self._moving]
-        return ManyTrials(self.pod, self.table, rows, filters, self.states, self.nominations)
+        return NodesWhatIf(self.pod, self.table, rows, filters, self.states, self.nominations)
 
     def judge(self, row: int) -> Judged:
         """The first plugin that rejects the node in ``row`` as it is, nominated pods considered, and why."""
@@ -104,12 +104,12 @@ class Trials:
             return trial.judge()
 
 
-class RowTrial:
+class NodeWhatIf:
     """One node, with other pods on it. The table is as before when the ``with`` ends."""
 
     __slots__ = ("_filters", "_moving", "_nominated", "_row", "_states", "_trials", "_tried")
 
-    def __init__(self, trials: Trials, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]) -> None:
+    def __init__(self, trials: WhatIf, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]) -> None:
         self._trials = trials
         self._row = row
         self._filters = filters
@@ -118,7 +118,7 @@ class RowTrial:
         self._nominated = trials.nominations.ahead_of(trials.pod, trials.table.names[row])
         self._tried = trials.table.try_row(row)
 
-    def __enter__(self) -> RowTrial:
+    def __enter__(self) -> NodeWhatIf:
         return self
 
     def __exit__(
@@ -188,5 +188,5 @@ def _clone(plugin: str, state: Any) -> Any:
     own = getattr(state, "clone", None) or getattr(state, "copy", None)
     try:
         return own() if callable(own) else copy.copy(state)
-    except raised() as error:
+    except caught_exceptions() as error:
         raise PluginError(plugin, "pre_filter", f"its state cannot be copied: {error}") from error

@@ -20,7 +20,7 @@ from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
 
-class ManyTrials:
+class NodesWhatIf:
     """Some nodes with other pods on them. The table is as before when the ``with`` ends."""
 
     def __init__(
@@ -45,7 +45,7 @@ class ManyTrials:
         """Which plugin rejected which rows when they were looked at for the first time, and why."""
         self._tried = table.try_rows(rows)
 
-    def __enter__(self) -> ManyTrials:
+    def __enter__(self) -> NodesWhatIf:
         return self
 
     def __exit__(

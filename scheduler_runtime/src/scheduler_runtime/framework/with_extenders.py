@@ -7,19 +7,28 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from scheduler_runtime.api import Ints, Mask, NodeTable, Reject
-from scheduler_runtime.framework.choosing_node import Attempt, Decider, Nowhere
-from scheduler_runtime.framework.extender_contract import EXTENDER, MAX_ROUNDS, Advice, AsksFilter, AsksScores, Filtered
+from scheduler_runtime.framework.choosing_node import DecisionState, NodeChooser, NoFeasibleNode
+from scheduler_runtime.framework.extender_contract import (
+    EXTENDER,
+    MAX_ROUNDS,
+    ExtenderAnswers,
+    Filtered,
+    FilterQuestion,
+    ScoreQuestion,
+)
 from scheduler_runtime.framework.filtering import Diagnosis
 from scheduler_runtime.state.table import Table
 
 
-class Advised:
+class ExtendedChooser:
     """Chooses as ``decider``, and asks for the advice that it lacks."""
 
-    def __init__(self, decider: Decider) -> None:
+    def __init__(self, decider: NodeChooser) -> None:
         self._decider = decider
 
-    def choose(self, attempt: Attempt, advice: Advice) -> int | Nowhere | AsksFilter | AsksScores:
+    def choose(
+        self, attempt: DecisionState, advice: ExtenderAnswers
+    ) -> int | NoFeasibleNode | FilterQuestion | ScoreQuestion:
         """The row of the best node, or what has to be asked before that is known. Raises PluginError."""
         diagnosis = Diagnosis(len(attempt.table))
         nodes = NodeTable(attempt.table, diagnosis.feasible)
@@ -29,26 +38,28 @@ class Advised:
             return own
         self._decider.filter(attempt, nodes, diagnosis, samples=advice.filtered is None)
         if not np.count_nonzero(diagnosis.feasible):
-            return Nowhere(nodes, diagnosis)
+            return NoFeasibleNode(nodes, diagnosis)
         asks = self._take(advice, attempt.table, diagnosis)
         if asks is not None:
             return asks
         count = np.count_nonzero(diagnosis.feasible)
         if not count:
-            return Nowhere(nodes, diagnosis)
+            return NoFeasibleNode(nodes, diagnosis)
         return int(diagnosis.feasible.argmax()) if count == 1 else self._best(attempt, nodes, advice)
 
-    def _own(self, attempt: Attempt, diagnosis: Diagnosis, advice: Advice) -> int | AsksFilter | None:
+    def _own(
+        self, attempt: DecisionState, diagnosis: Diagnosis, advice: ExtenderAnswers
+    ) -> int | FilterQuestion | None:
         """The row of the node that the pod is nominated to, if it does."""
         own = self._decider.nominated.own_row(attempt.pod, attempt.table)
         if own is None or diagnosis.rejection or not self._decider.takes(attempt, own, diagnosis):
             return None
         name = attempt.table.names[own]
         if advice.own is None or name not in advice.own.asked.nodes:
-            return AsksFilter((name,), is_own=True)
+            return FilterQuestion((name,), is_own=True)
         return own if name in advice.own.allowed else None
 
-    def _take(self, advice: Advice, table: Table, diagnosis: Diagnosis) -> AsksFilter | None:
+    def _take(self, advice: ExtenderAnswers, table: Table, diagnosis: Diagnosis) -> FilterQuestion | None:
         """Leave in play what the extenders allow, or say what they have to be asked.
 
         A node that came to be feasible since they were asked is not in play. If there is no other, they are asked
@@ -67,14 +78,14 @@ class Advised:
         diagnosis.feasible &= allowed
         return None
 
-    def _asks(self, table: Table, diagnosis: Diagnosis) -> AsksFilter:
+    def _asks(self, table: Table, diagnosis: Diagnosis) -> FilterQuestion:
         feasible = [table.names[row] for row in np.flatnonzero(diagnosis.feasible)]
-        return AsksFilter(feasible, is_sample=self._decider.samples)
+        return FilterQuestion(feasible, is_sample=self._decider.samples)
 
-    def _best(self, attempt: Attempt, nodes: NodeTable, advice: Advice) -> int | AsksScores:
+    def _best(self, attempt: DecisionState, nodes: NodeTable, advice: ExtenderAnswers) -> int | ScoreQuestion:
         names = attempt.table.names
         if advice.scores is None:
-            return AsksScores([names[row] for row in np.flatnonzero(nodes.feasible)])
+            return ScoreQuestion([names[row] for row in np.flatnonzero(nodes.feasible)])
         return self._decider.best_of_all(attempt, nodes, _column(advice.scores, attempt.table))
 
 

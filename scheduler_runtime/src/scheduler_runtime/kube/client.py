@@ -25,12 +25,12 @@ import msgspec
 
 from scheduler_runtime.kube import http2
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.http.http1 import Answer, LostError, Place, Pool, connect
-from scheduler_runtime.kube.http.request_writer import JSON, Request, Writer
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, Pool, Response, connect
+from scheduler_runtime.kube.http.request_writer import JSON, Request, RequestWriter
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.http.timeouts import limit
-from scheduler_runtime.kube.log_once import Trouble
-from scheduler_runtime.kube.rate_limit import Throttle
+from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.kube.rate_limit import RateLimit
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ LONGEST_PAUSE = 30.0
 REQUEST_TIMEOUT = 30.0
 ALONE_SECONDS = 300.0
 """So long a server that does not speak HTTP/2 is not asked again whether it does. Another may stand there by then."""
-UNLIMITED = Throttle(-1, 0)
+UNLIMITED = RateLimit(-1, 0)
 _is_plain = re.compile(r"[\w./-]*", re.ASCII).fullmatch
 """Whether a path can be sent as it is, which nearly all can."""
 SAID_AGAIN_SECONDS = 60.0
@@ -57,7 +57,7 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
-class NoAnswerError(Exception):
+class NoResponseError(Exception):
     """There was no answer. ``sent`` tells whether the request may have been carried out."""
 
     def __init__(self, message: str, *, sent: bool, cause: str = "") -> None:
@@ -114,27 +114,27 @@ class Client:
         self,
         credentials: Credentials,
         user_agent: str,
-        throttle: Throttle = UNLIMITED,
+        throttle: RateLimit = UNLIMITED,
         requests: RequestObserver | None = None,
-        out_of_reach: Trouble | None = None,
+        out_of_reach: LogOnce | None = None,
     ) -> None:
         """``requests`` counts what is asked; ``out_of_reach`` says once what other clients of the server meet, too."""
         self.server = credentials.server
         self._credentials = credentials
         self._throttle = throttle
-        self._out_of_reach = out_of_reach or Trouble(logger)
+        self._out_of_reach = out_of_reach or LogOnce(logger)
         """Over with the next connection that is opened: those that are open may go on meanwhile."""
-        self._not_let_in = Trouble(logger)
-        self._refusing = Trouble(logger)
+        self._not_let_in = LogOnce(logger)
+        self._refusing = LogOnce(logger)
         self.on_fallen_behind: Callable[[], None] = lambda: None
         """Is told when the API server has forgotten what it had shown."""
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
         self._requests = (requests or Unobserved()).to(base.netloc)
-        self._writer = Writer(base.netloc, user_agent)
+        self._writer = RequestWriter(base.netloc, user_agent)
         is_secure = base.scheme == "https"
-        self._place = Place(
+        self._place = Endpoint(
             base.hostname or "",
             base.port or (443 if is_secure else 80),
             (credentials.tls or ssl.create_default_context()) if is_secure else None,
@@ -142,10 +142,10 @@ class Client:
             self._out_of_reach.ends,
         )
         self._pool = Pool(self._place, CONNECTIONS)
-        self._shared: http2.Shared | None = None
+        self._shared: http2.SharedConnection | None = None
         self._alone_until = 0.0
         if is_secure and credentials.offering is not None:
-            self._shared = http2.Shared(replace(self._place, tls=credentials.offering), CONNECTIONS)
+            self._shared = http2.SharedConnection(replace(self._place, tls=credentials.offering), CONNECTIONS)
 
     async def __aenter__(self) -> Client:
         return self
@@ -168,7 +168,7 @@ class Client:
         seconds: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] = lambda: None,
     ) -> bytes:
-        """Send one request and return the body of its answer. Raises ApiError or NoAnswerError.
+        """Send one request and return the body of its answer. Raises ApiError or NoResponseError.
 
         ``before_send`` is called when nothing stands between it and the sending any more, again before
         a repetition; what it raises is raised, and nothing is sent. ``seconds`` count from its first call
@@ -179,7 +179,7 @@ class Client:
         return await self._ask(path, request, self._send, seconds, before_send)
 
     async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
-        """Return what is at ``path`` as ``accept`` has it, which may be much. Raises ApiError or NoAnswerError."""
+        """Return what is at ``path`` as ``accept`` has it, which may be much. Raises ApiError or NoResponseError."""
         request = Request("GET", self._target(path, params), accept)
         return await self._ask(path, request, self._send_alone, REQUEST_TIMEOUT, lambda: None)
 
@@ -187,20 +187,20 @@ class Client:
         self, path: str, request: Request, send: _Send, seconds: float, before_send: Callable[[], None]
     ) -> bytes:
         """Send a request by ``send``, and see what comes of it."""
-        asked, method, leaving = perf_counter(), request.method, _Leaving(before_send, seconds)
+        asked, method, leaving = perf_counter(), request.method, _SendGuard(before_send, seconds)
         if delay := self._throttle.reserve():
             await asyncio.sleep(delay)
         waited = perf_counter() - asked
         try:
             answer = await self._exchange(request, send, leaving)
-        except (LostError, TimeoutError, OSError, http2.RefusedError) as error:
+        except (ConnectionLostError, TimeoutError, OSError, http2.StreamRefusedError) as error:
             self._requests.ended(0, method)
-            if isinstance(error, http2.RefusedError):
+            if isinstance(error, http2.StreamRefusedError):
                 raise self._refused(error) from error
             if leaving.at is None:
                 raise self._unreachable(error) from error
             cause = _cause(error)
-            raise NoAnswerError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
+            raise NoResponseError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         numbers = (waited, leaving.took(), len(request.body), len(answer.body))
         self._requests.ended(answer.status, method, numbers)
         self._refusing.ends()
@@ -209,25 +209,25 @@ class Client:
         self._not_let_in.ends()
         return answer.body
 
-    async def _exchange(self, request: Request, send: _Send, leaving: _Leaving) -> Answer:
+    async def _exchange(self, request: Request, send: _Send, leaving: _SendGuard) -> Response:
         answer = await send(request, await self._identity(), leaving)
         if answer.status != 401:
             return answer
         self._credentials.refused()
         return await send(request, await self._identity(), leaving)
 
-    async def _send(self, request: Request, identity: Mapping[str, str], leaving: _Leaving) -> Answer:
+    async def _send(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
         """Send it over the connection that is shared, if the server speaks HTTP/2."""
         if self._shared is not None and perf_counter() >= self._alone_until:
             fields = self._writer.fields(request, identity)
             try:
                 return await self._shared.exchange(fields, request.body, leaving)
-            except http2.NotSpokenError:
+            except http2.Http2UnsupportedError:
                 self._alone_until = perf_counter() + ALONE_SECONDS
                 logger.debug("API server %s does not speak HTTP/2", self.server)
         return await self._send_alone(request, identity, leaving)
 
-    async def _send_alone(self, request: Request, identity: Mapping[str, str], leaving: _Leaving) -> Answer:
+    async def _send_alone(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
         """Send it over a connection that nobody else has meanwhile."""
         connection = await self._pool.take()
         try:
@@ -242,15 +242,15 @@ class Client:
             target = quote(target)
         return f"{target}?{urlencode(params)}" if params else target
 
-    def _unreachable(self, error: BaseException) -> NoAnswerError:
+    def _unreachable(self, error: BaseException) -> NoResponseError:
         text, cause = f"API server {self.server} cannot be reached", _cause(error)
         self._out_of_reach.begins(text, cause)
-        return NoAnswerError(f"{text}: {cause}", sent=False)
+        return NoResponseError(f"{text}: {cause}", sent=False)
 
-    def _refused(self, error: http2.RefusedError) -> NoAnswerError:
+    def _refused(self, error: http2.StreamRefusedError) -> NoResponseError:
         text = f"API server {self.server} takes no requests"
         self._refusing.begins(text, str(error))
-        return NoAnswerError(f"{text}: {error}", sent=False)
+        return NoResponseError(f"{text}: {error}", sent=False)
 
     def fell_behind(self, how: str) -> None:
         """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
@@ -267,9 +267,9 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:
-        """Open a watch. Reading from it raises LostError when it breaks; after ``quiet_seconds`` of silence it ends.
+        """Open a watch. Reads raise ConnectionLostError when it breaks; after ``quiet_seconds`` of silence it ends.
 
-        Within the ``with`` that becomes NoAnswerError, which opening it raises too, as well as ApiError.
+        Within the ``with`` that becomes NoResponseError, which opening it raises too, as well as ApiError.
         """
         await self._throttle.wait()
         request = Request("GET", self._target(path, params))
@@ -281,11 +281,11 @@ class Client:
                 stream = await self._begun(path, request, quiet_seconds)
             self._requests.ended(stream.status, "GET")
             if stream.status >= 400:
-                raise self._refusal(Answer(stream.status, await stream.rest(), stream.retry_after))
+                raise self._refusal(Response(stream.status, await stream.rest(), stream.retry_after))
             self._not_let_in.ends()
             yield stream
-        except LostError as error:
-            raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
+        except ConnectionLostError as error:
+            raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         finally:
             stream.close()
 
@@ -298,9 +298,9 @@ class Client:
             raise self._unreachable(error) from error
         try:
             await stream.begin(self._writer.text(request, identity))
-        except LostError as error:
+        except ConnectionLostError as error:
             self._requests.ended(0, "GET")
-            raise NoAnswerError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
+            raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         except BaseException:
             stream.close()
             raise
@@ -314,9 +314,9 @@ class Client:
             return self._credentials.headers()
         except CredentialsError as error:
             self._not_let_in.begins(str(error))
-            raise NoAnswerError(str(error), sent=False) from error
+            raise NoResponseError(str(error), sent=False) from error
 
-    def _refusal(self, answer: Answer) -> ApiError:
+    def _refusal(self, answer: Response) -> ApiError:
         try:
             said = _decode_status(answer.body)
         except msgspec.MsgspecError:
@@ -328,7 +328,7 @@ class Client:
         return ApiError(answer.status, said.reason, said.message, _seconds(answer.retry_after))
 
 
-class _Leaving:
+class _SendGuard:
     """Asked right before a request leaves. From the first time on ``seconds`` may pass, repetitions included."""
 
     __slots__ = ("_allow", "_seconds", "at")
@@ -359,7 +359,7 @@ class _Leaving:
 class _Send(Protocol):
     """A way to send a request. Raises what connections raise; ``leaving`` was not asked if none was reached."""
 
-    async def __call__(self, request: Request, identity: Mapping[str, str], leaving: _Leaving, /) -> Answer: ...
+    async def __call__(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard, /) -> Response: ...
 
 
 def _seconds(retry_after: str) -> float:

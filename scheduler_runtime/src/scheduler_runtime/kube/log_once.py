@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 
-class Trouble:
+class LogOnce:
     """One thing that can go wrong again and again, for example reaching the API server.
 
     Safe to use from several threads.
@@ -64,14 +64,14 @@ class Trouble:
         self._logger.info("over after %.1f s: %s", seconds, sentence)
 
 
-class SharedTrouble:
+class SharedLogOnce:
     """One thing that many find out at about the same time, such as that an API server ends all watches.
 
     The first says it, and it is over when it is for all of them. For use in one thread.
     """
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
-        self._trouble = Trouble(logger, clock)
+        self._trouble = LogOnce(logger, clock)
         self._concerned: set[object] = set()
 
     def concerns(self, who: object) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-class Throttle:
+class RateLimit:
     """A token bucket. Whoever comes too early waits, in the order of coming.
 
     ``qps`` below zero means no limit.

@@ -51,14 +51,14 @@ _NOTHING = Affinity()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequiredTerms:
     """What a pod asks of its node: all the labels, and one of the terms if it has any."""
 
     labels: Mapping[str, str]
     terms: tuple[NodeSelectorTerm, ...] | None
 
     @classmethod
-    def of(cls, pod: Pod) -> Wanted:
+    def of(cls, pod: Pod) -> RequiredTerms:
         """What ``pod`` asks."""
         required = _affinity(pod).required
         return cls(pod.spec.node_selector or {}, None if required is None else sound_terms(required))
@@ -101,11 +101,11 @@ class NodeAffinity(Plugin):
             return Reject.pod(problem)
         names = _named_nodes(required.node_selector_terms) if required else None
         if names is None:
-            return Wanted.of(pod)
-        return Restrict(Wanted.of(pod), names) if names else Reject.pod(_CONFLICT)
+            return RequiredTerms.of(pod)
+        return Restrict(RequiredTerms.of(pod), names) if names else Reject.pod(_CONFLICT)
 
-    def filter(self, pod: Pod, nodes: NodeTable, state: Wanted | None) -> Iterator[Reject]:
-        wanted = (state or Wanted.of(pod)).rows(nodes)
+    def filter(self, pod: Pod, nodes: NodeTable, state: RequiredTerms | None) -> Iterator[Reject]:
+        wanted = (state or RequiredTerms.of(pod)).rows(nodes)
         if self.enforced is None:
             yield Reject(~wanted, _POD, resolvable=False)
             return
@@ -113,11 +113,11 @@ class NodeAffinity(Plugin):
         yield Reject(~allowed, _ENFORCED, resolvable=False)
         yield Reject(~wanted & allowed, _POD, resolvable=False)
 
-    def filter_row(self, pod: Pod, nodes: NodeTable, state: Wanted | None, row: int) -> Iterator[Reject]:
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: RequiredTerms | None, row: int) -> Iterator[Reject]:
         node = nodes.node(row)
         if self.enforced is not None and not any(term_matches(term, node) for term in self.enforced):
             yield Reject(True, _ENFORCED, resolvable=False)
-        elif not (state or Wanted.of(pod)).matches(node):
+        elif not (state or RequiredTerms.of(pod)).matches(node):
             yield Reject(True, _POD, resolvable=False)
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
@@ -156,7 +156,7 @@ class NodeAffinity(Plugin):
 
     def _accepts(self, pod: Pod, node: Node) -> bool:
         is_allowed = self.enforced is None or any(term_matches(term, node) for term in self.enforced)
-        return is_allowed and Wanted.of(pod).matches(node)
+        return is_allowed and RequiredTerms.of(pod).matches(node)
 
     def signature(self, pod: Pod) -> Hashable:
         selector = pod.spec.node_selector

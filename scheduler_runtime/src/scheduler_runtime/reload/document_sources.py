@@ -36,7 +36,7 @@ class ObjectName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DocumentText:
     """A document as it is written, with what it has no field for."""
 
     text: str
@@ -49,31 +49,31 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class NoDocument:
     """There is nothing to read, and why."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableDocument:
     """There is something, but it cannot be read, and why; with what to do."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class UnknownDocument:
     """What there is is not told for now, and why."""
 
     why: str
 
 
-Newest = Found | Missing | Unreadable | Unseen
-Tell = Callable[[Newest], None]
+DocumentState = DocumentText | NoDocument | UnreadableDocument | UnknownDocument
+Tell = Callable[[DocumentState], None]
 
 
-class Files:
+class DocumentFiles:
     """The document and the extras in files. They are read by their paths: a kubelet turns a link to new ones."""
 
     def __init__(self, document: str, extras: str, poll_seconds: float = POLL_SECONDS) -> None:
@@ -86,7 +86,7 @@ class Files:
         """Read now, and take what is there as it is."""
         self._now.set()
 
-    async def follow(self, tell: Tell, last: Newest) -> None:
+    async def follow(self, tell: Tell, last: DocumentState) -> None:
         """Tell each time when the files say something else than ``last``, until cancelled.
 
         What is being written is not taken: it has to be the same at two looks. Who asks to ``look`` is told anyway.
@@ -102,17 +102,17 @@ class Files:
                 last = found
             seen = found
 
-    def read(self) -> Newest:
+    def read(self) -> DocumentState:
         """What the files say now."""
         file = self._extras
         try:
             extras = text_of(file) if file else ""
             file = self._document
-            return Found(text_of(file), extras)
+            return DocumentText(text_of(file), extras)
         except FileNotFoundError:
-            return Missing(f"{file} is not there; it is followed as soon as it is")
+            return NoDocument(f"{file} is not there; it is followed as soon as it is")
         except (OSError, UnicodeDecodeError) as error:
-            return Unreadable(f"{file}: {why_unreadable(error)}")
+            return UnreadableDocument(f"{file}: {why_unreadable(error)}")
 
     def place(self, problem: str) -> str:
         """A problem of what was found, with the file that has it."""
@@ -142,7 +142,7 @@ def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
     return f"cannot be read: {error.strerror}"
 
 
-class ConfigMapOfOurs:
+class OwnConfigMap:
     """The document and the extras in a ConfigMap, which is watched by its name."""
 
     def __init__(self, client: Client, namespace: str, name: str, look_seconds: float = LOOK_SECONDS) -> None:
@@ -151,17 +151,17 @@ class ConfigMapOfOurs:
         self._called = f"ConfigMap {namespace}/{name}"
         self._look_seconds = look_seconds
 
-    async def follow(self, tell: Tell, last: Newest) -> None:
+    async def follow(self, tell: Tell, last: DocumentState) -> None:
         """Tell each time when the ConfigMap says something else than ``last``, or is not told, until cancelled."""
         told = known = last
 
-        def take(newest: Newest) -> None:
+        def take(newest: DocumentState) -> None:
             nonlocal told
             if newest != told:
                 tell(newest)
                 told = newest
 
-        def learn(newest: Newest) -> None:
+        def learn(newest: DocumentState) -> None:
             nonlocal known
             known = newest
             take(newest)
@@ -176,9 +176,9 @@ class ConfigMapOfOurs:
             while True:
                 await asyncio.sleep(self._look_seconds)
                 unseen = self._unseen(reflector)
-                if unseen and was_unseen and (reflector.refusal or not isinstance(told, Unseen)):
+                if unseen and was_unseen and (reflector.refusal or not isinstance(told, UnknownDocument)):
                     take(unseen)
-                elif not unseen and isinstance(told, Unseen):
+                elif not unseen and isinstance(told, UnknownDocument):
                     take(known)
                 was_unseen = unseen is not None
 
@@ -187,35 +187,35 @@ class ConfigMapOfOurs:
         if not reflector.objects:
             learn(self._gone())
 
-    def _unseen(self, reflector: Reflector[ConfigMap]) -> Unseen | None:
+    def _unseen(self, reflector: Reflector[ConfigMap]) -> UnknownDocument | None:
         """Why it is not known what the ConfigMap says: it was never listed, or may not be watched any more."""
         if refusal := reflector.refusal:
             needs = "; it takes get, list and watch on it" if refusal.status == 403 else ""
-            return Unseen(f"{self._called} is not told: {refusal}{needs}")
+            return UnknownDocument(f"{self._called} is not told: {refusal}{needs}")
         if not reflector.synced.is_set():
-            return Unseen(f"{self._called} is not told: {reflector.trouble or 'no answer yet'}")
+            return UnknownDocument(f"{self._called} is not told: {reflector.trouble or 'no answer yet'}")
         return None
 
     def place(self, problem: str) -> str:
         """A problem of what was found, with the ConfigMap that has it."""
         return f"{self._called}: {problem}"
 
-    def _read(self, change: Change[ConfigMap]) -> Newest:
+    def _read(self, change: Change[ConfigMap]) -> DocumentState:
         if change.new is None:
             return self._gone()
         data = change.new.data or {}
         if DOCUMENT_KEY not in data:
-            return Missing(f"{self._called} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
-        return Found(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))
+            return NoDocument(f"{self._called} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
+        return DocumentText(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))
 
-    def _gone(self) -> Missing:
-        return Missing(f"{self._called} is not there; it is followed as soon as it is")
+    def _gone(self) -> NoDocument:
+        return NoDocument(f"{self._called} is not there; it is followed as soon as it is")
 
 
-class Never:
+class NoSource:
     """Where no document was given, none follows."""
 
-    async def follow(self, tell: Tell, last: Newest) -> None:
+    async def follow(self, tell: Tell, last: DocumentState) -> None:
         """Wait until cancelled."""
         await asyncio.Event().wait()
 

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import EffectiveProfile, Extender
-from scheduler_runtime.framework import Framework, Services
+from scheduler_runtime.framework import Framework, PluginServices
 from scheduler_runtime.reload.plan import Plan
-from scheduler_runtime.scheduling.extenders import Extenders
+from scheduler_runtime.scheduling.extenders import ExtenderChain
 
 
-class Profiles(Mapping[str, Framework]):
+class Frameworks(Mapping[str, Framework]):
     """The frameworks by the names of their profiles. Whoever holds this sees them change."""
 
     def __init__(
         self,
-        services: Services,
+        services: PluginServices,
         target: Target,
         seed: int | None = None,
-        extenders: Callable[[Sequence[Extender]], Extenders | None] = lambda _: None,
+        extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
     ) -> None:
         """``extenders`` makes those of a document; it may raise RegistrationError."""
         self._services = services

@@ -16,8 +16,8 @@ from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload import installed_plugins as discovery
-from scheduler_runtime.reload.document_sources import EXTRAS_KEY, Found
-from scheduler_runtime.reload.plugin_sources import NotNowError, Sources, undeclared
+from scheduler_runtime.reload.document_sources import EXTRAS_KEY, DocumentText
+from scheduler_runtime.reload.plugin_sources import PluginSources, PluginSourceUnavailableError, undeclared
 from scheduler_runtime.scheduling.watched_objects import declared_watches
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Plan:
     """A document that can be followed."""
 
-    found: Found
+    found: DocumentText
     document: Document
     extras: Extras
     profiles: tuple[EffectiveProfile, ...]
@@ -65,7 +65,7 @@ class Plan:
 
     def extenders_of(self, profile: EffectiveProfile) -> tuple[Extender, ...]:
         """Whom a profile asks."""
-        return asked_by(profile.scheduler_name, self.document, self.extras)
+        return extenders_for(profile.scheduler_name, self.document, self.extras)
 
     def classes_of(self, profile: EffectiveProfile) -> Mapping[str, type[Plugin] | None]:
         """What a profile is made of, as far as it is there."""
@@ -77,25 +77,25 @@ class Planner:
     """Understands documents as the kube-scheduler that is the ``target`` would, with plugins of one's own."""
 
     target: Target
-    sources: Sources
+    sources: PluginSources
     read: Callable[[str], Document | Problems] = config.load
     """How the text of a document is read."""
 
-    async def plan(self, found: Found) -> Plan | Problems:
+    async def plan(self, found: DocumentText) -> Plan | Problems:
         """Understand what was ``found``. What may take long is done in a thread: scheduling goes on meanwhile.
 
-        Raises NotNowError when the code of a plugin cannot be read for the time being. Whatever else that code, or
-        what it declares, raises is said of the document: one that cannot be understood ends nothing.
+        Raises PluginSourceUnavailableError when the code of a plugin cannot be read for the time being. Whatever else
+        that code, or what it declares, raises is said of the document: one that cannot be understood ends nothing.
         """
         try:
             return await self._plan(found)
-        except NotNowError:
+        except PluginSourceUnavailableError:
             raise
         except (Exception, SystemExit) as error:
             logger.exception("the document cannot be understood")
             return Problems((Problem("", f"cannot be understood: {type(error).__name__}: {error}"),))
 
-    async def _plan(self, found: Found) -> Plan | Problems:
+    async def _plan(self, found: DocumentText) -> Plan | Problems:
         document, told = await asyncio.to_thread(self.read, found.text), _extras(found.extras)
         if isinstance(document, Problems) or isinstance(told, Problems):
             return Problems(_all(document, told))
@@ -117,7 +117,9 @@ class Planner:
     ) -> tuple[EffectiveProfile, ...] | Problems:
         """What the profiles come to, or what is wrong with them; of plugins that are ``absent`` what is said there."""
         declared = _declared(plugins)
-        extenders = {each.scheduler_name: asked_by(each.scheduler_name, document, told) for each in document.profiles}
+        extenders = {
+            each.scheduler_name: extenders_for(each.scheduler_name, document, told) for each in document.profiles
+        }
         profiles = config.effective_profiles(document, self.target, declared, extenders)
         if isinstance(profiles, Problems):
             sentences = {config.unknown(name, self.target): sentence for name, sentence in absent.items()}
@@ -129,7 +131,7 @@ def _declared(plugins: Mapping[str, type[Plugin]]) -> dict[str, Declaration]:
     return {name: declaration_of(plugin) for name, plugin in plugins.items()}
 
 
-def asked_by(profile: str, document: Document, told: Extras) -> tuple[Extender, ...]:
+def extenders_for(profile: str, document: Document, told: Extras) -> tuple[Extender, ...]:
     """The extenders that the profile called ``profile`` asks: all of the document, where nothing else is told."""
     if told.extenders is None:
         return document.extenders

@@ -15,8 +15,8 @@ import msgspec
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.config.berth_options import ConfigMapSource, Extras
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff, unless
 from scheduler_runtime.reload.declaration_check import differences
 from scheduler_runtime.state.objects import ConfigMap
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _decode = msgspec.json.Decoder(ConfigMap).decode
 
 
-class NotNowError(Exception):
+class PluginSourceUnavailableError(Exception):
     """The API server does not say what the code of a plugin is; that may pass, and says nothing about the code.
 
     ``is_said`` tells whether the log has the reason already.
@@ -39,7 +39,7 @@ class NotNowError(Exception):
         self.is_said = is_said
 
 
-class Sources:
+class PluginSources:
     """Loads plugins from ConfigMaps of one namespace. The same code is run once, however often it is asked for."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Sources:
     async def load(self, extras: Extras) -> Mapping[str, type[Plugin]] | Problems:
         """The plugins that are given or have a source in ``extras``, by name, or why there are not all of them.
 
-        Raises NotNowError.
+        Raises PluginSourceUnavailableError.
         """
         loaded = dict(self._given)
         problems: list[Problem] = []
@@ -94,10 +94,10 @@ class Sources:
         try:
             found = await self._client.request("GET", f"/api/v1/namespaces/{self._namespace}/configmaps/{source.name}")
             code = _decode(found).data.get(source.key)
-        except (ApiError, NoAnswerError, msgspec.MsgspecError) as error:
+        except (ApiError, NoResponseError, msgspec.MsgspecError) as error:
             if _may_pass(error):
-                is_said = isinstance(error, NoAnswerError) and not error.sent  # by the client, which found nobody
-                raise NotNowError(f"{called}: cannot be read: {error}", is_said=is_said) from error
+                is_said = isinstance(error, NoResponseError) and not error.sent  # by the client, which found nobody
+                raise PluginSourceUnavailableError(f"{called}: cannot be read: {error}", is_said=is_said) from error
             return Problem(called, f"cannot be read: {error}")
         if code is None:
             return Problem(called, f"has no {source.key}")
@@ -111,17 +111,19 @@ class Sources:
         return f"ConfigMap {self._namespace}/{source.name}" if self._namespace else f"ConfigMap {source.name}"
 
 
-async def patiently(ask: Callable[[], Awaitable[T]], stop: asyncio.Event, backoff: Backoff | None = None) -> T | None:
-    """What ``ask`` comes to once it does not raise NotNowError any more; None when stopped before."""
+async def retry_until_available(
+    ask: Callable[[], Awaitable[T]], stop: asyncio.Event, backoff: Backoff | None = None
+) -> T | None:
+    """What ``ask`` comes to once it does not raise PluginSourceUnavailableError any more; None when stopped before."""
     return await unless(stop, _again_and_again(ask, backoff or Backoff(longest=LONGEST_PAUSE_SECONDS)))
 
 
 async def _again_and_again(ask: Callable[[], Awaitable[T]], backoff: Backoff) -> T:
-    trouble = Trouble(logger)
+    trouble = LogOnce(logger)
     while True:
         try:
             outcome = await ask()
-        except NotNowError as error:
+        except PluginSourceUnavailableError as error:
             if not error.is_said:
                 trouble.begins("waiting for the code of plugins", str(error))
             await asyncio.sleep(backoff.pause())

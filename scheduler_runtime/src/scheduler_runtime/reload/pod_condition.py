@@ -6,27 +6,27 @@ import asyncio
 import logging
 from datetime import UTC, datetime
 
-from scheduler_runtime.config import CONDITION, Loaded
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.config import CONDITION, LoadReport
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.scheduling.reporting.pod_conditions import STRATEGIC_MERGE_PATCH
 
 logger = logging.getLogger(__name__)
 
 
-class OwnPod:
+class ConfigCondition:
     """The condition of the pod that this process runs in; the newest is written, however long that takes."""
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
         self._called = f"{namespace}/{name}"
         self._path = f"/api/v1/namespaces/{namespace}/pods/{name}/status"
-        self._newest: Loaded | None = None
+        self._newest: LoadReport | None = None
         self._news = asyncio.Event()
-        self._trouble = Trouble(logger)
+        self._trouble = LogOnce(logger)
 
-    def say(self, loaded: Loaded) -> None:
+    def say(self, loaded: LoadReport) -> None:
         """Write that instead of what was said before."""
         self._newest = loaded
         self._news.set()
@@ -39,7 +39,7 @@ class OwnPod:
             self._news.clear()
             try:
                 await self._write()
-            except (ApiError, NoAnswerError) as error:
+            except (ApiError, NoResponseError) as error:
                 self._trouble.begins(f"{CONDITION} of pod {self._called} cannot be written", str(error))
                 self._news.set()
                 await asyncio.sleep(backoff.pause())

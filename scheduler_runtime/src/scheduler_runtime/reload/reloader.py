@@ -16,13 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from scheduler_runtime import config
-from scheduler_runtime.config import Loaded, Problems, Verdict
+from scheduler_runtime.config import LoadReport, Problems, Verdict
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch.reflector_group import NotListedError
-from scheduler_runtime.reload.document_sources import Found, Missing, Newest, Unreadable, Unseen
+from scheduler_runtime.reload.document_sources import (
+    DocumentState,
+    DocumentText,
+    NoDocument,
+    UnknownDocument,
+    UnreadableDocument,
+)
 from scheduler_runtime.reload.plan import Plan, Planner
-from scheduler_runtime.reload.plugin_sources import NotNowError
+from scheduler_runtime.reload.plugin_sources import PluginSourceUnavailableError
 from scheduler_runtime.reload.pod_condition import now
 
 logger = logging.getLogger(__name__)
@@ -32,10 +38,10 @@ FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 60.0
 
 
-class Follows(Protocol):
+class DocumentSource(Protocol):
     """Where new documents come from."""
 
-    async def follow(self, tell: Callable[[Newest], None], last: Newest) -> None:
+    async def follow(self, tell: Callable[[DocumentState], None], last: DocumentState) -> None:
         """Tell each time when it is another one than ``last``, or when somebody asks for it, until cancelled."""
         ...
 
@@ -55,7 +61,7 @@ class Changes(Protocol):
         ...
 
 
-class Changing:
+class Reloader:
     """Has a process follow the newest document that can be followed."""
 
     def __init__(
@@ -63,7 +69,7 @@ class Changing:
         running: Plan,
         process: Changes,
         planner: Planner,
-        say: Callable[[Loaded], None],
+        say: Callable[[LoadReport], None],
         backoff: Backoff | None = None,
     ) -> None:
         """``say`` is told what the process runs by, now and after each change.
@@ -75,14 +81,14 @@ class Changing:
         self._process = process
         self._planner = planner
         self._say = say
-        self._newest: Newest = running.found
+        self._newest: DocumentState = running.found
         self._news = asyncio.Event()
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self._kept: tuple[Newest, Verdict] | None = None
+        self._kept: tuple[DocumentState, Verdict] | None = None
         self._said = ""
         self.refusals = 0
         """How often a document was refused, one that is only tried again not counted, whatever it is refused for."""
-        self.loaded = Loaded(running.found.hash, now())
+        self.loaded = LoadReport(running.found.hash, now())
         say(self.loaded)
 
     @property
@@ -94,7 +100,7 @@ class Changing:
         """What the process goes by, for /configz."""
         return configz(self.loaded, self._running.in_full, self._unfollowed())
 
-    async def run(self, follows: Follows) -> None:
+    async def run(self, follows: DocumentSource) -> None:
         """Follow until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(follows.follow(self._tell, self._running.found))
@@ -119,24 +125,24 @@ class Changing:
         self._news.clear()
         return is_told
 
-    def _tell(self, newest: Newest) -> None:
+    def _tell(self, newest: DocumentState) -> None:
         self._newest = newest
         self._news.set()
 
-    async def _try(self, newest: Newest, follows: Follows) -> None:
+    async def _try(self, newest: DocumentState, follows: DocumentSource) -> None:
         match newest:
-            case Missing(why):
+            case NoDocument(why):
                 self._keep(newest, "missing", why, why)
-            case Unreadable(why):
+            case UnreadableDocument(why):
                 self._keep(newest, "refused", why, why)
-            case Unseen(why):
+            case UnknownDocument(why):
                 self._keep(newest, "waiting", why, why)
-            case Found() if newest == self._running.found:
+            case DocumentText() if newest == self._running.found:
                 self._take_back()
-            case Found():
+            case DocumentText():
                 await self._change(newest, follows)
 
-    async def _change(self, found: Found, follows: Follows) -> None:
+    async def _change(self, found: DocumentText, follows: DocumentSource) -> None:
         def refuse(why: str) -> None:
             self._keep(found, "refused", why, "; ".join(follows.place(line) for line in why.splitlines()))
 
@@ -146,7 +152,7 @@ class Changing:
                 refuse(str(made))
                 return
             await self._process.change(made)
-        except NotNowError as error:
+        except PluginSourceUnavailableError as error:
             self._wait(found, error)
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
@@ -170,17 +176,17 @@ class Changing:
     def _accept(self, running: Plan, at: str) -> None:
         self._running = running
         self._kept = None
-        self._report(Loaded(running.found.hash, at))
+        self._report(LoadReport(running.found.hash, at))
         if waiting := self._unfollowed():
             logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
 
-    def _wait(self, found: Found, error: NotNowError) -> None:
+    def _wait(self, found: DocumentText, error: PluginSourceUnavailableError) -> None:
         """Keep what is in force for now. What keeps the API server from answering may differ each time."""
         logger.debug("the new document waits", extra={"because": str(error)})
         if found.hash != self.loaded.newest:  # of one that was refused this says nothing new
             self._keep(found, "waiting", WAITS, WAITS if error.is_said else f"{WAITS}: {error}")
 
-    def _keep(self, newest: Newest, verdict: Verdict, why: str, said: str) -> None:
+    def _keep(self, newest: DocumentState, verdict: Verdict, why: str, said: str) -> None:
         """Keep what is in force, because of ``why``; ``said`` is the same for the log.
 
         The log tells a verdict on a document once: a reason may have something in it that is another at each try.
@@ -190,14 +196,14 @@ class Changing:
             self._kept = newest, verdict
             self.refusals += verdict == "refused"
             level = logging.ERROR if verdict == "refused" else logging.WARNING
-            called = "document" if isinstance(newest, Missing | Unseen) else "new document"
+            called = "document" if isinstance(newest, NoDocument | UnknownDocument) else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", called, verdict, said)
-        which = newest.hash if isinstance(newest, Found) else ""
-        kept = Loaded(self.loaded.hash, self.loaded.at, verdict, why, which)
+        which = newest.hash if isinstance(newest, DocumentText) else ""
+        kept = LoadReport(self.loaded.hash, self.loaded.at, verdict, why, which)
         if kept != self.loaded:
             self._report(kept)
 
-    def _report(self, loaded: Loaded) -> None:
+    def _report(self, loaded: LoadReport) -> None:
         self.loaded = loaded
         self._say(loaded)
 
@@ -207,7 +213,7 @@ class Changing:
         return [field for field in wanted if wanted[field] != is_so[field]]
 
 
-def configz(loaded: Loaded, in_full: Mapping[str, Any], unfollowed: Sequence[str] = ()) -> dict[str, Any]:
+def configz(loaded: LoadReport, in_full: Mapping[str, Any], unfollowed: Sequence[str] = ()) -> dict[str, Any]:
     """What /configz says; ``unfollowed`` is what of the document is not in force yet."""
     return {
         "hash": loaded.hash,

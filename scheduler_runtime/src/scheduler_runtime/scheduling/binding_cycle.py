@@ -20,25 +20,25 @@ from scheduler_runtime.api import Action, Event
 from scheduler_runtime.framework import (
     EXTENDER,
     BindError,
-    Failures,
+    FailureLog,
     Flights,
     Framework,
     Placed,
-    Steps,
+    Progress,
     Unschedulable,
+    caught_exceptions,
     is_our_cancellation,
-    raised,
 )
 from scheduler_runtime.framework.log_levels import DECISION
-from scheduler_runtime.kube.client import NoAnswerError
+from scheduler_runtime.kube.client import NoResponseError
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.scheduling.fenced_binds import FencedError, GoneError, TakenError
+from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
 from scheduler_runtime.scheduling.io_batching import CROWD
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
-from scheduler_runtime.scheduling.pending import Pending
-from scheduler_runtime.scheduling.reporting.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, Conditions
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
-from scheduler_runtime.state.cache import Cache, Held
+from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.scheduling.reporting.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, PodConditions
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.state.cache import Cache, PlacedPod
 from scheduler_runtime.state.objects import Pod
 
 logger = logging.getLogger(__name__)
@@ -48,18 +48,18 @@ BACKLOG = 4 * SLOTS
 CANCELLED = "a plugin cancelled the task in which its pod was on the way to its node"
 
 
-class Binder:
+class BindingCycle:
     """Carries placed pods to their nodes, many at a time."""
 
     def __init__(
         self,
         frameworks: Mapping[str, Framework],
         cache: Cache,
-        pending: Pending,
-        recorder: Recorder,
-        conditions: Conditions,
+        pending: SchedulingQueue,
+        recorder: PodEvents,
+        conditions: PodConditions,
         metrics: Metrics,
-        steps: Steps,
+        steps: Progress,
     ) -> None:
         """``steps`` are what pods on their way wait for, as the frameworks note it."""
         self._frameworks = frameworks
@@ -69,7 +69,7 @@ class Binder:
         self._conditions = conditions
         self._metrics = metrics
         self._steps = steps
-        self.failures = Failures(logger)
+        self.failures = FailureLog(logger)
         self._slots = asyncio.Semaphore(SLOTS)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
@@ -184,7 +184,7 @@ class Binder:
         try:
             await work
             result = "success"
-        except raised() as error:  # a plugin's; it is told of at the pod, which is tried again in time
+        except caught_exceptions() as error:  # a plugin's; it is told of at the pod, which is tried again in time
             if is_our_cancellation(error):
                 raise
             self.failures.say("making room failed", error, pod=pod.key)
@@ -294,13 +294,13 @@ class Binder:
         now = time.monotonic()
         self._cache.forget(placed.pod)
         wait(now)
-        freed = Held(placed.pod, placed.node, assumed=True).there
+        freed = PlacedPod(placed.pod, placed.node, assumed=True).there
         self._pending.happened(Event("Pod", Action.DELETE, freed, None), now, by=placed.pod.uid)
 
     def _report_failure(self, pod: Pod, error: BindError, attempt: Attempt) -> None:
         self._metrics.ended("error", pod.spec.scheduler_name, time.monotonic() - attempt.began)
         cause = error.__cause__
-        if isinstance(cause, FencedError | GoneError | TakenError | NoAnswerError):
+        if isinstance(cause, FencedError | PodGoneError | AlreadyBoundError | NoResponseError):
             logger.log(DECISION, "not bound", extra={"pod": pod.key, "because": str(error)})
             return  # it is said once for all, or nobody reads it, or another says how the pod fares
         if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.kube.watch import Change, version_of
-from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod, PodSpec, QuantityError
@@ -22,13 +22,13 @@ from scheduler_runtime.state.objects.pod_requests import thousandths_of
 NOTHING = Action(0)
 
 
-class Intake:
+class ClusterUpdates:
     """Takes in the changes of nodes and pods, in the order in which the watches show them."""
 
     def __init__(
         self,
         cache: Cache,
-        pending: Pending,
+        pending: SchedulingQueue,
         nominations: Nominations,
         profiles: Collection[str],
         *,

@@ -9,28 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduler_runtime.framework import Advice, Framework, Placed, Unschedulable
-from scheduler_runtime.scheduling.extenders import ExtenderError, OriginalError
-from scheduler_runtime.scheduling.pending import Entry, Pending
+from scheduler_runtime.framework import ExtenderAnswers, Framework, Placed, Unschedulable
+from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
+from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
 from scheduler_runtime.state.cache import Cache
 
 
-class Consulting:
+class ExtenderRounds:
     """Asks extenders for what a decision lacks, and has it made again."""
 
-    def __init__(self, pending: Pending, frameworks: Mapping[str, Framework], cache: Cache) -> None:
+    def __init__(self, pending: SchedulingQueue, frameworks: Mapping[str, Framework], cache: Cache) -> None:
         self._pending = pending
         self._frameworks = frameworks
         self._cache = cache
 
-    async def decide(self, entry: Entry) -> Placed | Unschedulable | None:
+    async def decide(self, entry: QueuedPod) -> Placed | Unschedulable | None:
         """Decide about a pod; None when there is nothing to decide about it any more.
 
         Nothing is assumed while extenders think. With what they answered the decision is made anew, about the pod and
         the cluster as these are by then, so that nothing is missed that changed meanwhile. Raises ExtenderError or
-        OriginalError, and PluginError as ``Framework.schedule``.
+        RawObjectError, and PluginError as ``Framework.schedule``.
         """
-        framework, advice = self._frameworks[entry.profile], Advice()
+        framework, advice = self._frameworks[entry.profile], ExtenderAnswers()
         while True:
             extenders = framework.extenders
             if extenders is None or not extenders.concern(entry.pod):
@@ -40,7 +40,7 @@ class Consulting:
                 return outcome
             try:
                 advice = await extenders.answer(outcome, entry.pod, advice, self._cache.table)
-            except (ExtenderError, OriginalError):
+            except (ExtenderError, RawObjectError):
                 if entry.uid not in self._pending:
                     return None
                 framework.nominations.nominate(entry.pod, "")  # as for every attempt that ends in an error
@@ -48,4 +48,4 @@ class Consulting:
             if entry.uid not in self._pending or entry.pod.metadata.deletion_timestamp:
                 return None
             if self._frameworks[entry.profile] is not framework:  # another profile by that name: it asks others
-                framework, advice = self._frameworks[entry.profile], Advice()
+                framework, advice = self._frameworks[entry.profile], ExtenderAnswers()

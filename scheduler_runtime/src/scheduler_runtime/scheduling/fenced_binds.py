@@ -12,8 +12,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.state.objects import Pod, decode_pod
 
@@ -28,11 +28,11 @@ class FencedError(Exception):
     """We do not lead, or cannot be sure that we still do: nothing was sent."""
 
 
-class GoneError(Exception):
+class PodGoneError(Exception):
     """The pod does not exist any more, or another has its name now."""
 
 
-class TakenError(Exception):
+class AlreadyBoundError(Exception):
     """The pod has a node already, and it is another one."""
 
 
@@ -51,13 +51,13 @@ class FencedBinds:
         self._leads_until = leads_until
         self._seconds = seconds
         self._clock = clock
-        self._trouble = Trouble(logger, clock)
-        self._busy = Trouble(logger)
+        self._trouble = LogOnce(logger, clock)
+        self._busy = LogOnce(logger)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Bind the pod of this name and uid to ``node``.
 
-        Raises FencedError, GoneError, TakenError, ApiError or NoAnswerError. After any of these the
+        Raises FencedError, PodGoneError, AlreadyBoundError, ApiError or NoResponseError. After any of these the
         pod is not bound to ``node`` as far as the API server can tell.
         """
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -72,12 +72,12 @@ class FencedBinds:
             begun = self._clock()
             try:
                 await self._post(f"{path}/binding", body)
-            except (ApiError, NoAnswerError) as error:
+            except (ApiError, NoResponseError) as error:
                 if await self._is_bound(path, uid, node, error):
                     return
                 if not tries_left:
                     raise
-                what = error.cause if isinstance(error, NoAnswerError) else f"{error.status} {error.reason}"
+                what = error.cause if isinstance(error, NoResponseError) else f"{error.status} {error.reason}"
                 self._trouble.begins("bindings fail and are sent again", what, begun)
             else:
                 self._trouble.ends(begun)
@@ -87,9 +87,9 @@ class FencedBinds:
     async def is_bound(self, pod: Pod, node: str) -> bool:
         """Whether ``pod``, which somebody else was to bind to ``node``, is there.
 
-        Raises FencedError, GoneError when the pod is deleted, or TakenError when it is elsewhere.
+        Raises FencedError, PodGoneError when the pod is deleted, or AlreadyBoundError when it is elsewhere.
         """
-        unknown = NoAnswerError("what became of the binding is not known", sent=True)
+        unknown = NoResponseError("what became of the binding is not known", sent=True)
         return await self._is_bound(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", pod.uid, node, unknown)
 
     async def _post(self, path: str, body: object) -> None:
@@ -111,20 +111,20 @@ class FencedBinds:
                     self._busy.ends()
                 return
 
-    async def _is_bound(self, path: str, uid: str, node: str, error: ApiError | NoAnswerError) -> bool:
+    async def _is_bound(self, path: str, uid: str, node: str, error: ApiError | NoResponseError) -> bool:
         """Find out what a failed request has done. Raises ``error`` when it surely did nothing and never will."""
         match error:
-            case NoAnswerError(sent=False):
+            case NoResponseError(sent=False):
                 raise error
             case ApiError(status=404):
-                raise GoneError(str(error)) from error
+                raise PodGoneError(str(error)) from error
             case ApiError(status=status) if status < 500 and status != 409:
                 raise error
         pod = await self._read(path)
         if pod is None or pod.uid != uid:
-            raise GoneError("the pod was deleted") from error
+            raise PodGoneError("the pod was deleted") from error
         if pod.spec.node_name and pod.spec.node_name != node:
-            raise TakenError(f"the pod is on node {pod.spec.node_name} already") from error
+            raise AlreadyBoundError(f"the pod is on node {pod.spec.node_name} already") from error
         if not pod.spec.node_name and isinstance(error, ApiError) and error.status == 409:
             raise error  # being deleted, or gated again
         return bool(pod.spec.node_name)
@@ -136,7 +136,7 @@ class FencedBinds:
             self.check_fence()
             try:
                 return decode_pod(await self._client.request("GET", path, seconds=self._seconds))
-            except NoAnswerError:
+            except NoResponseError:
                 await asyncio.sleep(backoff.pause())
             except ApiError as error:
                 if error.status == 404:

@@ -19,7 +19,7 @@ STEPS = 4
 """So many turns it takes from an answer to what follows from it: heard, understood, asked for, written."""
 
 
-class Turns:
+class IoBatching:
     """Lets what comes gather while many are under way."""
 
     def __init__(self, crowded: asyncio.Event, messages: Sized, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -12,13 +12,13 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from scheduler_runtime.framework import Failures, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.framework.log_levels import DECISION
-from scheduler_runtime.scheduling.binding_cycle import Binder
-from scheduler_runtime.scheduling.extender_rounds import Consulting
-from scheduler_runtime.scheduling.extenders import ExtenderError, OriginalError
+from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.extender_rounds import ExtenderRounds
+from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
-from scheduler_runtime.scheduling.pending import Entry, Pending
+from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
 from scheduler_runtime.state.cache import Cache
 
 logger = logging.getLogger(__name__)
@@ -27,15 +27,15 @@ SLICE_SECONDS = 0.005
 """How long decisions may follow each other before watches and binds get their turn."""
 
 
-class Loop:
+class SchedulingLoop:
     """Decides about one pod after the other."""
 
     def __init__(
         self,
-        pending: Pending,
+        pending: SchedulingQueue,
         frameworks: Mapping[str, Framework],
         cache: Cache,
-        binder: Binder,
+        binder: BindingCycle,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -43,10 +43,10 @@ class Loop:
         self._frameworks = frameworks
         self._cache = cache
         self._binder = binder
-        self._consulting = Consulting(pending, frameworks, cache)
+        self._consulting = ExtenderRounds(pending, frameworks, cache)
         self._metrics = metrics
         self._clock = clock
-        self.failures = Failures(logger)
+        self.failures = FailureLog(logger)
         self._ready = asyncio.Event()
         self._paused_at = 0.0
 
@@ -79,7 +79,7 @@ class Loop:
                 outcome: Placed | Unschedulable | None = framework.schedule(entry.pod, self._cache)
             else:
                 outcome = await self._consulting.decide(entry)
-        except (ExtenderError, OriginalError) as error:
+        except (ExtenderError, RawObjectError) as error:
             logger.warning("extenders were asked in vain", extra={"pod": entry.pod.key, "because": str(error)})
             self._fail(entry, str(error), began)
             return
@@ -101,25 +101,25 @@ class Loop:
                 self.pending.park(entry.uid, outcome.plugins, self._clock(), outcome.waits_for)
                 self._binder.report(outcome)
 
-    def _fail(self, entry: Entry, message: str, began: float) -> None:
+    def _fail(self, entry: QueuedPod, message: str, began: float) -> None:
         self._end(entry, "error", began)
         self._cache.forget(entry.pod)
         self.pending.retry(entry.uid, self._clock(), message)
         self._binder.report_error(entry.pod, message)
 
-    def _end(self, entry: Entry, result: str, began: float) -> None:
+    def _end(self, entry: QueuedPod, result: str, began: float) -> None:
         """Measure an attempt that ended without a node."""
         seconds = self._clock() - began
         self._metrics.decided(seconds)
         self._metrics.ended(result, entry.profile, seconds)
 
-    def _skip(self, entry: Entry) -> None:
+    def _skip(self, entry: QueuedPod) -> None:
         """Leave alone a pod that is being deleted."""
         self.pending.remove(entry.uid)
         logger.log(DECISION, "skipped", extra={"pod": entry.pod.key, "because": "it is being deleted"})
         self._binder.recorder.failed(entry.pod, f"skip schedule deleting pod: {entry.pod.key}")
 
-    async def _next(self) -> Entry:
+    async def _next(self) -> QueuedPod:
         """Return the next pod; let everything else run now and then, and while there is none."""
         await self._binder.room()
         now = self._clock()

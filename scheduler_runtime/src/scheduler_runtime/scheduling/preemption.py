@@ -18,13 +18,13 @@ from typing import Any
 
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework.log_levels import DECISION
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError, pause_asked
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, pause_asked
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.scheduling.fenced_binds import GoneError
+from scheduler_runtime.scheduling.fenced_binds import PodGoneError
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.reporting.pod_conditions import STRATEGIC_MERGE_PATCH
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod
 
@@ -34,14 +34,14 @@ TRIES = 4
 """How often one request is sent while the API server has trouble."""
 
 
-class Preemptions:
+class Preemption:
     """Preempts pods through the API server."""
 
     def __init__(
         self,
         client: Client,
         check_fence: Callable[[], None],
-        recorder: Recorder,
+        recorder: PodEvents,
         nominations: Nominations,
         metrics: Metrics,
         *,
@@ -59,7 +59,7 @@ class Preemptions:
         self._metrics = metrics
         self._call_back = call_back
         self._says_in_memory = version.at_least("1.36")
-        self._trouble = Trouble(logger)
+        self._trouble = LogOnce(logger)
 
     def attempted(self) -> None:
         """Count that a plugin looked for pods to preempt."""
@@ -70,25 +70,25 @@ class Preemptions:
         self._metrics.preempted(victims)
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
-        """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoAnswerError, FencedError."""
+        """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoResponseError, FencedError."""
         note = f"Preempted by pod {preemptor.uid} on node {node}"
         if self._call_back(victim, plugin):
             note += " (in kube-scheduler memory)." if self._says_in_memory else ""
         else:
-            with contextlib.suppress(GoneError):  # whether it is gone is for the deletion to find out
+            with contextlib.suppress(PodGoneError):  # whether it is gone is for the deletion to find out
                 await self._mark(victim, preemptor)
             try:
                 await self._delete(victim)
-            except GoneError:
+            except PodGoneError:
                 return
         logger.log(DECISION, "preempted", extra={"pod": victim.key, "node": node, "for": preemptor.key})
         self._recorder.preempted(victim, preemptor, note)
 
     async def clear_nomination(self, pod: Pod) -> None:
-        """Take the nominated node of ``pod`` back. Raises ApiError, NoAnswerError, FencedError."""
+        """Take the nominated node of ``pod`` back. Raises ApiError, NoResponseError, FencedError."""
         self._nominations.nominate(pod, "")
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
-        with contextlib.suppress(GoneError):
+        with contextlib.suppress(PodGoneError):
             await self._send("PATCH", pod, "/status", body, STRATEGIC_MERGE_PATCH)
 
     async def _mark(self, victim: Pod, preemptor: Pod) -> None:
@@ -114,7 +114,7 @@ class Preemptions:
     async def _send(
         self, method: str, pod: Pod, subresource: str, body: object, content_type: str = "application/json"
     ) -> None:
-        """Send until it is done or refused for good. Raises GoneError when there is no such pod any more."""
+        """Send until it is done or refused for good. Raises PodGoneError when there is no such pod any more."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}{subresource}"
         backoff = Backoff(0.05, 1.0)
         for tries_left in reversed(range(TRIES)):
@@ -122,9 +122,9 @@ class Preemptions:
                 await self._client.request(
                     method, path, body=body, content_type=content_type, before_send=self._check_fence
                 )
-            except (ApiError, NoAnswerError) as error:
+            except (ApiError, NoResponseError) as error:
                 if isinstance(error, ApiError) and error.status in (404, 409):
-                    raise GoneError(
+                    raise PodGoneError(
                         str(error)
                     ) from error  # what is sent names no version: only another uid can conflict with it
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):

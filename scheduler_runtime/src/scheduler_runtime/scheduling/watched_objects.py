@@ -30,7 +30,7 @@ Kinded = tuple[str, str]
 _NOTHING: Mapping[Kinded, Reflector[Any]] = MappingProxyType({})
 
 
-class Objects:
+class WatchedObjects:
     """What plugins read through their handles."""
 
     def __init__(

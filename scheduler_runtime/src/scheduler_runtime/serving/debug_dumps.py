@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from scheduler_runtime.framework import Steps
+from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import ask
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.scheduling.pending import Entry, Pending
-from scheduler_runtime.state.cache import Cache, Held
+from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
+from scheduler_runtime.state.cache import Cache, PlacedPod
 from scheduler_runtime.state.objects import QuantityError
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ PAGE = 1000
 
 def dump_of_cache(cache: Cache) -> dict[str, Any]:
     """Every node with what it offers, what is asked for there, and its pods."""
-    by_node: dict[str, list[Held]] = {}
+    by_node: dict[str, list[PlacedPod]] = {}
     for held in cache.all():
         by_node.setdefault(held.node, []).append(held)
     table = cache.table
@@ -48,7 +48,7 @@ def dump_of_cache(cache: Cache) -> dict[str, Any]:
     }
 
 
-def _held(held: Held) -> dict[str, Any]:
+def _held(held: PlacedPod) -> dict[str, Any]:
     said: dict[str, Any] = {"name": held.pod.key, "uid": held.pod.uid, "node": held.node, "assumed": held.assumed}
     try:
         return {**said, "requests": held.pod.requests.amounts}
@@ -56,7 +56,7 @@ def _held(held: Held) -> dict[str, Any]:
         return {**said, "error": str(error)}
 
 
-def dump_of_pending(pending: Pending, now: float, steps: Steps) -> dict[str, Any]:
+def dump_of_pending(pending: SchedulingQueue, now: float, steps: Progress) -> dict[str, Any]:
     """Every waiting pod by where it waits, the longest there first; of those that are placed what ``steps`` know."""
     places: dict[str, list[dict[str, Any]]] = {}
     waits_for = steps.told(now)
@@ -65,7 +65,7 @@ def dump_of_pending(pending: Pending, now: float, steps: Steps) -> dict[str, Any
     return places
 
 
-def _waiting(entry: Entry, now: float, waits_for: list[str] | None) -> dict[str, Any]:
+def _waiting(entry: QueuedPod, now: float, waits_for: list[str] | None) -> dict[str, Any]:
     return {
         "name": entry.pod.key,
         "uid": entry.uid,
@@ -79,7 +79,7 @@ def _waiting(entry: Entry, now: float, waits_for: list[str] | None) -> dict[str,
     }
 
 
-def log(cache: Cache, pending: Pending, steps: Steps) -> None:
+def log(cache: Cache, pending: SchedulingQueue, steps: Progress) -> None:
     """Write all of it to the log, a line for each node and each waiting pod."""
     nodes = dump_of_cache(cache)
     for node in nodes["nodes"]:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.framework import Steps
+from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.blocking_client import RefusedError
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving import debug_dumps as dumps
 from scheduler_runtime.serving.health_metrics import HealthMetrics
 from scheduler_runtime.serving.https import (
@@ -42,12 +42,12 @@ LISTED = ("/configz", "/debug", "/healthz", "/livez", "/metrics", "/readyz")
 """Where /statusz sends whoever wants to know more."""
 
 
-class Asked(Protocol):
+class SchedulerView(Protocol):
     """The parts of a process that are looked at."""
 
     cache: Cache
-    pending: Pending
-    steps: Steps
+    pending: SchedulingQueue
+    steps: Progress
 
     @property
     def election(self) -> LeadershipView: ...
@@ -66,7 +66,7 @@ class Pages:
 
     def __init__(self, metrics: Metrics, configz: Callable[[], Any], *, elects: bool) -> None:
         """``elects`` tells whether there is a leader to be."""
-        self.process: Asked | None = None
+        self.process: SchedulerView | None = None
         self._metrics = metrics
         self._configz = configz
         self._elects = elects

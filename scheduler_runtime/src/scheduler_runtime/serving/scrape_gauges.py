@@ -10,29 +10,29 @@ from typing import Protocol, get_args
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates
 from scheduler_runtime.config import Verdict
-from scheduler_runtime.reload.reloader import Changing
-from scheduler_runtime.scheduling.binding_cycle import Binder
-from scheduler_runtime.scheduling.extenders import Lending
+from scheduler_runtime.reload.reloader import Reloader
+from scheduler_runtime.scheduling.binding_cycle import BindingCycle
+from scheduler_runtime.scheduling.extenders import ExtenderFactory
 from scheduler_runtime.scheduling.metrics import Labels, Metrics, Samples
 from scheduler_runtime.scheduling.metrics.event_names import event_name
-from scheduler_runtime.scheduling.pending import Pending, Place
+from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
 from scheduler_runtime.serving.leadership_view import LeadershipView
 from scheduler_runtime.state.cache import Cache
 
-QUEUES = (Place.ACTIVE, Place.BACKOFF, Place.PARKED, Place.GATED)
+QUEUES = (QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.PARKED, QueuePlace.GATED)
 
 
 class Parts(Protocol):
     """The parts of a process that are asked."""
 
     cache: Cache
-    pending: Pending
-    binder: Binder
+    pending: SchedulingQueue
+    binder: BindingCycle
 
     @property
     def election(self) -> LeadershipView: ...
 
-    extenders: Lending
+    extenders: ExtenderFactory
 
 
 def show(metrics: Metrics, parts: Parts, target: Target) -> None:
@@ -54,7 +54,7 @@ def show(metrics: Metrics, parts: Parts, target: Target) -> None:
     metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", _features(target))
 
 
-def show_document(metrics: Metrics, changing: Changing, source: str) -> None:
+def show_document(metrics: Metrics, changing: Reloader, source: str) -> None:
     """Let ``metrics`` tell what becomes of the documents that are at ``source``."""
     text = "Whether the newest document is not in force, and why."
     metrics.show("berth_document_not_followed", text, lambda: _verdicts(changing))
@@ -68,24 +68,24 @@ def tasks(loop: asyncio.AbstractEventLoop) -> Samples:
     return {(): len(asyncio.all_tasks(loop))}
 
 
-def _verdicts(changing: Changing) -> Samples:
+def _verdicts(changing: Reloader) -> Samples:
     return {(("why", verdict),): float(verdict == changing.loaded.verdict) for verdict in get_args(Verdict)}
 
 
-def _waiting(pending: Pending) -> Samples:
+def _waiting(pending: SchedulingQueue) -> Samples:
     counts = pending.counts()
     return {(("queue", place.value),): counts.get(place, 0) for place in QUEUES}
 
 
-def _rejected(pending: Pending) -> Samples:
+def _rejected(pending: SchedulingQueue) -> Samples:
     waiting = (entry for entry in pending.entries() if entry.place in QUEUES)
     counts = Counts((plugin, entry.profile) for entry in waiting for plugin in entry.plugins)
     return {(("plugin", plugin), ("profile", profile)): number for (plugin, profile), number in counts.items()}
 
 
-def _kept(pending: Pending) -> Samples:
+def _kept(pending: SchedulingQueue) -> Samples:
     counts = Counts(event_name(event) for event in pending.kept_events())
-    counts["PodPop"] = pending.counts().get(Place.IN_FLIGHT, 0)
+    counts["PodPop"] = pending.counts().get(QueuePlace.IN_FLIGHT, 0)
     return {(("event", event),): number for event, number in counts.items()}
 
 

@@ -21,7 +21,7 @@ from scheduler_runtime.state.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PlacedPod:
     """A pod, its node, and whether only we say so."""
 
     pod: Pod
@@ -39,16 +39,16 @@ class Cache:
 
     def __init__(self, table: Table | None = None) -> None:
         self.table = Table() if table is None else table
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, PlacedPod] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def held(self, uid: str) -> Held | None:
+    def held(self, uid: str) -> PlacedPod | None:
         """Return what is known of the pod with this uid, if it has a node."""
         return self._held.get(uid)
 
-    def all(self) -> list[Held]:
+    def all(self) -> list[PlacedPod]:
         """Return everything that is held. May be asked from another thread."""
         return list(self._held.values())
 
@@ -63,9 +63,9 @@ class Cache:
         held = self._held.get(pod.uid)
         if held:
             raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {held.node} already")
-        self._hold(Held(pod, node_name, assumed=True))
+        self._hold(PlacedPod(pod, node_name, assumed=True))
 
-    def forget(self, pod: Pod) -> Held | None:
+    def forget(self, pod: Pod) -> PlacedPod | None:
         """Take back an assumption and return it. A pod that was confirmed meanwhile stays, because it is there."""
         return self._release(pod.uid) if self.is_assumed(pod.uid) else None
 
@@ -76,13 +76,13 @@ class Cache:
         uid, node = pod.metadata.uid, pod.spec.node_name
         held = self._held.get(uid)
         if held is not None and held.node == node:
-            self._held[uid] = Held(pod, node, assumed=False)
+            self._held[uid] = PlacedPod(pod, node, assumed=False)
             self.table.replace_pod(pod, node)
             return
         self._release(uid)
-        self._hold(Held(pod, node, assumed=False))
+        self._hold(PlacedPod(pod, node, assumed=False))
 
-    def remove(self, uid: str) -> Held | None:
+    def remove(self, uid: str) -> PlacedPod | None:
         """Forget a pod that is gone or has ended, assumed or not; return what was known of it."""
         return self._release(uid)
 
@@ -93,11 +93,11 @@ class Cache:
         """Drop a node. Its pods stay known and count again if it comes back."""
         self.table.remove_node(name)
 
-    def _hold(self, held: Held) -> None:
+    def _hold(self, held: PlacedPod) -> None:
         self._held[held.pod.uid] = held
         self.table.add_pod(held.pod, held.node)
 
-    def _release(self, uid: str) -> Held | None:
+    def _release(self, uid: str) -> PlacedPod | None:
         held = self._held.pop(uid, None)
         if held:
             self.table.remove_pod(held.pod, held.node)

@@ -14,7 +14,7 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name, not_a_field
 from scheduler_runtime.catalog.syntax import is_scalar_resource
 from scheduler_runtime.config import EffectiveProfile
-from scheduler_runtime.framework import Extenders, Framework, Services
+from scheduler_runtime.framework import Extenders, Framework, PluginServices
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload import installed_plugins as discovery
 from scheduler_runtime.state import objects as wire
@@ -190,16 +190,16 @@ class _NoApiServer:
         raise ConnectionError(f"no API server to tell of {pod.key}")
 
 
-def offline(objects: Objects) -> Services:
+def offline(objects: Objects) -> PluginServices:
     """What a process lends to plugins when there is no API server."""
     nobody = _NoApiServer()
-    return Services(nobody, lambda *_: None, lambda _: None, objects, preemptions=nobody)
+    return PluginServices(nobody, lambda *_: None, lambda _: None, objects, preemptions=nobody)
 
 
 def framework(
     profile: Mapping[str, Any] | None = None,
     *plugins: type[Plugin],
-    services: Services | None = None,
+    services: PluginServices | None = None,
     objects: Objects | None = None,
     version: str = "v1.36.4",
     seed: int = 1,

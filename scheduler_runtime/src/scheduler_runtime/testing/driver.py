@@ -11,11 +11,11 @@ import numpy as np
 from scheduler_runtime.api import SKIP, Mask, NodePlugin, NodeTable, Pod, Reject, Restrict
 from scheduler_runtime.framework import Framework
 from scheduler_runtime.framework.hook import Hook, checked_normalised, checked_rows, checked_scores, rejections
-from scheduler_runtime.framework.what_if import RowFilter, Trials, row_filter
+from scheduler_runtime.framework.what_if import RowFilter, WhatIf, row_filter
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import Cluster
 from scheduler_runtime.testing.formatting import brief
-from scheduler_runtime.testing.recorded_answers import Reason, Reasons, Said
+from scheduler_runtime.testing.recorded_answers import Reason, Reasons, RecordedAnswers
 
 ELSEWHERE: Reason = ("not among the nodes that pre_filter names", False, False)
 
@@ -65,21 +65,21 @@ class Asked:
     def afterwards(self, pod: Pod, cluster: Cluster) -> Iterator[NodeTable]:
         """The nodes when no filter left any: ``post_filter`` may try them, and nobody else rejects what it tries."""
         with self.about(cluster) as nodes:
-            self._around.trials = Trials(pod, cluster.table, (), {}, Nominations())
+            self._around.trials = WhatIf(pod, cluster.table, (), {}, Nominations())
             try:
                 yield NodeTable(cluster.table, mask_of(nodes, ()))
             finally:
                 self._around.trials = None
 
-    def about_pod(self, pod: Pod, cluster: Cluster) -> Said:
+    def about_pod(self, pod: Pod, cluster: Cluster) -> RecordedAnswers:
         """What it says of ``pod`` when every node is in play."""
         with self.about(cluster) as nodes:
             state = self.filter_state(pod, nodes)
             if isinstance(state, Reject):
-                return Said(whole=state.reason)
+                return RecordedAnswers(whole=state.reason)
             reasons = {} if state is SKIP else self.reasons(pod, nodes, state)
             raw, scores = self.scores(pod, left(cluster, nodes, reasons), state)
-            return Said("", state is SKIP, reasons, raw, scores)
+            return RecordedAnswers("", state is SKIP, reasons, raw, scores)
 
     def to_be_scored(self, pod: Pod, cluster: Cluster, among: NodeTable) -> tuple[NodeTable, Any]:
         """The nodes ``among`` these that it does not reject, and the state of ``score``, or SKIP."""

@@ -13,9 +13,9 @@ from scheduler_runtime.testing.checks import CHECKS, Case
 from scheduler_runtime.testing.checks.declaring import flaws, hooks, model, round_trip
 from scheduler_runtime.testing.formatting import place_of, shortened, told
 from scheduler_runtime.testing.objects import Objects
-from scheduler_runtime.testing.plugin_under_test import Subject
-from scheduler_runtime.testing.random_objects import Chance
-from scheduler_runtime.testing.recorded_answers import Said
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
+from scheduler_runtime.testing.random_objects import RandomObjects
+from scheduler_runtime.testing.recorded_answers import RecordedAnswers
 
 CLUSTERS = 60
 AFTER_A_BREACH = 10
@@ -104,34 +104,34 @@ def breaches(
         return declared  # An object cannot be made of it.
     watched = Objects(*objects)
     try:
-        subject = Subject.of(plugin, args, watched, version, seed)
+        subject = PluginUnderTest.of(plugin, args, watched, version, seed)
     except ValueError as error:
         return [Breach("args", f"these args are refused: {error}")]
     try:
         subject.fresh()
     except RegistrationError as error:
         return [_unmade(subject, error)]
-    return [*_of_args(subject, version), *_of_answers(subject, Chance(seed, nodes, pods))]
+    return [*_of_args(subject, version), *_of_answers(subject, RandomObjects(seed, nodes, pods))]
 
 
 def _breach(kind: type[Plugin], check: str, sentence: str, case: str = "") -> Breach:
     return Breach(check, sentence, case, place_of(kind, sentence))
 
 
-def _unmade(subject: Subject, error: RegistrationError) -> Breach:
+def _unmade(subject: PluginUnderTest, error: RegistrationError) -> Breach:
     """That no object can be made of the class."""
     if error.__cause__ is None:
         return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {subject.name}: "))
     return Breach("error", f"it cannot be made: {told(error.__cause__, subject.kind)}")
 
 
-def _of_args(subject: Subject, version: str) -> Iterator[Breach]:
+def _of_args(subject: PluginUnderTest, version: str) -> Iterator[Breach]:
     if isinstance(subject.args, PluginArgs):
         for sentence in round_trip(subject.args, Target.parse(version)):
             yield _breach(subject.kind, "round_trip", sentence)
 
 
-def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
+def _of_answers(subject: PluginUnderTest, chance: RandomObjects) -> list[Breach]:
     found: dict[str, Breach] = {}
     seen = Seen()
     number, last = 0, CLUSTERS
@@ -146,7 +146,7 @@ def _of_answers(subject: Subject, chance: Chance) -> list[Breach]:
     return sorted(found.values(), key=lambda breach: _TO_MEND_FIRST.index(breach.check))
 
 
-def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
+def _of_case(subject: PluginUnderTest, case: Case, seen: Seen, found: Mapping[str, Breach]) -> Iterator[Breach]:
     """What is wrong in one case, of the kinds that were not ``found`` yet."""
     try:
         seen.note(case.asked.about_pod(case.pod, case.cluster))
@@ -160,7 +160,7 @@ def _of_case(subject: Subject, case: Case, seen: Seen, found: Mapping[str, Breac
         yield _failed(subject, error, str(case))
 
 
-def _failed(subject: Subject, error: PluginError, case: str) -> Breach:
+def _failed(subject: PluginUnderTest, error: PluginError, case: str) -> Breach:
     """That a hook raised, or answered what the contract does not know."""
     if error.__cause__ is None:
         return _breach(subject.kind, "error", str(error).removeprefix(f"plugin {error.plugin} "), case)
@@ -175,14 +175,14 @@ class Seen:
     accepted: int = 0
     differently: int = 0
 
-    def note(self, said: Said) -> None:
+    def note(self, said: RecordedAnswers) -> None:
         """Count what the plugin said of one pod."""
         verdicts = [bool(said.whole or reasons) for reasons in said.reasons.values()] or [bool(said.whole)]
         self.rejected += any(verdicts)
         self.accepted += not all(verdicts)
         self.differently += len(set(said.raw.values())) > 1
 
-    def breaches(self, subject: Subject) -> Iterator[Breach]:
+    def breaches(self, subject: PluginUnderTest) -> Iterator[Breach]:
         """What was never seen."""
         todo = "give check() examples for which it does, as nodes=[…], pods=[…] or args"
         if subject.has("filter") and not self.rejected:

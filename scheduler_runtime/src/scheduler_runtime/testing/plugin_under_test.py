@@ -16,7 +16,7 @@ from scheduler_runtime.testing.objects import Objects
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PluginUnderTest:
     """A plugin to be checked: its class, and what an object of it is made of."""
 
     kind: type[Plugin]
@@ -31,7 +31,7 @@ class Subject:
         objects: Objects,
         version: str,
         seed: int,
-    ) -> Subject:
+    ) -> PluginUnderTest:
         """Raises ValueError when these are not arguments of the plugin."""
         profile = effective_profile(_profile(kind, args), [kind], version)
         classes = {**IN_TREE, declaration_of(kind).name: kind}

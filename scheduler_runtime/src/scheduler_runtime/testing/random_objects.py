@@ -21,7 +21,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NAMESPACES = ("default", "team")
 
 
-class Chance:
+class RandomObjects:
     """Makes nodes, pods and scenes. Those given as examples make up half of what comes, under other names."""
 
     def __init__(self, seed: int, nodes: Sequence[Node] = (), pods: Sequence[Pod] = ()) -> None:

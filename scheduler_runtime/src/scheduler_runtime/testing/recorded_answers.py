@@ -14,7 +14,7 @@ Reasons = Mapping[str, frozenset[Reason]]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RecordedAnswers:
     """What a plugin said of a pod, by the names of the nodes."""
 
     whole: str = ""
@@ -36,7 +36,7 @@ class Said:
         return bool(self.whole or self.reasons.get(name))
 
 
-def difference(one: Said, other: Said) -> str:
+def difference(one: RecordedAnswers, other: RecordedAnswers) -> str:
     """The first thing in which two answers differ, in words; empty when they do not."""
     if one.whole != other.whole:
         return f"the pod as a whole: {_of_whole(one)}; then {_of_whole(other)}"
@@ -71,9 +71,9 @@ def _worded(reasons: Iterable[Reason] | None) -> str:
     return " and ".join(described) or "not rejected"
 
 
-def _of_whole(said: Said) -> str:
+def _of_whole(said: RecordedAnswers) -> str:
     return f'"{shortened(said.whole)}"' if said.whole else "not rejected"
 
 
-def _scored(said: Said, name: str) -> str:
+def _scored(said: RecordedAnswers, name: str) -> str:
     return f"scored {said.raw[name]}, normalised {said.scores[name]}" if name in said.scores else "not scored"

@@ -11,8 +11,8 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Action, ClusterEvent, Reject
-from scheduler_runtime.app.scheduler import Process
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.app.scheduler import Scheduler
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.integration.upstream.support import NODES, Object, Told, World, node, pod, world
 
 pytestmark = pytest.mark.cluster
@@ -60,11 +60,11 @@ async def it_is_removed(there: World) -> None:
     await there.delete(there.path("test-nominated-pod"))
 
 
-def backing_off(process: Process) -> set[str]:
-    return {entry.pod.name for entry in process.pending.entries() if entry.place is Place.BACKOFF}
+def backing_off(process: Scheduler) -> set[str]:
+    return {entry.pod.name for entry in process.pending.entries() if entry.place is QueuePlace.BACKOFF}
 
 
-def node_minutes_later(there: World, process: Process, name: str) -> str:
+def node_minutes_later(there: World, process: Scheduler, name: str) -> str:
     """End every backoff, though nothing has been parked for so long that it would be tried again for that."""
     process.pending._tick(time.monotonic() + 2 * MINUTE)
     return there.node_of(name)

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.plugins.binding import DefaultBinder
 from scheduler_runtime.plugins.defaultpreemption import DefaultPreemption
-from scheduler_runtime.scheduling.pending import Entry, Place
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace
 from tests.integration.upstream.support import Object, World, node
 
 LATE_SECONDS = 400.0
@@ -23,19 +23,19 @@ class Stage:
     """A scheduler that decides when it is told to."""
 
     there: World
-    process: Process
+    process: Scheduler
     doors: dict[str, asyncio.Event] = field(default_factory=dict)
     """What the preemptions of each preemptor wait for."""
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> QueuedPod | None:
         return next((each for each in self.process.pending.entries() if each.pod.name == name), None)
 
-    def place(self, name: str) -> Place | None:
+    def place(self, name: str) -> QueuePlace | None:
         entry = self.entry(name)
         return entry.place if entry else None
 
     def is_next(self, name: str) -> bool:
-        active = [each for each in self.process.pending.entries() if each.place is Place.ACTIVE]
+        active = [each for each in self.process.pending.entries() if each.place is QueuePlace.ACTIVE]
         first = min(active, key=lambda entry: entry.key, default=None)
         return first is not None and bool(first.pod.name == name)
 
@@ -84,7 +84,7 @@ def decides(name: str, outcome: str = UNKNOWN) -> Step:
         if outcome == SCHEDULED:
             await stage.there.scheduled(name)
         elif outcome == UNSCHEDULABLE:
-            assert stage.place(name) in (Place.PARKED, Place.GATED)
+            assert stage.place(name) in (QueuePlace.PARKED, QueuePlace.GATED)
 
     return step
 
@@ -108,7 +108,7 @@ def is_gated(name: str) -> Step:
         entry = stage.entry(name)
         assert entry is not None
         stage.process.pending.activate([entry.uid], time.monotonic())
-        assert stage.place(name) is Place.GATED
+        assert stage.place(name) is QueuePlace.GATED
 
     return step
 
@@ -138,7 +138,7 @@ def stays(name: str) -> Step:
     """Nothing that happened so far has brought the pod back into the queue."""
 
     async def step(stage: Stage) -> None:
-        assert stage.place(name) in (Place.PARKED, Place.GATED)
+        assert stage.place(name) in (QueuePlace.PARKED, QueuePlace.GATED)
 
     return step
 

@@ -12,7 +12,7 @@ import pytest
 from devcluster import Cluster
 from scheduler_runtime.api import QUEUE, Action, Answer, ClusterEvent, Event, Reject, Wait, Watch
 from scheduler_runtime.kube.client import ApiError
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.integration.upstream.plugins import fakes
 from tests.integration.upstream.queueing.waking import Scene
 from tests.integration.upstream.support import NODES, PATIENCE, Object, Told, World, node, pod, world
@@ -58,17 +58,17 @@ async def test_scheduling_gates(
             for name in deleted:
                 await there.delete(there.path(name))
                 await there.until(lambda name=name: f"{there.namespace}/{name}" not in process.pods.objects)  # type: ignore[misc]
-            assert not scene.at(Place.ACTIVE)
+            assert not scene.at(QueuePlace.ACTIVE)
             for name in opened:
                 await scene.sees(await there.patch(there.path(name), {"spec": {"schedulingGates": None}}))
             await decides(scene, *opened)
-            assert not scene.at(Place.ACTIVE)
+            assert not scene.at(QueuePlace.ACTIVE)
 
 
 async def decides(scene: Scene, *names: str) -> None:
     """Take as many pods as there are ``names``, and see that it is these that get a node."""
     for name in names:
-        assert name in scene.at(Place.ACTIVE)
+        assert name in scene.at(QueuePlace.ACTIVE)
         await scene.process.loop.schedule_one()
         await scene.there.scheduled(name)
 
@@ -127,10 +127,10 @@ async def test_custom_resource_enqueue(server: Cluster) -> None:
         async with there.stepping(there.plugin(RejectsUntilAFooComes)) as process:
             scene = Scene(there, process)
             await process.loop.schedule_one()
-            assert scene.at(Place.PARKED) == {"fake-pod"}
+            assert scene.at(QueuePlace.PARKED) == {"fake-pod"}
             foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "foo1"}}
             await there.create(f"/apis/example.com/v1/namespaces/{there.namespace}/foos", foo)
-            await there.until(lambda: scene.at(Place.ACTIVE))
+            await there.until(lambda: scene.at(QueuePlace.ACTIVE))
             await process.loop.schedule_one()
             assert [entry.attempts for entry in process.pending.entries()] == [2]
 

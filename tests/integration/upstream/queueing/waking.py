@@ -15,8 +15,8 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.app.scheduler import Process
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.app.scheduler import Scheduler
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.integration.upstream.support import JSON_PATCH, MERGE_PATCH, NODES, STRATEGIC_PATCH, Object, World, world
 
 _WOKEN = re.compile(r'^scheduler_queue_incoming_pods_total\{queue="active",event="(\w+)"\} (\d+)$', re.MULTILINE)
@@ -27,7 +27,7 @@ class Scene:
     """A scheduler that follows the API server, and what it knows of it."""
 
     there: World
-    process: Process
+    process: Scheduler
 
     async def sees(self, item: Object) -> None:
         """Wait until the scheduler has taken in this version of a node or pod, and whatever follows from it."""
@@ -42,7 +42,7 @@ class Scene:
 
         await self.there.until(is_known)
 
-    def at(self, *places: Place) -> set[str]:
+    def at(self, *places: QueuePlace) -> set[str]:
         """The names of the pods that wait there."""
         return {entry.pod.name for entry in self.process.pending.entries() if entry.place in places}
 
@@ -189,16 +189,16 @@ async def comes_back(server: Cluster, row: Row, *plugins: type[Plugin]) -> None:
             for change in row.changes:
                 await change.happen(scene)
             wanted, came = set(row.woken.split()), scene.woken() - before
-            assert scene.at(Place.ACTIVE) == wanted, came
+            assert scene.at(QueuePlace.ACTIVE) == wanted, came
             assert came == Counter({row.changes[0].event: len(wanted)} if wanted else ()), came
 
 
 async def _is_rejected_everywhere(scene: Scene, row: Row) -> None:
     names = {pod["metadata"]["name"] for pod in row.pods}
-    assert scene.at(Place.ACTIVE) == names
+    assert scene.at(QueuePlace.ACTIVE) == names
     for _ in names:
         await scene.process.loop.schedule_one()
-    assert scene.at(Place.PARKED) == names
+    assert scene.at(QueuePlace.PARKED) == names
     rejecting = {plugin for entry in scene.process.pending.entries() for plugin in entry.plugins}
     assert rejecting == set((row.rejecting or row.plugins).split())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster import Cluster
-from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.scheduler import Scheduler
 from tests.integration.upstream.support import Object, node, pod, world
 from tests.integration.upstream.written import on
 
@@ -16,7 +16,7 @@ OTHERS = ("foo-scheduler", "bar-scheduler")
 ELSEWHERE = on("", "metadata.name in (invalid-node)")
 
 
-def held(process: Process) -> int:
+def held(process: Scheduler) -> int:
     """How many pods the scheduler counts on nodes."""
     return sum(process.cache.held(pod.uid) is not None for pod in process.pods.objects.values())
 

@@ -8,7 +8,7 @@ import pytest
 
 from devcluster import Cluster
 from scheduler_runtime.api import Watch
-from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from tests.integration.upstream.support import World, node, pod, world
 
 pytestmark = pytest.mark.cluster
@@ -52,7 +52,7 @@ async def test_multiple_scheduling_profiles(server: Cluster) -> None:
 async def reporters(there: World, count: int) -> dict[str, str]:
     """Who says that it has bound which pod, once so many were bound."""
     watch = Watch("events.k8s.io/v1", "Event", namespace=there.namespace)
-    events = Objects([watch], there.client, there.changes.tell)
+    events = WatchedObjects([watch], there.client, there.changes.tell)
     following = [asyncio.create_task(each.run()) for each in events.reflectors]
 
     def found() -> dict[str, str]:

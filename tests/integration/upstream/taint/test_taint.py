@@ -8,7 +8,7 @@ import pytest
 
 import devcluster
 from devcluster import Cluster, Spec
-from scheduler_runtime.app.scheduler import Process
+from scheduler_runtime.app.scheduler import Scheduler
 from tests.integration.upstream.support import Object, node, pod, world
 from tests.integration.upstream.written import taint, tolerates
 
@@ -55,7 +55,7 @@ def asking(kind: str, name: str, tolerations: list[Object]) -> Object:
     return made
 
 
-def is_tainted(process: Process, wanted: Collection[Object]) -> bool:
+def is_tainted(process: Scheduler, wanted: Collection[Object]) -> bool:
     """Whether the scheduler sees exactly these taints on the node."""
     seen = process.nodes.objects.get(NODE)
     expected = {(each["key"], each["value"], each["effect"]) for each in wanted}

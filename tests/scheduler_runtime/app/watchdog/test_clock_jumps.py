@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from scheduler_runtime.app.watchdog import clock_jumps as wall_clock
-from scheduler_runtime.app.watchdog.clock_jumps import WallClock
+from scheduler_runtime.app.watchdog.clock_jumps import ClockJumps
 from tests.support.leases import Clock
 
 
@@ -18,7 +18,7 @@ from tests.support.leases import Clock
 def test_a_jump_is_told_of_once(hours: int, said: str, caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
     wall, clock = Clock(), Clock()
-    watching = WallClock(told.append, wall=wall, clock=clock)
+    watching = ClockJumps(told.append, wall=wall, clock=clock)
     wall.now += hours * 3600
     for _ in range(3):
         watching.look()
@@ -32,7 +32,7 @@ def test_a_jump_is_told_of_once(hours: int, said: str, caplog: pytest.LogCapture
 def test_a_clock_that_is_kept_right_is_not_told_of(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
     wall, clock = Clock(), Clock()
-    watching = WallClock(told.append, wall=wall, clock=clock)
+    watching = ClockJumps(told.append, wall=wall, clock=clock)
     for _ in range(100):
         wall.now += 5.5
         clock.now += 5
@@ -43,7 +43,7 @@ def test_a_clock_that_is_kept_right_is_not_told_of(caplog: pytest.LogCaptureFixt
 async def test_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wall_clock, "LOOK_SECONDS", 0.01)
     told, wall = asyncio.Queue[str](), Clock()
-    watching = asyncio.create_task(WallClock(told.put_nowait, wall=wall).run())
+    watching = asyncio.create_task(ClockJumps(told.put_nowait, wall=wall).run())
     await asyncio.sleep(0)
     wall.now += 1e6
     try:

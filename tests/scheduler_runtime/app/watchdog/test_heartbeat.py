@@ -9,14 +9,14 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.app.watchdog.heartbeat import LONGEST_SECONDS, Pulse
+from scheduler_runtime.app.watchdog.heartbeat import LONGEST_SECONDS, Heartbeat
 from tests.support.eventually import eventually
 from tests.support.leases import Clock
 
 
 async def test_only_a_loop_that_is_stuck_is_complained_of() -> None:
     clock = Clock()
-    pulse = Pulse(clock)
+    pulse = Heartbeat(clock)
     clock.now += 500
     assert pulse.check() is None
     beating = asyncio.create_task(pulse.run())
@@ -40,7 +40,7 @@ class Stuck(Plugin):
         yield Reject(nodes.unschedulable, "cordoned")
 
 
-async def decide_for_ever(pulse: Pulse) -> None:
+async def decide_for_ever(pulse: Heartbeat) -> None:
     """A loop that is stuck as soon as it has begun."""
     beating = asyncio.create_task(pulse.run())
     await asyncio.sleep(0)
@@ -51,7 +51,7 @@ async def decide_for_ever(pulse: Pulse) -> None:
 
 def test_who_does_not_end_is_named_with_the_pod() -> None:
     clock = Clock()
-    pulse = Pulse(clock)
+    pulse = Heartbeat(clock)
     loop = threading.Thread(target=asyncio.run, args=(decide_for_ever(pulse),))
     loop.start()
 

@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
-from scheduler_runtime.app.watchdog.loop_stalls import LOOK_SECONDS, SAID_EVERY_SECONDS, Standstills
+from scheduler_runtime.app.watchdog.loop_stalls import LOOK_SECONDS, SAID_EVERY_SECONDS, LoopStalls
 from scheduler_runtime.framework import Placed
 from tests.support.leases import Clock
 
@@ -45,7 +45,7 @@ class Scene:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: str, look_seconds: float = LOOK_SECONDS) -> None:
         self.clock = Clock()
-        self.standstills = Standstills(self.clock)
+        self.standstills = LoopStalls(self.clock)
         self.look_seconds = look_seconds
         monkeypatch.setattr(Blocks, "at", at)
         monkeypatch.setattr(Blocks, "meanwhile", staticmethod(self._pass), raising=False)
@@ -113,7 +113,7 @@ async def test_a_loop_that_turns_is_not_complained_of_and_the_thread_ends_with_i
         return any(each.name == "standstills" for each in threading.enumerate())
 
     caplog.set_level(logging.INFO)
-    run = asyncio.create_task(Standstills().run())
+    run = asyncio.create_task(LoopStalls().run())
     await asyncio.sleep(0)
     assert watching()
     thread = next(each for each in threading.enumerate() if each.name == "standstills")

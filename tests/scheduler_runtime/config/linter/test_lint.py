@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config.linter.inputs import Whole
+from scheduler_runtime.config.linter.inputs import DocumentInput
 from tests.support.documents import documents, mutated
 from tests.support.linting import lint, plugins
 
@@ -168,7 +168,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 def test_what_runs_at_a_point_is_what_the_effective_profile_says(written: dict[str, Any]) -> None:
     document = config.document(written)
     if isinstance(document, config.Document):
-        for each in Whole(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
+        for each in DocumentInput(document, TARGETS["1.36"], {}, "KubeScheduler").profiles:
             meaning = each.meaning
             points = meaning.effective.points if meaning else {}
             assert {point: each.runs(point) for point in points} == {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import Connection, LostError, Place, Pool, connect
+from scheduler_runtime.kube.http.http1 import Connection, ConnectionLostError, Endpoint, Pool, connect
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -28,7 +28,7 @@ async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[Pool]:
 
     server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    made = Pool(Place("127.0.0.1", port), limit)
+    made = Pool(Endpoint("127.0.0.1", port), limit)
     try:
         yield made
     finally:
@@ -101,7 +101,7 @@ async def test_an_answer_that_ends_early_is_told_and_the_next_request_gets_anoth
         await answering(OK)(reader, writer)
 
     async with pool(serve, limit=1) as made:
-        with pytest.raises(LostError):
+        with pytest.raises(ConnectionLostError):
             await ask(made)
         assert (await ask(made))[0] == 200
 
@@ -114,7 +114,7 @@ async def test_a_server_that_says_it_closes_is_not_asked_again_on_that_connectio
 
 async def test_what_is_not_http_is_told() -> None:
     async with pool(answering(b"SSH-2.0-OpenSSH_9.2\r\n")) as made:
-        with pytest.raises(LostError, match="not HTTP"):
+        with pytest.raises(ConnectionLostError, match="not HTTP"):
             await ask(made)
 
 
@@ -185,7 +185,7 @@ async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> No
 
 
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
-    made = Pool(Place("127.0.0.1", 9), limit=1)
+    made = Pool(Endpoint("127.0.0.1", 9), limit=1)
     for _ in range(3):
         with pytest.raises(OSError, match="onnect"):
             await made.take()
@@ -203,7 +203,7 @@ async def test_a_connection_that_was_open_when_its_opener_gave_up_is_closed(monk
     async with await asyncio.start_server(answering(OK), "127.0.0.1", 0) as server:
         monkeypatch.setattr(loop, "create_connection", opens_late)
         connection = Connection()
-        opening = asyncio.create_task(connect(Place("127.0.0.1", server.sockets[0].getsockname()[1]), connection))
+        opening = asyncio.create_task(connect(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), connection))
         await opened.wait()
         opening.cancel()
         await asyncio.wait([opening])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hpack import Decoder
 
-from scheduler_runtime.kube.http.request_writer import Request, Writer
+from scheduler_runtime.kube.http.request_writer import Request, RequestWriter
 
 GET = Request("GET", "/api/v1/pods?limit=500", "application/json")
 POST = Request("POST", "/api/v1/events", content_type="application/json", body=b'{"a":1}')
@@ -29,16 +29,16 @@ POST = Request("POST", "/api/v1/events", content_type="application/json", body=b
     ],
 )
 def test_a_request_in_http1_is_whole(request_: Request, expected: bytes) -> None:
-    assert Writer("server:6443", "berth/1").text(request_, {"Authorization": "Bearer secret"}) == expected
+    assert RequestWriter("server:6443", "berth/1").text(request_, {"Authorization": "Bearer secret"}) == expected
 
 
 def test_fields_that_are_written_once_do_not_mix() -> None:
     """Requests of different methods, formats and users over one writer, each as if it were the only one."""
     requests = [request._replace(accept=accept) for request in (GET, POST) for accept in ("a", "b")]
     asked = [(request, {"Authorization": who}) for request in requests for who in ("me", "you")]
-    shared = Writer("server", "berth")
+    shared = RequestWriter("server", "berth")
     for request, identity in [*asked, *reversed(asked)]:
-        assert shared.fields(request, identity) == Writer("server", "berth").fields(request, identity)
+        assert shared.fields(request, identity) == RequestWriter("server", "berth").fields(request, identity)
         fields = {str(name): str(value) for name, value in Decoder().decode(shared.fields(request, identity))}
         assert (fields[":method"], fields["accept"]) == (request.method, request.accept)
         assert fields["authorization"] == identity["Authorization"]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from scheduler_runtime.kube.http import stream as streaming
-from scheduler_runtime.kube.http.http1 import LostError, Place, connect
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, connect
 from scheduler_runtime.kube.http.stream import Stream
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -36,7 +36,7 @@ async def streaming_from(serve: Serve, quiet_seconds: float = 5) -> AsyncIterato
         ended.set()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    stream = await connect(Place("127.0.0.1", server.sockets[0].getsockname()[1]), Stream(quiet_seconds))
+    stream = await connect(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), Stream(quiet_seconds))
     try:
         yield stream
     finally:
@@ -76,7 +76,7 @@ async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_told() -> None
     async with streaming_from(sending(HEAD + chunk(b"one"))) as stream:
         await stream.begin(REQUEST)
         assert await stream.read() == b"one"
-        with pytest.raises(LostError, match="the server closed the connection"):
+        with pytest.raises(ConnectionLostError, match="the server closed the connection"):
             await stream.read()
 
 
@@ -99,7 +99,7 @@ def silent_after(answer: bytes, over: asyncio.Event) -> Serve:
 async def test_a_server_that_does_not_answer_is_a_lost_connection() -> None:
     over = asyncio.Event()
     async with streaming_from(silent_after(b"", over), quiet_seconds=0.1) as stream:
-        with pytest.raises(LostError, match=r"no word for 0\.1 s"):
+        with pytest.raises(ConnectionLostError, match=r"no word for 0\.1 s"):
             await stream.begin(REQUEST)
         over.set()
 
@@ -116,7 +116,7 @@ async def test_silence_after_what_came_is_an_end() -> None:
 
 async def test_what_is_not_http_is_told() -> None:
     async with streaming_from(sending(b"SSH-2.0\r\n\r\n")) as stream:
-        with pytest.raises(LostError, match="not HTTP"):
+        with pytest.raises(ConnectionLostError, match="not HTTP"):
             await stream.begin(REQUEST)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.client import Client, NoAnswerError
+from scheduler_runtime.kube.client import Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.http import http1 as connections
 from scheduler_runtime.kube.http.timeouts import READ_SECONDS, limit
@@ -92,7 +92,7 @@ def test_an_answer_that_came_while_nothing_went_on_is_taken(
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_no_answer_is_no_answer_all_the_same(server: str, loop: str) -> None:
-    with pytest.raises(NoAnswerError, match="no answer in time"):
+    with pytest.raises(NoResponseError, match="no answer in time"):
         run(loop, asked, server, "/quiet")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import Connection, Place, connect
+from scheduler_runtime.kube.http.http1 import Connection, Endpoint, connect
 from scheduler_runtime.serving.https.self_signed import self_signed
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -52,7 +52,7 @@ def server(tls: ssl.SSLContext | None, came: list[float], answer: bytes = OK) ->
             thread.join(10)
 
 
-async def asked_before_a_standstill(place: Place) -> float:
+async def asked_before_a_standstill(place: Endpoint) -> float:
     """Ask in a turn in which something else then takes its time; return when that was over."""
     connection = await connect(place, Connection())
     asking = asyncio.create_task(connection.exchange(REQUEST))
@@ -84,11 +84,11 @@ def test_a_request_leaves_before_what_else_is_done_in_its_turn(loop: str, secure
     offered, asked = trusted(tmp_path) if secure else (None, None)
     came = list[float]()
     with server(offered, came) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        over = runner.run(asked_before_a_standstill(Place("127.0.0.1", port, asked)))
+        over = runner.run(asked_before_a_standstill(Endpoint("127.0.0.1", port, asked)))
     assert came[0] < over - STANDSTILL_SECONDS / 2
 
 
-async def most_taken_while_reading(place: Place) -> int:
+async def most_taken_while_reading(place: Endpoint) -> int:
     """Bytes that were asked of memory at most while an answer came."""
     connection = await connect(place, Connection())
     tracemalloc.start()
@@ -104,10 +104,10 @@ async def most_taken_while_reading(place: Place) -> int:
 def test_a_short_answer_over_tls_takes_little_memory(loop: str, tmp_path: Path) -> None:
     offered, asked = trusted(tmp_path)
     with server(offered, []) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        assert runner.run(most_taken_while_reading(Place("127.0.0.1", port, asked))) < 64 << 10
+        assert runner.run(most_taken_while_reading(Endpoint("127.0.0.1", port, asked))) < 64 << 10
 
 
-async def read_late(place: Place) -> int:
+async def read_late(place: Endpoint) -> int:
     """How many bytes come of an answer that is there as a whole, with the end of the connection, before it is read."""
     connection = await connect(place, Connection())
     asyncio.get_running_loop().call_later(0.001, time.sleep, STANDSTILL_SECONDS)
@@ -126,4 +126,4 @@ def test_of_an_answer_before_the_end_of_the_connection_nothing_is_lost(
     offered, asked = trusted(tmp_path) if secure else (None, None)
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
     with server(offered, [], answer) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        assert runner.run(read_late(Place("127.0.0.1", port, asked))) == size
+        assert runner.run(read_late(Endpoint("127.0.0.1", port, asked))) == size

@@ -14,7 +14,7 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from scheduler_runtime.kube import http2
-from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
 from scheduler_runtime.kube.http2.connection import Connection
 
 Fields = Iterable[tuple[str, str]]
@@ -159,10 +159,10 @@ async def greeted(**how: Any) -> AsyncIterator[Peer]:
         assert not peer.connection._outflow._left
 
 
-def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0) -> asyncio.Task[Answer]:
+def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0) -> asyncio.Task[Response]:
     """Send a request when there is room for it."""
 
-    async def asked() -> Answer:
+    async def asked() -> Response:
         await peer.connection.rooms.take()
         return await peer.connection.exchange(head, body, Within(seconds))
 
@@ -171,15 +171,21 @@ def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0)
     return task
 
 
-async def outcomes(asked: Iterable[asyncio.Task[Answer]]) -> list[object]:
+async def outcomes(asked: Iterable[asyncio.Task[Response]]) -> list[object]:
     """What became of each."""
     return [await outcome(task) for task in asked]
 
 
-async def outcome(asked: asyncio.Task[Answer]) -> object:
+async def outcome(asked: asyncio.Task[Response]) -> object:
     """An answer, or what was raised instead."""
     try:
         async with asyncio.timeout(60):
             return await asked
-    except (http2.RefusedError, http2.NotSpokenError, LostError, TimeoutError, asyncio.CancelledError) as error:
+    except (
+        http2.StreamRefusedError,
+        http2.Http2UnsupportedError,
+        ConnectionLostError,
+        TimeoutError,
+        asyncio.CancelledError,
+    ) as error:
         return error

@@ -19,7 +19,7 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.kube.http.http1 import Place
+from scheduler_runtime.kube.http.http1 import Endpoint
 from scheduler_runtime.serving.https.self_signed import self_signed
 
 HEAD = re.compile(rb"(\w+) (\S+) HTTP/1.1\r\n.*?content-length: (\d+)\r\n\r\n", re.DOTALL | re.IGNORECASE)
@@ -67,7 +67,7 @@ class Server:
     asked: list[Asked] = field(default_factory=list)
     trouble: list[Exception] = field(default_factory=list)
     """What a client did that it may not."""
-    place: Place = field(default_factory=lambda: Place("127.0.0.1", 0))
+    place: Endpoint = field(default_factory=lambda: Endpoint("127.0.0.1", 0))
     old: ssl.SSLContext | None = None
     """What a client needs that does not offer to speak HTTP/2."""
 
@@ -153,7 +153,7 @@ async def serving(*speaks: str, **how: Any) -> AsyncIterator[Server]:
     )
     offering, server.old = _trusting(), _trusting()
     offering.set_alpn_protocols(["h2", "http/1.1"])
-    server.place = Place("127.0.0.1", listening.sockets[0].getsockname()[1], offering)
+    server.place = Endpoint("127.0.0.1", listening.sockets[0].getsockname()[1], offering)
     try:
         yield server
     finally:

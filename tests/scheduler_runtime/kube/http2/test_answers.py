@@ -6,12 +6,12 @@ import pytest
 from h2 import events
 from hpack import Encoder
 
-from scheduler_runtime.kube.http.http1 import Answer
+from scheduler_runtime.kube.http.http1 import Response
 from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Fields, Peer, ask, greeted
 
 
-async def answered(peer: Peer, *parts: bytes) -> Answer:
+async def answered(peer: Peer, *parts: bytes) -> Response:
     """What becomes of a request of which the server says ``parts``."""
     asked = ask(peer)
     await peer.settle()
@@ -37,14 +37,14 @@ WHOLE = frames.END_HEADERS | frames.END_STREAM
 
 async def test_an_answer_may_have_no_body() -> None:
     async with greeted() as peer:
-        assert await answered(peer, of(1, frames.HEADERS, WHOLE, OK)) == Answer(200, b"")
+        assert await answered(peer, of(1, frames.HEADERS, WHOLE, OK)) == Response(200, b"")
 
 
 async def test_the_body_may_end_with_an_empty_frame() -> None:
     async with greeted() as peer:
         head = of(1, frames.HEADERS, frames.END_HEADERS, OK)
         data = of(1, frames.DATA, 0, b"all") + of(1, frames.DATA, frames.END_STREAM)
-        assert await answered(peer, head, data) == Answer(200, b"all")
+        assert await answered(peer, head, data) == Response(200, b"all")
 
 
 async def test_padding_and_priority_are_no_part_of_an_answer() -> None:
@@ -53,7 +53,7 @@ async def test_padding_and_priority_are_no_part_of_an_answer() -> None:
         head = of(1, frames.HEADERS, flags, b"\x03" + bytes(4) + b"\x10" + OK + bytes(3))
         data = of(1, frames.DATA, frames.PADDED, b"\x02ab\0\0") + of(1, frames.DATA, frames.PADDED, b"\x00c")
         last = of(1, frames.DATA, frames.PADDED | frames.END_STREAM, b"\xff" + bytes(255))
-        assert await answered(peer, head, data, last) == Answer(200, b"abc")
+        assert await answered(peer, head, data, last) == Response(200, b"abc")
 
 
 async def test_what_precedes_an_answer_and_what_follows_it_is_passed_over() -> None:
@@ -67,7 +67,7 @@ async def test_what_precedes_an_answer_and_what_follows_it_is_passed_over() -> N
         peer.judge.send_data(1, b"made")
         peer.judge.send_headers(1, [("grpc-status", "0"), *fields], end_stream=True)
         await peer.settle()
-        assert asked.result() == Answer(201, b"made")
+        assert asked.result() == Response(201, b"made")
 
 
 async def test_a_large_body_comes_in_many_frames() -> None:
@@ -91,7 +91,7 @@ async def test_fields_may_come_in_several_frames(piece: int) -> None:
         middle = [of(1, frames.CONTINUATION, 0, part) for part in parts[1:]]
         last = of(1, frames.CONTINUATION, frames.END_HEADERS)
         body = of(1, frames.DATA, frames.END_STREAM, b"later")
-        assert await answered(peer, head, *middle, last, body) == Answer(429, b"later", "12")
+        assert await answered(peer, head, *middle, last, body) == Response(429, b"later", "12")
 
 
 async def test_an_answer_that_comes_before_all_was_sent_ends_the_sending() -> None:
@@ -101,7 +101,7 @@ async def test_an_answer_that_comes_before_all_was_sent_ends_the_sending() -> No
         await peer.settle()
         peer.answer(1, 413, b"too much")
         await peer.settle()
-        assert asked.result() == Answer(413, b"too much")
+        assert asked.result() == Response(413, b"too much")
         assert (peer.asked[1].is_complete, peer.asked[1].reset) == (False, frames.CANCEL)
 
 
@@ -118,4 +118,4 @@ async def test_pings_are_answered_and_answers_to_pings_are_not() -> None:
 async def test_frames_of_kinds_that_we_do_not_know_are_passed_over() -> None:
     async with greeted() as peer:
         unknown = of(1, 0xEE, 0xFF, b"anything") + of(0, 2, 0, bytes(5))
-        assert await answered(peer, unknown, of(1, frames.HEADERS, WHOLE, OK)) == Answer(200, b"")
+        assert await answered(peer, unknown, of(1, frames.HEADERS, WHOLE, OK)) == Response(200, b"")

@@ -11,8 +11,8 @@ from h2.settings import SettingCodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_runtime.kube.http.http1 import Answer, LostError
-from scheduler_runtime.kube.http2 import RefusedError
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
+from scheduler_runtime.kube.http2 import StreamRefusedError
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcomes
 
 Step = tuple[str, int]
@@ -25,7 +25,7 @@ class Story:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.tasks: list[asyncio.Task[Answer]] = []
+        self.tasks: list[asyncio.Task[Response]] = []
         self.bodies: list[bytes] = []
         self.answered: dict[int, bytes] = {}
         self.begun: set[int] = set()
@@ -138,12 +138,12 @@ def test_every_request_ends_in_exactly_one_way(steps: list[Step], piece: int, da
 
 def check(told: Story, ended: list[object], how: str) -> None:
     """What each request got is what happened to it."""
-    kinds = {Answer, RefusedError, LostError, asyncio.CancelledError}
+    kinds = {Response, StreamRefusedError, ConnectionLostError, asyncio.CancelledError}
     assert set(map(type, ended)) <= kinds
     for place, each in enumerate(ended):
         if isinstance(each, asyncio.CancelledError):
             assert place in told.cancelled
-    bodies = [each.body for each in ended if isinstance(each, Answer)]
+    bodies = [each.body for each in ended if isinstance(each, Response)]
     assert all(body in told.answered.values() for body in bodies)
     for asked in told.peer.asked.values():
         assert not asked.is_complete or asked.body in told.bodies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from h2 import events
 
-from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
 from scheduler_runtime.kube.http2 import connection as http2_connection
 from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
@@ -66,7 +66,7 @@ async def test_a_breach_is_told_by_its_code_and_ends_the_connection(said: bytes,
         await peer.settle()
         peer.tell(said)
         lost = await outcome(asked)
-        assert isinstance(lost, LostError)
+        assert isinstance(lost, ConnectionLostError)
         assert str(lost).startswith("the server does not keep to HTTP/2: ")
         assert why in str(lost)
         assert told(peer) == code
@@ -118,7 +118,7 @@ async def test_a_breach_does_not_undo_what_was_answered_before_it() -> None:
         asked = [ask(peer), ask(peer)]
         await peer.settle()
         peer.tell(of(frames.HEADERS, WHOLE, 1, OK) + of(frames.PUSH_PROMISE, 0, 3) + of(frames.HEADERS, WHOLE, 3, OK))
-        assert [type(each) for each in await outcomes(asked)] == [Answer, LostError]
+        assert [type(each) for each in await outcomes(asked)] == [Response, ConnectionLostError]
 
 
 @pytest.mark.parametrize("speaks", [None, "http/1.1"])

@@ -10,9 +10,9 @@ import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
-from scheduler_runtime.kube.http.http1 import Answer, LostError
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
 from scheduler_runtime.kube.http.timeouts import READ_SECONDS
-from scheduler_runtime.kube.http2 import NotSpokenError, RefusedError, frames
+from scheduler_runtime.kube.http2 import Http2UnsupportedError, StreamRefusedError, frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
 
@@ -28,12 +28,12 @@ async def test_what_the_server_has_not_looked_at_when_it_closes_is_refused_and_t
         goaway = peer.judge.data_to_send()
         fields = peer.judge.encoder.encode([(":status", "200")])
         peer.tell(goaway)
-        assert kinds(await outcomes(asked[2:])) == {RefusedError}
+        assert kinds(await outcomes(asked[2:])) == {StreamRefusedError}
         assert not peer.connection.is_open
         for stream in (3, 1):
             assert not peer.is_closed
             peer.tell(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, fields))
-        assert await outcomes(asked[:2]) == [Answer(200, b"")] * 2
+        assert await outcomes(asked[:2]) == [Response(200, b"")] * 2
         assert peer.is_closed
 
 
@@ -42,7 +42,7 @@ async def test_who_waits_for_room_when_the_server_closes_waits_no_longer() -> No
         asked = [ask(peer) for _ in range(3)]
         await peer.settle()
         peer.tell(frames.goaway(frames.NO_ERROR))
-        assert kinds(await outcomes(asked)) == {RefusedError}
+        assert kinds(await outcomes(asked)) == {StreamRefusedError}
 
 
 async def test_a_server_that_says_why_it_closes_is_quoted() -> None:
@@ -52,7 +52,7 @@ async def test_a_server_that_says_why_it_closes_is_quoted() -> None:
         peer.tell(frames.frame(frames.GOAWAY, 0, 0, b"\0\0\0\1\0\0\0\x0btoo_many_pings"))
         peer.connection.connection_lost(None)
         lost = await outcome(asked)
-        assert isinstance(lost, LostError)
+        assert isinstance(lost, ConnectionLostError)
         assert str(lost) == "the server gave the connection up (HTTP/2 error 11: too_many_pings)"
 
 
@@ -64,9 +64,12 @@ async def test_a_request_that_the_server_ends_is_lost_unless_it_was_refused(code
         peer.judge.reset_stream(1, code)
         peer.answer(3)
         await peer.settle()
-        surely_not_done = {ErrorCodes.REFUSED_STREAM: RefusedError, ErrorCodes.HTTP_1_1_REQUIRED: NotSpokenError}
-        assert isinstance(await outcome(asked[0]), surely_not_done.get(code, LostError))
-        assert asked[1].result() == Answer(200, b"")
+        surely_not_done = {
+            ErrorCodes.REFUSED_STREAM: StreamRefusedError,
+            ErrorCodes.HTTP_1_1_REQUIRED: Http2UnsupportedError,
+        }
+        assert isinstance(await outcome(asked[0]), surely_not_done.get(code, ConnectionLostError))
+        assert asked[1].result() == Response(200, b"")
         assert peer.connection.is_open
 
 
@@ -76,7 +79,7 @@ async def test_a_server_that_ends_an_answered_request_has_answered_it() -> None:
         await peer.settle()
         peer.answer(1, 200, b"all")
         peer.tell(peer.judge.data_to_send() + frames.reset(1, frames.NO_ERROR))
-        assert await outcome(asked) == Answer(200, b"all")
+        assert await outcome(asked) == Response(200, b"all")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ async def test_all_requests_are_lost_with_the_connection(error: Exception | None
         peer.connection.connection_lost(error)
         ended = await outcomes(asked)
         assert [str(each) for each in ended[:64]] == [why] * 64
-        assert (kinds(ended[:64]), kinds(ended[64:])) == ({LostError}, {RefusedError})
+        assert (kinds(ended[:64]), kinds(ended[64:])) == ({ConnectionLostError}, {StreamRefusedError})
 
 
 async def test_a_request_that_nobody_waits_for_any_more_is_called_off_and_the_others_go_on() -> None:
@@ -101,7 +104,7 @@ async def test_a_request_that_nobody_waits_for_any_more_is_called_off_and_the_ot
         assert [each.reset for each in peer.asked.values()] == [frames.CANCEL, None]
         peer.answer(3)
         await peer.settle()
-        assert asked[1].result() == Answer(200, b"")
+        assert asked[1].result() == Response(200, b"")
         assert peer.connection.is_open
 
 
@@ -115,7 +118,7 @@ class Clock:
             monkeypatch.setattr(each, name, lambda: self.now)
 
 
-async def unanswered(peer: Peer, *seconds: float) -> list[asyncio.Task[Answer]]:
+async def unanswered(peer: Peer, *seconds: float) -> list[asyncio.Task[Response]]:
     asked = [ask(peer, seconds=each) for each in seconds]
     await peer.settle()
     return asked
@@ -148,9 +151,9 @@ async def test_a_connection_on_which_something_was_late_answers_what_is_under_wa
         clock.now += 1.0
         await peer.settle()
         assert isinstance(late.exception(), TimeoutError)
-        assert isinstance(waiting.exception(), RefusedError)
+        assert isinstance(waiting.exception(), StreamRefusedError)
         assert not peer.is_closed
-        assert isinstance(await outcome(ask(peer)), RefusedError)
+        assert isinstance(await outcome(ask(peer)), StreamRefusedError)
         peer.answer(3, 200, b"in time")
         await peer.settle()
         assert timely.result().body == b"in time"

@@ -11,10 +11,10 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_runtime.kube.http.http1 import Answer
+from scheduler_runtime.kube.http.http1 import Response
 from scheduler_runtime.kube.http2 import connection as http2_connection
 from scheduler_runtime.kube.http2 import frames
-from scheduler_runtime.kube.http2.flow_control import Outflow
+from scheduler_runtime.kube.http2.flow_control import FlowControl
 from tests.scheduler_runtime.kube.http2.peer import POST, ask, greeted
 
 BODY = bytes(range(256)) * 1000
@@ -29,7 +29,7 @@ async def test_a_body_larger_than_the_window_arrives(window: int) -> None:
         assert peer.asked[1].body == BODY
         peer.answer(1)
         await peer.settle()
-        assert asked.result() == Answer(200, b"")
+        assert asked.result() == Response(200, b"")
 
 
 async def test_nothing_is_sent_that_is_not_allowed_yet() -> None:
@@ -146,7 +146,7 @@ END = [("resize", 1 << 20, 0), ("allow", 1 << 30, 0)]
 @given(st.lists(CHANGES, max_size=30))
 def test_everything_is_sent_once_and_as_soon_as_it_is_allowed(changes: list[tuple[str, int, int]]) -> None:
     """Judged by plain counting of what is allowed and what has gone, of each body and of all."""
-    outflow, bodies, gone, initial = Outflow(), dict[int, int](), Counter[int](), frames.WINDOW
+    outflow, bodies, gone, initial = FlowControl(), dict[int, int](), Counter[int](), frames.WINDOW
     allowed = Counter({0: frames.WINDOW})
     for what, number, stream in [*changes, *END]:
         if what == "body":

@@ -83,19 +83,19 @@ def test_a_field_is_read_as_it_was_written(name: int, value: bytes) -> None:
     ],
 )
 def test_fields_that_cannot_be_read_are_a_breach(block: bytes, why: str) -> None:
-    with pytest.raises(frames.BreachError, match=why) as caught:
+    with pytest.raises(frames.ProtocolError, match=why) as caught:
         headers.status(block)
     assert caught.value.code == frames.COMPRESSION_ERROR
 
 
 @pytest.mark.parametrize("block", [b"", b"\x20", b"\x82", b"\x5f\x01a", b"\x08\x0220", b"\x08\x03abc", b"\x08\x03099"])
 def test_an_answer_without_a_status_is_a_breach(block: bytes) -> None:
-    with pytest.raises(frames.BreachError, match="status"):
+    with pytest.raises(frames.ProtocolError, match="status"):
         headers.status(block)
 
 
 @pytest.mark.parametrize("read", [headers.status, headers.retry_after])
 @given(block=st.binary(max_size=60))
 def test_whatever_comes_is_read_or_is_a_breach(read: Callable[[bytes], object], block: bytes) -> None:
-    with contextlib.suppress(frames.BreachError):
+    with contextlib.suppress(frames.ProtocolError):
         assert read(block) is not None

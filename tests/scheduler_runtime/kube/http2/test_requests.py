@@ -8,12 +8,12 @@ import pytest
 from h2 import events
 from hpack import NeverIndexedHeaderTuple
 
-from scheduler_runtime.kube.http.request_writer import Request, Writer
-from scheduler_runtime.kube.http2 import RefusedError
+from scheduler_runtime.kube.http.request_writer import Request, RequestWriter
+from scheduler_runtime.kube.http2 import StreamRefusedError
 from scheduler_runtime.kube.http2 import connection as http2_connection
 from tests.scheduler_runtime.kube.http2.peer import GET, POST, Within, ask, greeted, outcome
 
-WRITER = Writer("server:6443", "berth/1")
+WRITER = RequestWriter("server:6443", "berth/1")
 BINDING = Request("POST", "/api/v1/namespaces/a/pods/b/binding?x=%20", "application/json", "application/json", b"{}")
 
 
@@ -118,7 +118,7 @@ async def test_a_connection_that_has_used_up_its_numbers_answers_the_last_and_en
             await peer.settle()
         assert [task.result().body for task in asked] == [b"1", b"3"]
         assert peer.is_closed
-        assert isinstance(await outcome(ask(peer, GET)), RefusedError)
+        assert isinstance(await outcome(ask(peer, GET)), StreamRefusedError)
 
 
 async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_takes() -> None:
@@ -160,5 +160,5 @@ async def test_what_was_asked_for_in_the_turn_in_which_the_server_says_goodbye_w
         await asyncio.sleep(0)
         peer.judge.close_connection()
         peer.tell(peer.judge.data_to_send())
-        assert isinstance(await outcome(asked), RefusedError)
+        assert isinstance(await outcome(asked), StreamRefusedError)
         assert peer.asked == {}

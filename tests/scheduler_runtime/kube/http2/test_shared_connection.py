@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import Answer, LostError, Place
-from scheduler_runtime.kube.http2 import NotSpokenError, RefusedError, Shared, connection
+from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, Response
+from scheduler_runtime.kube.http2 import Http2UnsupportedError, SharedConnection, StreamRefusedError, connection
 from scheduler_runtime.kube.http2 import shared_connection as shared
 from tests.scheduler_runtime.kube.http2.peer import GET, POST, Within
 from tests.scheduler_runtime.kube.http2.server import Act, Asked, Server, serving
 
-OK = Answer(200, b"{}")
+OK = Response(200, b"{}")
 
 
 @asynccontextmanager
-async def sharing(*speaks: str, **how: Any) -> AsyncIterator[tuple[Server, Shared]]:
+async def sharing(*speaks: str, **how: Any) -> AsyncIterator[tuple[Server, SharedConnection]]:
     async with serving(*(speaks or ("h2",)), **how) as server:
-        made = Shared(server.place, 64)
+        made = SharedConnection(server.place, 64)
         try:
             yield server, made
         finally:
@@ -29,8 +29,8 @@ async def sharing(*speaks: str, **how: Any) -> AsyncIterator[tuple[Server, Share
 
 
 async def ask(
-    made: Shared, body: bytes = b"", seconds: float = 30.0, before_send: Callable[[], None] = lambda: None
-) -> Answer:
+    made: SharedConnection, body: bytes = b"", seconds: float = 30.0, before_send: Callable[[], None] = lambda: None
+) -> Response:
     async with asyncio.timeout(30):
         return await made.exchange(POST if body else GET, body, Within(seconds, before_send))
 
@@ -68,7 +68,7 @@ async def test_a_connection_that_cannot_be_opened_is_told_to_all_who_wait_for_it
         writer.transport.abort()
 
     async with serving("h2") as server, await asyncio.start_server(hang_up, "127.0.0.1", 0) as closing:
-        made = Shared(Place("127.0.0.1", closing.sockets[0].getsockname()[1], server.place.tls), 64)
+        made = SharedConnection(Endpoint("127.0.0.1", closing.sockets[0].getsockname()[1], server.place.tls), 64)
         for tries in (1, 2):
             ended = await asyncio.gather(*(ask(made) for _ in range(20)), return_exceptions=True)
             assert all(isinstance(each, OSError) for each in ended)
@@ -137,7 +137,7 @@ async def test_a_server_that_closes_answers_what_it_has_looked_at_and_gets_the_r
 
 async def test_a_server_that_refuses_always_is_not_asked_for_ever() -> None:
     async with sharing(act=Asked.refuse) as (server, made):
-        with pytest.raises(RefusedError):
+        with pytest.raises(StreamRefusedError):
             await ask(made)
         assert len(server.asked) == shared.TRIES
 
@@ -151,7 +151,7 @@ async def test_what_was_refused_stays_so_when_there_is_no_other_connection_in_ti
         task = asyncio.create_task(ask(made, seconds=5.0))
         await until(lambda: server.knocks == 2)
         time_passes(6.0)
-        with pytest.raises(RefusedError, match="none in time"):
+        with pytest.raises(StreamRefusedError, match="none in time"):
             await task
         assert len(server.asked) == 1
 
@@ -164,7 +164,7 @@ def time_passes(seconds: float) -> None:
 
 async def test_a_connection_that_breaks_is_replaced_for_whoever_comes_next() -> None:
     async with sharing(act=in_turn(lambda asked: asked.visit.transport.abort())) as (server, made):
-        with pytest.raises(LostError):
+        with pytest.raises(ConnectionLostError):
             await ask(made)
         assert await ask(made) == OK
         assert len(server.visits) == 2
@@ -197,7 +197,7 @@ async def test_whoever_may_not_send_is_asked_when_there_is_room_and_leaves_it_to
 
 async def test_nobody_is_asked_whether_to_send_when_there_is_no_connection() -> None:
     async with serving("h2") as server:
-        nowhere = Place(server.place.host, server.place.port, server.old)
+        nowhere = Endpoint(server.place.host, server.place.port, server.old)
     asked = False
 
     def ask_me() -> None:
@@ -205,7 +205,7 @@ async def test_nobody_is_asked_whether_to_send_when_there_is_no_connection() -> 
         asked = True
 
     with pytest.raises(ConnectionRefusedError):
-        await ask(Shared(nowhere, 64), before_send=ask_me)
+        await ask(SharedConnection(nowhere, 64), before_send=ask_me)
     assert not asked
 
 
@@ -220,9 +220,9 @@ async def test_a_time_out_ends_the_request_and_the_next_one_goes_another_way() -
 @pytest.mark.parametrize("speaks", [[], ["http/1.1"]])
 async def test_a_server_that_does_not_speak_it_is_found_out_once_for_all(speaks: list[str]) -> None:
     async with serving(*speaks) as server:
-        made = Shared(server.place, 64)
+        made = SharedConnection(server.place, 64)
         ended = await asyncio.gather(*(ask(made) for _ in range(20)), return_exceptions=True)
-        assert {type(each) for each in ended} == {NotSpokenError}
+        assert {type(each) for each in ended} == {Http2UnsupportedError}
         assert server.knocks == 1
 
 
@@ -254,7 +254,7 @@ async def test_a_silent_connection_without_room_is_left_by_who_waits(monkeypatch
     monkeypatch.setattr(connection, "SILENT_SECONDS", 0.02)
     monkeypatch.setattr(shared, "LOOK_SECONDS", 0.1)
     async with serving("h2", act=in_turn(say_nothing)) as server:
-        made = Shared(server.place, 1)
+        made = SharedConnection(server.place, 1)
         silent = asyncio.create_task(ask(made))
         await until(lambda: server.asked)
         assert await ask(made) == OK
@@ -298,7 +298,7 @@ async def test_a_connection_that_ends_as_soon_as_it_begins_is_not_opened_over_an
 ) -> None:
     really = shared._opened
 
-    async def opened(place: Place, most: int) -> connection.Connection:
+    async def opened(place: Endpoint, most: int) -> connection.Connection:
         made = await really(place, most)
         made.retire()  # as a GOAWAY does that comes a turn later
         return made
@@ -328,5 +328,5 @@ async def test_a_server_that_wants_http_1_1_for_a_request_does_not_speak_it(how:
         asked.visit.flush()
 
     async with sharing(act=want_another) as (_, made):
-        with pytest.raises(NotSpokenError):
+        with pytest.raises(Http2UnsupportedError):
             await ask(made)

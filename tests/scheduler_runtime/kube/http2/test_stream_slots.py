@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler_runtime.kube.http2.stream_slots import Rooms
+from scheduler_runtime.kube.http2.stream_slots import StreamSlots
 
 
 class Guests:
     """Takers of rooms, in the order in which they got them."""
 
     def __init__(self, count: int) -> None:
-        self.rooms = Rooms(count)
+        self.rooms = StreamSlots(count)
         self.inside: list[str] = []
 
     async def come(self, *names: str) -> list[asyncio.Task[None]]:

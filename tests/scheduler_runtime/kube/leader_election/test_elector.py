@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.kube.leader_election import Elector
-from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord, UnansweredError
+from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord, NoLeaseResponseError
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by, settings
 
 # The rows of client-go's TestTryAcquireOrRenewLeases.
@@ -329,7 +329,7 @@ def test_that_nobody_answers_is_said_once_it_has_not_passed(caplog: pytest.LogCa
     elector = candidate(leases, clock)
     said = list[int]()
     for errors in (["reset"], [], ["reset", "refused", "refused", "late"], []):
-        leases.faults = {"get": [UnansweredError(error) for error in errors]}
+        leases.faults = {"get": [NoLeaseResponseError(error) for error in errors]}
         leases.faults["update"] = list(leases.faults["get"])
         for _ in range(max(1, len(errors))):
             attempt(elector, clock)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.kube.credentials import Credentials, FileToken
-from scheduler_runtime.kube.leader_election import HttpLeases, LeaseError
+from scheduler_runtime.kube.leader_election import HttpLeaseClient, LeaseError
 
 Handler = http.server.BaseHTTPRequestHandler
 Answer = Callable[[Handler], None]
@@ -67,13 +67,13 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def leases(server: Server) -> Iterator[HttpLeases]:
-    leases = HttpLeases(Credentials(server=server.url), "ns", "one")
+def leases(server: Server) -> Iterator[HttpLeaseClient]:
+    leases = HttpLeaseClient(Credentials(server=server.url), "ns", "one")
     yield leases
     leases.close()
 
 
-def test_each_verb_goes_to_its_path(server: Server, leases: HttpLeases) -> None:
+def test_each_verb_goes_to_its_path(server: Server, leases: HttpLeaseClient) -> None:
     server.answers = [say(200, {"a": 1}), say(200, {"b": 2}), say(201, {"c": 3})]
     assert [leases.get(1), leases.update({}, 1), leases.create({}, 1)] == [{"a": 1}, {"b": 2}, {"c": 3}]
     assert [(verb, path) for verb, path, _ in server.seen] == [
@@ -84,7 +84,9 @@ def test_each_verb_goes_to_its_path(server: Server, leases: HttpLeases) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404, 409, 429, 500])
-def test_a_refusal_carries_its_status_and_the_servers_words(server: Server, leases: HttpLeases, status: int) -> None:
+def test_a_refusal_carries_its_status_and_the_servers_words(
+    server: Server, leases: HttpLeaseClient, status: int
+) -> None:
     server.answers = [say(status, {"kind": "Status", "message": "for a reason"})]
     with pytest.raises(LeaseError, match="for a reason") as caught:
         leases.get(1)
@@ -92,13 +94,13 @@ def test_a_refusal_carries_its_status_and_the_servers_words(server: Server, leas
 
 
 @pytest.mark.parametrize("payload", [b"<html>", b"[]", b'{"spec": {"holder'])
-def test_an_answer_that_is_no_object_is_an_error(server: Server, leases: HttpLeases, payload: bytes) -> None:
+def test_an_answer_that_is_no_object_is_an_error(server: Server, leases: HttpLeaseClient, payload: bytes) -> None:
     server.answers = [say(200, payload)]
     with pytest.raises(LeaseError, match="not an object"):
         leases.get(1)
 
 
-def test_a_server_that_never_answers_is_given_up_in_time(server: Server, leases: HttpLeases) -> None:
+def test_a_server_that_never_answers_is_given_up_in_time(server: Server, leases: HttpLeaseClient) -> None:
     server.answers = [lambda _: time.sleep(1.0)]
     began = time.monotonic()
     with pytest.raises(LeaseError, match="timed out"):
@@ -106,7 +108,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(server: Server, leases:
     assert time.monotonic() - began < 0.6
 
 
-def test_a_closed_connection_is_replaced_by_the_next_request(server: Server, leases: HttpLeases) -> None:
+def test_a_closed_connection_is_replaced_by_the_next_request(server: Server, leases: HttpLeaseClient) -> None:
     def close(request: Handler) -> None:
         request.close_connection = True
 
@@ -120,7 +122,7 @@ def test_a_refused_token_is_read_again(server: Server, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
     server.answers = [say(401, {"message": "Unauthorized"}), say(200, {})]
-    with contextlib.closing(HttpLeases(Credentials(server.url, source=FileToken(token)), "ns", "one")) as there:
+    with contextlib.closing(HttpLeaseClient(Credentials(server.url, source=FileToken(token)), "ns", "one")) as there:
         with pytest.raises(LeaseError, match="401"):
             there.get(1)
         token.write_text("new\n")
@@ -129,6 +131,6 @@ def test_a_refused_token_is_read_again(server: Server, tmp_path: Path) -> None:
 
 
 def test_nobody_listening_is_one_sentence() -> None:
-    there = HttpLeases(Credentials(server="http://127.0.0.1:9"), "ns", "one")
+    there = HttpLeaseClient(Credentials(server="http://127.0.0.1:9"), "ns", "one")
     with pytest.raises(LeaseError, match=r"GET failed: .*refused"):
         there.get(1)

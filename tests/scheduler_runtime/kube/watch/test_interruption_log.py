@@ -8,22 +8,22 @@ import itertools
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.client import ApiError, NoAnswerError
-from scheduler_runtime.kube.watch.interruption_log import Interruption
+from scheduler_runtime.kube.client import ApiError, NoResponseError
+from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
 
 PATHS = ("/api/v1/pods", "/api/v1/nodes", "/api/v1/services")
-CUT = NoAnswerError("GET /api/v1/pods: the server closed the connection", sent=True, cause="the server closed it")
-ABSENT = NoAnswerError("API server cannot be reached: Connection refused", sent=False)
+CUT = NoResponseError("GET /api/v1/pods: the server closed the connection", sent=True, cause="the server closed it")
+ABSENT = NoResponseError("API server cannot be reached: Connection refused", sent=False)
 FORBIDDEN = ApiError(403, "Forbidden", "cannot list")
 _numbers = itertools.count()
 
 
 @pytest.fixture
-def watches(caplog: pytest.LogCaptureFixture) -> list[Interruption]:
+def watches(caplog: pytest.LogCaptureFixture) -> list[InterruptionLog]:
     """Of an API server that nobody else speaks of."""
     caplog.set_level("INFO")
     server = f"https://server-{next(_numbers)}"
-    return [Interruption(path, server) for path in PATHS]
+    return [InterruptionLog(path, server) for path in PATHS]
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -33,7 +33,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_an_api_server_that_restarts_is_the_clients_matter(
-    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (CUT, ABSENT, ABSENT, FORBIDDEN):
         for watch in watches:
@@ -52,7 +52,7 @@ def test_an_api_server_that_restarts_is_the_clients_matter(
     ],
 )
 def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
-    watches: list[Interruption], error: Exception, words: str, caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], error: Exception, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         for watch in watches:
@@ -65,7 +65,7 @@ def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
 
 
 def test_what_to_do_about_a_kind_that_is_not_there_is_said(
-    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         watches[0].begins(ApiError(404, "", "page not found"))
@@ -76,7 +76,7 @@ def test_what_to_do_about_a_kind_that_is_not_there_is_said(
 
 
 def test_a_watch_that_is_refused_alone_speaks_for_itself(
-    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         watches[0].begins(FORBIDDEN)
@@ -89,7 +89,7 @@ def test_a_watch_that_is_refused_alone_speaks_for_itself(
 
 @pytest.mark.parametrize("alone", [FORBIDDEN, msgspec.DecodeError("no JSON")], ids=["refused", "odd"])
 def test_a_watch_that_fails_in_its_own_way_does_not_keep_what_concerned_all(
-    alone: Exception, watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    alone: Exception, watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     pods, _, services = watches
     for watch in (pods, services) * 2:
@@ -106,7 +106,7 @@ def test_a_watch_that_fails_in_its_own_way_does_not_keep_what_concerned_all(
 
 
 def test_an_odd_answer_while_the_api_server_goes_is_not_told(
-    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (CUT, CUT, msgspec.DecodeError("no JSON"), CUT, msgspec.DecodeError("no JSON")):
         watches[0].begins(error)
@@ -116,7 +116,7 @@ def test_an_odd_answer_while_the_api_server_goes_is_not_told(
 
 def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
-        watch = Interruption(PATHS[0], "https://gone")
+        watch = InterruptionLog(PATHS[0], "https://gone")
         watch.begins(CUT)
         watch.begins(CUT)
         del watch
@@ -124,7 +124,7 @@ def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCapture
     assert said(caplog) == ["/api/v1/pods: the server closed it"] * 2
 
 
-def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[Interruption]) -> None:
+def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[InterruptionLog]) -> None:
     watches[0].begins(ABSENT)
     assert watches[0].sentence == f"watching /api/v1/pods is interrupted: {ABSENT}"
     watches[0].ends()
@@ -132,7 +132,7 @@ def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[Interruption
 
 
 def test_a_watch_that_nobody_needs_any_more_is_not_waited_for(
-    watches: list[Interruption], caplog: pytest.LogCaptureFixture
+    watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for watch in (*watches, *watches):
         watch.begins(CUT)

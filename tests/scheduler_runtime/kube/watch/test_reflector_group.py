@@ -11,8 +11,8 @@ import pytest
 
 from scheduler_runtime.api import Watch
 from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.kube.watch.reflector_group import Informers, NotListedError, caught_up, listed
-from scheduler_runtime.scheduling.watched_objects import Objects
+from scheduler_runtime.kube.watch.reflector_group import NotListedError, ReflectorGroup, caught_up, listed
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from tests.support.scripted import Script, hangs, refuses, says, serving
 
 PRICES, SERVICES = Watch("v1", "ConfigMap", name="prices"), Watch("v1", "Service")
@@ -21,7 +21,7 @@ EMPTY: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": []}
 
 async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
     async with serving(Script([says(EMPTY)], hangs)) as client:
-        objects, informers = Objects([], client, lambda _: None), Informers()
+        objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
         new = objects.reflectors_for([PRICES, PRICES])
         informers.begin(new.values())
         await listed(new.values(), 5)
@@ -41,7 +41,7 @@ async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
 
 async def test_what_cannot_be_listed_in_time_is_said_with_its_reason() -> None:
     async with serving(Script(otherwise=refuses(403, "Forbidden", "no right to list it"))) as client:
-        objects, informers = Objects([], client, lambda _: None), Informers()
+        objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
         new = objects.reflectors_for([PRICES])
         informers.begin(new.values())
         with pytest.raises(NotListedError, match=r"within 0\.5 s: watching /api/v1/configmaps .*no right to list it"):
@@ -55,7 +55,7 @@ async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
 
     item = {"metadata": {"name": "prices", "namespace": "n", "uid": "u", "resourceVersion": "1"}, "data": {}}
     async with serving(Script([says({**EMPTY, "items": [item]})])) as client:
-        objects, informers = Objects([PRICES], client, breaks), Informers()
+        objects, informers = WatchedObjects([PRICES], client, breaks), ReflectorGroup()
         informers.begin(objects.reflectors)
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(5):
@@ -67,7 +67,7 @@ async def forbidden_later() -> AsyncIterator[Reflector[Any]]:
     """Follows what was listed once, and may not be listed again."""
     script = Script([says(EMPTY), hangs], otherwise=refuses(403, "Forbidden", "no right to list it"))
     async with serving(script) as client:
-        objects, informers = Objects([PRICES], client, lambda _: None), Informers()
+        objects, informers = WatchedObjects([PRICES], client, lambda _: None), ReflectorGroup()
         informers.begin(objects.reflectors)
         await listed(objects.reflectors, 5)
         yield next(iter(objects.reflectors))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, read_page
-from scheduler_runtime.state.objects import Pod, Resizing, decode_pod
+from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod
 from scheduler_runtime.state.objects.kinds import pods
 from tests.scheduler_runtime.kube.watch.scripted import Script, levels, line, listed, node, refused, streamed, watching
 
@@ -97,7 +97,7 @@ def test_a_page_of_pods_has_those_that_can_be_read(spec: dict[str, Any]) -> None
     items = [{"metadata": {"name": name, "namespace": "n"}, "spec": spec if name == "b" else {}} for name in "abc"]
     page = read_page(msgspec.json.encode({"metadata": {"continue": "x"}, "items": items}), decode_pod)
     assert [type(item) for item in page.items] == [Pod, Unreadable, Pod]
-    kind = pods(Resizing())
+    kind = pods(ResizeRules())
     assert [kind.key(item) for item in page.items] == ["n/a", "n/b", "n/c"]
     assert page.metadata.continue_token == "x"
     with pytest.raises(msgspec.ValidationError):

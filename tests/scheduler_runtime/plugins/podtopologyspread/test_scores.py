@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.plugins.podtopologyspread.logarithm import log
-from scheduler_runtime.plugins.podtopologyspread.scoring import Soft, normalised
+from scheduler_runtime.plugins.podtopologyspread.scoring import SoftConstraints, normalised
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import ZONE, constraint, labelled, scored, spreading
 from tests.scheduler_runtime.plugins.podtopologyspread.naive import HOSTNAME
 
@@ -105,7 +105,7 @@ def test_scores(
     ids=["empty", "close", "too-far-apart-for-a-table-of-all-scores"],
 )
 def test_scores_are_normalised_between_the_least_and_the_most_crowded(raw: list[int], expected: list[int]) -> None:
-    scores, state = np.array(raw, np.int64), Soft((), (), None)
+    scores, state = np.array(raw, np.int64), SoftConstraints((), (), None)
     assert normalised(scores, state, np.ones(len(raw), np.bool_)).tolist() == expected
 
 

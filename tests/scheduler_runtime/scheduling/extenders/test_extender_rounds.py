@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action
-from scheduler_runtime.framework import Advice, AsksScores
-from scheduler_runtime.scheduling.extenders.chain import Extenders
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.framework import ExtenderAnswers, ScoreQuestion
+from scheduler_runtime.scheduling.extenders.chain import ExtenderChain
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, prefers, serving
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import refuses, says
@@ -82,12 +82,12 @@ async def test_scores_weigh_ten_times_their_weight_and_add_up() -> None:
             extenders = scene.frameworks["test"].extenders
             assert extenders is not None
             pod, table = testing.pod("p"), scene.cache.table
-            advice = await extenders.answer(AsksScores(["a", "c"]), pod, Advice(), table)
+            advice = await extenders.answer(ScoreQuestion(["a", "c"]), pod, ExtenderAnswers(), table)
     assert advice.scores == {"a": 1 * 30 + 2 * 50, "c": 10 * 30 + 1 * 50}
 
 
 async def test_how_many_are_asked_for_scores_is_known() -> None:
-    both, asked, seen = threading.Barrier(2, timeout=10), list[Extenders](), list[int]()
+    both, asked, seen = threading.Barrier(2, timeout=10), list[ExtenderChain](), list[int]()
 
     def counts(question: Object) -> Any:
         both.wait()
@@ -98,9 +98,9 @@ async def test_how_many_are_asked_for_scores_is_known() -> None:
     with serving({"prioritize": counts}) as one, serving({"prioritize": counts}) as other:
         async with scheduling(asks(one), asks(other)) as scene:
             extenders = scene.frameworks["test"].extenders
-            assert isinstance(extenders, Extenders)
+            assert isinstance(extenders, ExtenderChain)
             asked.append(extenders)
-            await extenders.answer(AsksScores(["a", "c"]), testing.pod("p"), Advice(), scene.cache.table)
+            await extenders.answer(ScoreQuestion(["a", "c"]), testing.pod("p"), ExtenderAnswers(), scene.cache.table)
             assert (seen, extenders.scoring) == ([2, 2], 0)
 
 
@@ -140,7 +140,7 @@ async def test_why_nodes_fail_is_told_and_anything_wakes_the_pod() -> None:
         async with scheduling(asks(extender)) as scene:
             pod = scene.add("p")
             assert (await message(scene)).startswith("0/3 nodes are available: 1 is broken, 1 is full. ")
-            await scene.until(lambda: scene.place(pod) is Place.PARKED)
+            await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
             (entry,) = scene.pending.entries()
             assert entry.plugins == {"Extender"}
             assert all(one.covers("Node", Action.ADD) for one in scene.frameworks["test"].events()["Extender"])
@@ -160,7 +160,7 @@ async def test_an_extender_that_fails_is_named_and_the_pod_backs_off(answer: Ans
     with serving({"filter": answer}) as extender:
         async with scheduling(asks(extender)) as scene:
             pod = scene.add("p")
-            await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+            await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
             scene.pending.remove(pod.uid)
             told = await message(scene)
             assert extender.url in told
@@ -271,7 +271,7 @@ async def test_room_that_goes_while_an_extender_thinks_is_not_given_away_twice()
             await thinking.asked.wait()
             scene.cache.add(testing.pod("other", {"cpu": "3"}, nodeName="a"))
             thinking.answers()
-            await scene.until(lambda: scene.place(pod) is Place.PARKED)
+            await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
             assert "1 Insufficient cpu" in await message(scene)
 
 
@@ -372,6 +372,6 @@ async def test_nobody_is_told_to_bind_by_a_scheduler_that_does_not_lead() -> Non
         async with scheduling(asks(extender)) as scene:
             scene.binds.fenced = True
             pod = scene.add("p")
-            await scene.until(lambda: scene.place(pod) is Place.BACKOFF)
+            await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
             scene.pending.remove(pod.uid)
         assert extender.asked == []

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.scheduling.extenders import Calls, ExtenderError
+from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
 from scheduler_runtime.scheduling.fenced_binds import FencedError
 from scheduler_runtime.serving.https.self_signed import self_signed
@@ -68,9 +68,9 @@ def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[Extender, str
 
 
 @contextmanager
-def calling(url_prefix: str, **written: Any) -> Iterator[Calls]:
+def calling(url_prefix: str, **written: Any) -> Iterator[ExtenderClient]:
     """The connections to an extender that is said to be there."""
-    calls = Calls(Address.of(Written.model_validate({"urlPrefix": url_prefix, **written})))
+    calls = ExtenderClient(Address.of(Written.model_validate({"urlPrefix": url_prefix, **written})))
     try:
         yield calls
     finally:
@@ -214,7 +214,7 @@ async def test_a_binding_is_sent_once() -> None:
 
 
 @asynccontextmanager
-async def busy(extender: Extender, calls: Calls) -> AsyncIterator[None]:
+async def busy(extender: Extender, calls: ExtenderClient) -> AsyncIterator[None]:
     """All connections that there may be are waiting for an answer, which comes at the end of the ``with``."""
     extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
     asked = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from scheduler_runtime import testing
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from scheduler_runtime.state.nominations import Nominations
 from tests.support.extenders import Answer, Extender, Object, Raw, keeps, serving
 from tests.support.scheduling import Scene, running
@@ -63,7 +63,7 @@ def agrees(question: Object) -> Object:
 async def nominated(scene: Scene) -> str:
     """The node that an urgent pod is nominated to once it is known that it fits nowhere; empty for none."""
     pod = scene.add("urgent", cpu="4", priority=100)
-    await scene.until(lambda: scene.place(pod) in {Place.PARKED, Place.GATED, Place.BACKOFF})
+    await scene.until(lambda: scene.place(pod) in {QueuePlace.PARKED, QueuePlace.GATED, QueuePlace.BACKOFF})
     nominations: Nominations = scene.services.nominations
     node = nominations.node_of(pod)
     scene.pending.remove(pod.uid)

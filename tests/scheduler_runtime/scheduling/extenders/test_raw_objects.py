@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
-from scheduler_runtime.scheduling.extenders import OriginalError, Originals
+from scheduler_runtime.scheduling.extenders import RawObjectError, RawObjects
 from scheduler_runtime.scheduling.extenders import raw_objects as originals
 from scheduler_runtime.scheduling.extenders.raw_objects import READS
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
@@ -31,7 +31,7 @@ async def shows(request: web.Request) -> web.StreamResponse:
 async def test_a_pod_is_read_once_for_each_of_its_versions() -> None:
     script = Script(otherwise=shows)
     async with serving(script) as client:
-        read = Originals(client)
+        read = RawObjects(client)
         for versions in (("1", "1"), ("1", "1"), ("2", "1")):
             told = await read.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
             assert told.keys() == {"uid-of-a", "uid-of-b"}
@@ -54,7 +54,7 @@ async def test_several_pods_of_a_node_are_read_with_one_request() -> None:
     script = Script(otherwise=shown_on({"n": ["a", "b", "stranger"], "m": ["c"]}))
     wanted = [pod("a", node="n"), pod("b", node="n"), pod("c", node="m"), pod("gone", node="m")]
     async with serving(script) as client:
-        read = Originals(client)
+        read = RawObjects(client)
         told = await read.pods(wanted)
         assert told.keys() == {"uid-of-a", "uid-of-b", "uid-of-c"}
         assert json.loads(bytes(told["uid-of-a"])) == {"metadata": {"name": "a", "uid": "uid-of-a"}}
@@ -70,7 +70,7 @@ async def test_pods_on_their_way_are_told_of_though_their_bindings_have_landed_u
         return await (bound if request.path == "/api/v1/pods" else shows)(request)
 
     async with serving(Script(otherwise=answer)) as client:
-        assert (await Originals(client).pods(on_their_way)).keys() == {"uid-of-a", "uid-of-b"}
+        assert (await RawObjects(client).pods(on_their_way)).keys() == {"uid-of-a", "uid-of-b"}
 
 
 async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
@@ -85,31 +85,31 @@ async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
         return await shows(request)
 
     async with serving(Script(otherwise=counts)) as client:
-        told = await Originals(client).pods([pod(f"p{number}") for number in range(3 * READS)])
+        told = await RawObjects(client).pods([pod(f"p{number}") for number in range(3 * READS)])
     assert (len(told), most <= READS) == (3 * READS, True)
 
 
 async def test_a_pod_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(originals, "READ_SECONDS", 0.05)
     async with serving(Script(otherwise=hangs)) as client:
-        with pytest.raises(OriginalError, match=r"cannot be read: no answer within 0\.05 s"):
-            await Originals(client).pod(pod("a"))
+        with pytest.raises(RawObjectError, match=r"cannot be read: no answer within 0\.05 s"):
+            await RawObjects(client).pod(pod("a"))
 
 
 @pytest.mark.parametrize("answer", [refuses(404), says({"metadata": {"name": "a", "uid": "of-another"}})])
 async def test_pods_that_are_gone_are_not_told_of(answer: Answer) -> None:
     async with serving(Script([answer], otherwise=shows)) as client:
-        assert (await Originals(client).pods([pod("a"), pod("b")])).keys() == {"uid-of-b"}
+        assert (await RawObjects(client).pods([pod("a"), pod("b")])).keys() == {"uid-of-b"}
     async with serving(Script([answer])) as client:
-        with pytest.raises(OriginalError, match=r"^pod default/a, of which an extender is to be told, is gone$"):
-            await Originals(client).pod(pod("a"))
+        with pytest.raises(RawObjectError, match=r"^pod default/a, of which an extender is to be told, is gone$"):
+            await RawObjects(client).pod(pod("a"))
 
 
 async def test_when_one_cannot_be_read_the_others_are_not_waited_for() -> None:
     async with serving(Script([hangs, refuses(500)], otherwise=hangs)) as client:
         before = asyncio.all_tasks()
-        with pytest.raises(OriginalError, match="cannot be read: 500"):
-            await Originals(client).pods([pod(name) for name in "abc"])
+        with pytest.raises(RawObjectError, match="cannot be read: 500"):
+            await RawObjects(client).pods([pod(name) for name in "abc"])
         await asyncio.sleep(0)
-        left = [task for task in asyncio.all_tasks() - before if "Originals" in repr(task)]
+        left = [task for task in asyncio.all_tasks() - before if "RawObjects" in repr(task)]
         assert left == []

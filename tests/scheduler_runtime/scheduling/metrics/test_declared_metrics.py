@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scheduler_runtime import testing
-from scheduler_runtime.app.scheduler import Process
-from scheduler_runtime.reload.document_sources import Found
+from scheduler_runtime.app.scheduler import Scheduler
+from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Histogram, Metrics
 from scheduler_runtime.scheduling.metrics.exposition import Counter, Metric
 from tests.support.processes import assembled
@@ -90,7 +90,7 @@ def declared(metric: Metric) -> Family:
             return Family(metric.kind, frozenset(name for _, labels, _ in metric.samples() for name, _ in labels))
 
 
-def reject_a_pod(process: Process) -> None:
+def reject_a_pod(process: Scheduler) -> None:
     """Have a pod wait that a plugin rejected: without one a gauge has no number."""
     pod, now = testing.pod("a"), time.monotonic()
     process.pending.add(pod, "p", now)
@@ -101,7 +101,7 @@ def reject_a_pod(process: Process) -> None:
 async def test_metrics_are_declared_as_kube_scheduler_declares_them(tmp_path: Path) -> None:
     metrics = Metrics()
     async with serving(Script()) as client:
-        process, _ = await assembled(tmp_path, Found(DOCUMENT), client, metrics=metrics)
+        process, _ = await assembled(tmp_path, DocumentText(DOCUMENT), client, metrics=metrics)
         reject_a_pod(process)
         ours = {each.name: declared(each) for each in metrics._all()}
     assert {name: family for name, family in ours.items() if name.startswith("scheduler_")} == {

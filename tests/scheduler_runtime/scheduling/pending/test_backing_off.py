@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from scheduler_runtime.scheduling.pending.backing_off import NEVER_BEGAN, BackingOff
-from scheduler_runtime.scheduling.pending.entry import Entry
+from scheduler_runtime.scheduling.pending.entry import QueuedPod
 
 NOW = 1000.0
 
@@ -18,8 +18,10 @@ class Pod:
     priority: int = 1
 
 
-def entry(uid: str = "p", added_at: float = NOW, *, rejections: int = 0, errors: int = 0, priority: int = 1) -> Entry:
-    made = Entry(Pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
+def entry(
+    uid: str = "p", added_at: float = NOW, *, rejections: int = 0, errors: int = 0, priority: int = 1
+) -> QueuedPod:
+    made = QueuedPod(Pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
     made.key = (-priority, added_at)
     made.plugins = frozenset() if errors else frozenset({"plugin"})
     return made

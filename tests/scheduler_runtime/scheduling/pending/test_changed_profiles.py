@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Profile:
     def pre_enqueue(self, pod: Pod) -> Gate | None:
         return Gate() if self.gates else None
 
-    def sort_key(self, entry: Entry) -> Any:
+    def sort_key(self, entry: QueuedPod) -> Any:
         return (-entry.pod.rank, "") if self.falling else entry.pod.rank
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
@@ -56,28 +56,28 @@ def profiles() -> dict[str, Profile]:
 
 
 @pytest.fixture
-def pending(profiles: dict[str, Profile]) -> Pending:
-    return Pending(profiles)
+def pending(profiles: dict[str, Profile]) -> SchedulingQueue:
+    return SchedulingQueue(profiles)
 
 
-def place(pending: Pending, uid: str) -> Place:
+def place(pending: SchedulingQueue, uid: str) -> QueuePlace:
     return next(entry.place for entry in pending.entries() if entry.uid == uid)
 
 
-def taken(pending: Pending, now: float) -> list[str]:
+def taken(pending: SchedulingQueue, now: float) -> list[str]:
     uids = []
     while entry := pending.take(now):
         uids.append(entry.uid)
     return uids
 
 
-def park(pending: Pending, uid: str, now: float) -> None:
+def park(pending: SchedulingQueue, uid: str, now: float) -> None:
     pending.add(Pod(uid), "a", now)
     assert taken(pending, now) == [uid]
     pending.park(uid, {"Fit"}, now)
 
 
-def test_pods_are_taken_in_the_new_order(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_pods_are_taken_in_the_new_order(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     for rank in (1, 3, 2):
         pending.add(Pod(f"rank-{rank}", rank), "a", 0)
     profiles["a"] = Profile(falling=True)
@@ -85,38 +85,40 @@ def test_pods_are_taken_in_the_new_order(pending: Pending, profiles: dict[str, P
     assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
 
-def test_a_parked_pod_is_tried_again_once_it_has_backed_off(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_a_parked_pod_is_tried_again_once_it_has_backed_off(
+    pending: SchedulingQueue, profiles: dict[str, Profile]
+) -> None:
     park(pending, "p", 0)
     profiles["a"] = Profile(plugin="Other")
     pending.profiles_changed({"a"}, 0.5)
-    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "p") is QueuePlace.BACKOFF
     assert taken(pending, 2) == ["p"]
 
 
 def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
-    pending: Pending, profiles: dict[str, Profile]
+    pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     pending.add(Pod("p"), "a", 0)
     assert taken(pending, 0) == ["p"]
     profiles["a"] = Profile(plugin="Other")
     pending.profiles_changed({"a"}, 0)
     pending.park("p", {"Fit"}, 0)
-    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "p") is QueuePlace.BACKOFF
     assert taken(pending, 0) == ["p"]
 
 
-def test_new_gates_close_and_old_ones_open(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_new_gates_close_and_old_ones_open(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     pending.add(Pod("p"), "a", 0)
     profiles["a"] = Profile(gates=True)
     pending.profiles_changed({"a"}, 0)
-    assert place(pending, "p") is Place.GATED
+    assert place(pending, "p") is QueuePlace.GATED
     profiles["a"] = Profile()
     pending.profiles_changed({"a"}, 0)
-    assert place(pending, "p") is Place.ACTIVE
+    assert place(pending, "p") is QueuePlace.ACTIVE
 
 
 def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
-    pending: Pending, profiles: dict[str, Profile]
+    pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     park(pending, "p", 0)
     pending.happened(Happened(), 0)  # who wants this is known from here on
@@ -125,12 +127,12 @@ def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
     assert taken(pending, 9) == ["p"]
     pending.park("p", {"Other"}, 9)
     pending.happened(Happened(), 30)
-    assert place(pending, "p") is Place.ACTIVE
+    assert place(pending, "p") is QueuePlace.ACTIVE
 
 
 @pytest.mark.parametrize("state", ["active", "parked", "in flight"])
 def test_the_pods_of_a_profile_that_is_gone_are_given_back(
-    pending: Pending, profiles: dict[str, Profile], state: str
+    pending: SchedulingQueue, profiles: dict[str, Profile], state: str
 ) -> None:
     profiles["b"] = Profile()
     pending.add(Pod("stays"), "b", 0)
@@ -148,22 +150,22 @@ def test_the_pods_of_a_profile_that_is_gone_are_given_back(
     assert taken(pending, 400) == []
 
 
-def test_others_are_left_alone(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     park(pending, "p", 0)
     profiles["b"] = Profile()
     pending.profiles_changed({"b"}, 0.5)
-    assert place(pending, "p") is Place.PARKED
+    assert place(pending, "p") is QueuePlace.PARKED
 
 
-def test_pods_back_off_as_long_as_they_are_told_now(pending: Pending) -> None:
+def test_pods_back_off_as_long_as_they_are_told_now(pending: SchedulingQueue) -> None:
     pending.back_off(4, 8)
     park(pending, "p", 0)
     pending.happened(Happened(), 3)
-    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "p") is QueuePlace.BACKOFF
     assert pending.wake_at() == 5
 
 
-def test_pods_that_back_off_stand_in_the_new_order(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_pods_that_back_off_stand_in_the_new_order(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     for rank in (1, 3, 2):
         pending.add(Pod(f"rank-{rank}", rank), "a", 0)
     for uid in taken(pending, 0):
@@ -171,13 +173,15 @@ def test_pods_that_back_off_stand_in_the_new_order(pending: Pending, profiles: d
     pending.happened(Happened(), 0)
     profiles["a"] = Profile(falling=True)
     pending.profiles_changed({"a"}, 0)
-    assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {Place.BACKOFF}
+    assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {QueuePlace.BACKOFF}
     assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
 
-def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(pending: Pending, profiles: dict[str, Profile]) -> None:
+def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(
+    pending: SchedulingQueue, profiles: dict[str, Profile]
+) -> None:
     park(pending, "p", 0)
     pending.happened(Happened(), 0)
     profiles["a"] = Profile(gates=True)
     pending.profiles_changed({"a"}, 0)
-    assert place(pending, "p") is Place.GATED
+    assert place(pending, "p") is QueuePlace.GATED

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 
 PLUGINS = ("A", "B", "G")
 PICK = st.integers(0, 99)
@@ -61,7 +61,7 @@ class World:
     def pre_enqueue(self, pod: Pod) -> Shut | None:
         return Shut(self.plugin("G")) if "G" in self.closed_to(pod) else None
 
-    def sort_key(self, entry: Entry) -> Any:
+    def sort_key(self, entry: QueuedPod) -> Any:
         return (-entry.added_at, "") if self.generation % 2 else entry.added_at
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
@@ -77,7 +77,7 @@ class PendingMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.pending = Pending({"p": self.world})
+        self.pending = SchedulingQueue({"p": self.world})
         self.alive: dict[str, Pod] = {}
         self.in_flight: dict[str, set[str]] = {}
         """The plugins whose doors were closed to each pod when its attempt began."""
@@ -137,7 +137,7 @@ class PendingMachine(RuleBasedStateMachine):
         entry = self.pending.take(self.now)
         if entry is not None:
             assert entry.uid not in self.in_flight
-            active = [each for each in self.pending.entries() if each.place is Place.ACTIVE]
+            active = [each for each in self.pending.entries() if each.place is QueuePlace.ACTIVE]
             assert all(self.world.sort_key(entry) <= self.world.sort_key(each) for each in active)
             self.began_at[entry.uid] = self.steps
             self.in_flight[entry.uid] = set(map(self.world.plugin, self.world.closed_to(self.alive[entry.uid])))
@@ -172,17 +172,17 @@ class PendingMachine(RuleBasedStateMachine):
     def every_pod_is_in_one_place(self) -> None:
         places = {entry.uid: entry.place for entry in self.pending.entries()}
         assert places.keys() == self.alive.keys()
-        assert {uid for uid, place in places.items() if place is Place.IN_FLIGHT} == self.in_flight.keys()
-        away = {uid for uid, place in places.items() if place in (Place.PARKED, Place.GATED)}
+        assert {uid for uid, place in places.items() if place is QueuePlace.IN_FLIGHT} == self.in_flight.keys()
+        away = {uid for uid, place in places.items() if place in (QueuePlace.PARKED, QueuePlace.GATED)}
         assert {entry.uid for entry in self.pending._parked} == away
         assert not self.pending.kept_events() or self.in_flight
 
     @invariant()
     def nothing_is_parked_that_a_door_has_opened_for(self) -> None:
         for entry in self.pending.entries():
-            if entry.place is Place.GATED:
+            if entry.place is QueuePlace.GATED:
                 assert entry.gate[0] not in self.world.open
-            if entry.place is Place.PARKED:
+            if entry.place is QueuePlace.PARKED:
                 assert entry.plugins <= self.world.events().keys(), "it waits for a plugin that is gone"
                 assert not any(self.opened_at[plugin[0]] > self.began_at[entry.uid] for plugin in entry.plugins)
 

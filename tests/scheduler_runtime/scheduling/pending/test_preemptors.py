@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.api import Action, ClusterEvent, Event, Pod
-from scheduler_runtime.framework import Gate
-from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.framework import QueueGate
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 from tests.support.preempting import HIGH, LOW, MID, pod
 
 GONE = Event("Pod", Action.DELETE, pod("victim"), None)
@@ -22,10 +22,10 @@ class Profile:
     def __init__(self) -> None:
         self.holds = False
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
-        return Gate("Preempts", "victims are still there") if self.holds else None
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
+        return QueueGate("Preempts", "victims are still there") if self.holds else None
 
-    def sort_key(self, entry: Entry) -> Any:
+    def sort_key(self, entry: QueuedPod) -> Any:
         return -entry.pod.spec.priority, entry.added_at
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
@@ -41,14 +41,14 @@ class Preemptor:
 
     def __init__(self) -> None:
         self.profile = Profile()
-        self.pending = Pending({"test": self.profile})
+        self.pending = SchedulingQueue({"test": self.profile})
         self.pending.add(pod("p", HIGH), "test", 0)
         assert self.pending.take(0)
         self.profile.holds = True
         self.pending.park("p", ["Fit"], 0)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> QueuePlace:
         (entry,) = self.pending.entries()
         return entry.place
 
@@ -65,7 +65,7 @@ def preemptor() -> Preemptor:
 def test_it_waits_while_victims_are_still_to_be_told(preemptor: Preemptor) -> None:
     preemptor.pending.happened(GONE, 5)
     assert preemptor.take(5) == ""
-    assert preemptor.place is Place.GATED
+    assert preemptor.place is QueuePlace.GATED
 
 
 def test_the_last_victim_that_goes_lets_it_go(preemptor: Preemptor) -> None:
@@ -79,7 +79,7 @@ def test_what_its_gate_did_not_ask_for_does_not_wake_it(preemptor: Preemptor) ->
     preemptor.pending.happened(GONE, 5)
     preemptor.profile.holds = False
     preemptor.pending.happened(NODE_ADDED, 6)
-    assert preemptor.place is Place.GATED
+    assert preemptor.place is QueuePlace.GATED
 
 
 def test_parked_again_it_hears_again_what_those_hear_that_rejected_it(preemptor: Preemptor) -> None:
@@ -95,17 +95,17 @@ def test_parked_again_it_hears_again_what_those_hear_that_rejected_it(preemptor:
 def test_when_its_victims_stay_it_is_tried_again_by_wish(preemptor: Preemptor) -> None:
     preemptor.pending.happened(GONE, 5)
     preemptor.pending.activate(["p"], 6)
-    assert preemptor.place is Place.GATED
+    assert preemptor.place is QueuePlace.GATED
     preemptor.profile.holds = False
     preemptor.pending.activate(["p"], 7)
     assert preemptor.take(7) == "p"
 
 
 def test_room_that_was_kept_for_a_pod_helps_only_those_no_more_important() -> None:
-    pending = Pending({"test": Profile()})
+    pending = SchedulingQueue({"test": Profile()})
     for name, priority in (("low", LOW), ("mid", MID), ("high", HIGH)):
         pending.add(pod(name, priority), "test", 0)
     while entry := pending.take(0):
         pending.park(entry.uid, ["Fit"], 0)
     pending.happened(GONE, 5, up_to_priority=MID)
-    assert {entry.uid for entry in pending.entries() if entry.place is not Place.PARKED} == {"low", "mid"}
+    assert {entry.uid for entry in pending.entries() if entry.place is not QueuePlace.PARKED} == {"low", "mid"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import BackingOff, Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import BackingOff, QueuedPod, QueuePlace, SchedulingQueue
 
 FITS = ClusterEvent("Node", Action.ADD)
 LABELS = ClusterEvent("Node", Action.UPDATE_NODE_LABEL)
@@ -49,7 +49,7 @@ class Profile:
     def pre_enqueue(self, pod: Pod) -> Gate | None:
         return Gate("Gates") if pod.gated else None
 
-    def sort_key(self, entry: Entry) -> Any:
+    def sort_key(self, entry: QueuedPod) -> Any:
         return (-entry.pod.priority, entry.added_at)
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
@@ -66,16 +66,16 @@ def profile() -> Profile:
 
 
 @pytest.fixture
-def pending(profile: Profile) -> Pending:
-    return Pending({"default": profile})
+def pending(profile: Profile) -> SchedulingQueue:
+    return SchedulingQueue({"default": profile})
 
 
-def add(pending: Pending, *pods: Pod, now: float = 0.0) -> None:
+def add(pending: SchedulingQueue, *pods: Pod, now: float = 0.0) -> None:
     for pod in pods:
         pending.add(pod, "default", now)
 
 
-def taken(pending: Pending, now: float) -> list[str]:
+def taken(pending: SchedulingQueue, now: float) -> list[str]:
     """Everything that can be taken now, in order. It stays in flight."""
     uids = []
     while entry := pending.take(now):
@@ -83,11 +83,11 @@ def taken(pending: Pending, now: float) -> list[str]:
     return uids
 
 
-def place(pending: Pending, uid: str) -> Place:
+def place(pending: SchedulingQueue, uid: str) -> QueuePlace:
     return next(entry.place for entry in pending.entries() if entry.uid == uid)
 
 
-def parked(pending: Pending, *plugins: str, now: float = 0.0) -> str:
+def parked(pending: SchedulingQueue, *plugins: str, now: float = 0.0) -> str:
     """A pod that was tried once and rejected by ``plugins``."""
     add(pending, Pod("p"), now=now)
     assert taken(pending, now) == ["p"]
@@ -95,27 +95,27 @@ def parked(pending: Pending, *plugins: str, now: float = 0.0) -> str:
     return "p"
 
 
-def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: Pending) -> None:
+def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: SchedulingQueue) -> None:
     add(pending, Pod("low"), Pod("high", 5), now=0)
     add(pending, Pod("later", 5), Pod("twin", 5), now=1)
     assert taken(pending, 2) == ["high", "later", "twin", "low"]
 
 
-def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else(pending: Pending) -> None:
+def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.happened(NODE_LABELLED, 20)
-    assert place(pending, uid) is Place.PARKED
+    assert place(pending, uid) is QueuePlace.PARKED
     pending.happened(NODE_ADDED, 20)
     assert taken(pending, 20) == [uid]
 
 
-def test_any_of_the_plugins_that_rejected_it_can_wake_a_pod(pending: Pending) -> None:
+def test_any_of_the_plugins_that_rejected_it_can_wake_a_pod(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit", "Affinity")
     pending.happened(NODE_LABELLED, 20)
     assert taken(pending, 20) == [uid]
 
 
-def test_a_hint_that_says_no_leaves_the_pod_parked(pending: Pending, profile: Profile) -> None:
+def test_a_hint_that_says_no_leaves_the_pod_parked(pending: SchedulingQueue, profile: Profile) -> None:
     uid = parked(pending, "Fit", "Affinity")
     profile.hints_no = frozenset({"Fit"})
     pending.happened(NODE_ADDED, 20)
@@ -123,10 +123,10 @@ def test_a_hint_that_says_no_leaves_the_pod_parked(pending: Pending, profile: Pr
     assert taken(pending, 20) == [uid]
     pending.park(uid, ["Fit"], 20)
     pending.happened(NODE_ADDED, 40)
-    assert place(pending, uid) is Place.PARKED
+    assert place(pending, uid) is QueuePlace.PARKED
 
 
-def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: Pending) -> None:
+def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Mute")
     pending.happened(NODE_LABELLED, 20)
     pending.happened(NODE_ADDED, 290)
@@ -134,16 +134,16 @@ def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: P
     assert taken(pending, 331) == [uid]
 
 
-def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: Pending) -> None:
+def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.happened(NODE_ADDED, 0.1)
-    assert place(pending, uid) is Place.BACKOFF
+    assert place(pending, uid) is QueuePlace.BACKOFF
     add(pending, Pod("other"), now=0.2)
     assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
 
 
 def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile) -> None:
-    pending = Pending({"default": profile}, backing_off=BackingOff(lets_go_early=False))
+    pending = SchedulingQueue({"default": profile}, backing_off=BackingOff(lets_go_early=False))
     uid = parked(pending, "Fit")
     pending.happened(NODE_ADDED, 0.1)
     assert taken(pending, 1.9) == []
@@ -151,7 +151,7 @@ def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile
 
 
 @pytest.mark.parametrize(("rejections", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)])
-def test_backoff_doubles_up_to_its_limit(pending: Pending, rejections: int, seconds: float) -> None:
+def test_backoff_doubles_up_to_its_limit(pending: SchedulingQueue, rejections: int, seconds: float) -> None:
     add(pending, Pod("p"))
     for _ in range(rejections):
         pending.activate(["p"], 0)
@@ -161,7 +161,7 @@ def test_backoff_doubles_up_to_its_limit(pending: Pending, rejections: int, seco
     assert pending.wake_at() == seconds + 1  # the second in which it ends has to be over
 
 
-def test_an_error_backs_off_without_being_taken_early(pending: Pending) -> None:
+def test_an_error_backs_off_without_being_taken_early(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.retry("p", 0)
@@ -172,7 +172,7 @@ def test_an_error_backs_off_without_being_taken_early(pending: Pending) -> None:
     assert pending.wake_at() == 5.0
 
 
-def test_a_rejection_ends_the_row_of_errors(pending: Pending) -> None:
+def test_a_rejection_ends_the_row_of_errors(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     for now in (0, 10, 20):
         assert taken(pending, now) == ["p"]
@@ -183,24 +183,24 @@ def test_a_rejection_ends_the_row_of_errors(pending: Pending) -> None:
     assert pending.wake_at() == 32
 
 
-def test_a_rejection_by_no_plugin_is_an_error(pending: Pending) -> None:
+def test_a_rejection_by_no_plugin_is_an_error(pending: SchedulingQueue) -> None:
     parked(pending, now=0)
     assert taken(pending, 1) == []
     assert taken(pending, 2) == ["p"]
 
 
-def test_an_event_while_in_flight_is_not_missed(pending: Pending) -> None:
+def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     assert pending.take(0) is not None
     pending.happened(NODE_ADDED, 0)
     assert pending.take(0) is not None
     pending.park("p", ["Fit"], 0)
     pending.park("q", ["Fit"], 0)
-    assert place(pending, "p") is Place.BACKOFF
-    assert place(pending, "q") is Place.PARKED
+    assert place(pending, "p") is QueuePlace.BACKOFF
+    assert place(pending, "q") is QueuePlace.PARKED
 
 
-def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: Pending) -> None:
+def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     pending.take(0)
     pending.happened(NODE_ADDED, 0)
@@ -215,51 +215,51 @@ def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: 
     assert len(pending.kept_events()) == 0
 
 
-def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: Pending) -> None:
+def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     assert taken(pending, 0) == ["p", "q"]
     pending.update(Pod("p", 7), [NODE_LABELLED], 0)
     for uid in ("p", "q"):
         pending.park(uid, ["Affinity"], 0)
-    assert place(pending, "p") is Place.BACKOFF
-    assert place(pending, "q") is Place.PARKED
+    assert place(pending, "p") is QueuePlace.BACKOFF
+    assert place(pending, "q") is QueuePlace.PARKED
     assert next(pending.entries()).pod.priority == 7
 
 
-def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending: Pending) -> None:
+def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Affinity")
     pending.update(Pod("p"), [GATES_GONE], 20)
-    assert place(pending, uid) is Place.PARKED
+    assert place(pending, uid) is QueuePlace.PARKED
     pending.update(Pod("p"), [NODE_LABELLED], 20)
     assert taken(pending, 20) == [uid]
 
 
-def test_a_gated_pod_waits_until_its_gates_are_gone(pending: Pending) -> None:
+def test_a_gated_pod_waits_until_its_gates_are_gone(pending: SchedulingQueue) -> None:
     add(pending, Pod("p", gated=True))
     assert taken(pending, 0) == []
     pending.happened(NODE_ADDED, 1)
-    assert place(pending, "p") is Place.GATED
+    assert place(pending, "p") is QueuePlace.GATED
     pending.update(Pod("p"), [GATES_GONE], 2)
     assert taken(pending, 2) == ["p"]
 
 
-def test_a_gate_is_asked_again_at_each_return(pending: Pending) -> None:
+def test_a_gate_is_asked_again_at_each_return(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.update(Pod("p", gated=True), [], 0)
     pending.retry("p", 0)
     assert taken(pending, 5) == []
-    assert place(pending, "p") is Place.GATED
+    assert place(pending, "p") is QueuePlace.GATED
 
 
-def test_nothing_stays_parked_longer_than_five_minutes_and_a_half(pending: Pending) -> None:
+def test_nothing_stays_parked_longer_than_five_minutes_and_a_half(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     times = range(0, 600, 5)
     woken = next(now for now in times if taken(pending, now) == [uid])
     assert 300 < woken <= 335
 
 
-def test_activate_brings_back_what_is_parked_or_backs_off(pending: Pending) -> None:
+def test_activate_brings_back_what_is_parked_or_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.activate([uid, "unknown"], 0)
     assert taken(pending, 0) == [uid]
@@ -269,7 +269,7 @@ def test_activate_brings_back_what_is_parked_or_backs_off(pending: Pending) -> N
 
 
 @pytest.mark.parametrize("where", ["active", "in flight", "parked", "backoff", "binding"])
-def test_a_removed_pod_is_gone_from_wherever_it_was(pending: Pending, where: str) -> None:
+def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, where: str) -> None:
     add(pending, Pod("p"))
     if where != "active":
         assert taken(pending, 0) == ["p"]
@@ -289,12 +289,12 @@ def test_a_removed_pod_is_gone_from_wherever_it_was(pending: Pending, where: str
     assert (taken(pending, 20), len(pending), pending.wake_at()) == ([], 0, None)
 
 
-def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: Pending) -> None:
+def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.settle("p")
     pending.update(Pod("p", 9), [], 0)
-    assert place(pending, "p") is Place.BINDING
+    assert place(pending, "p") is QueuePlace.BINDING
     pending.retry("p", 1)
     entry = pending.take(3)
     assert entry is not None
@@ -303,7 +303,7 @@ def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: Pending) 
 
 def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -> None:
     other = Profile(hints_no=frozenset({"Fit"}))
-    pending = Pending({"default": profile, "other": other})
+    pending = SchedulingQueue({"default": profile, "other": other})
     pending.add(Pod("a"), "default", 0)
     pending.add(Pod("b", 3), "other", 0)
     assert taken(pending, 0) == ["b", "a"]
@@ -314,15 +314,15 @@ def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -
     assert other.hinted == [("Fit", "b")]
 
 
-def test_counts_by_place(pending: Pending) -> None:
+def test_counts_by_place(pending: SchedulingQueue) -> None:
     add(pending, Pod("a"), Pod("b"), Pod("c", gated=True), Pod("d", 9))
     entry = pending.take(0)
     assert entry is not None
     pending.park(entry.uid, ["Fit"], 0)
-    assert pending.counts() == {Place.ACTIVE: 2, Place.GATED: 1, Place.PARKED: 1}
+    assert pending.counts() == {QueuePlace.ACTIVE: 2, QueuePlace.GATED: 1, QueuePlace.PARKED: 1}
 
 
-def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: Pending) -> None:
+def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: SchedulingQueue) -> None:
     add(pending, Pod("old", 9))
     for number in range(1000):
         add(pending, Pod(f"p{number}"))
@@ -332,43 +332,43 @@ def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: Pending) -> 
     assert taken(pending, 0) == ["old"]
 
 
-def test_a_gate_is_asked_before_a_pod_backs_off(pending: Pending) -> None:
+def test_a_gate_is_asked_before_a_pod_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.update(Pod(uid, gated=True), [], 0.1)
     pending.happened(NODE_ADDED, 0.2)
-    assert place(pending, uid) is Place.GATED
+    assert place(pending, uid) is QueuePlace.GATED
 
 
-def test_activate_is_remembered_for_a_pod_in_flight(pending: Pending) -> None:
+def test_activate_is_remembered_for_a_pod_in_flight(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.activate(["p"], 0)
     pending.park("p", ["Mute"], 0)
-    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "p") is QueuePlace.BACKOFF
     assert taken(pending, 0) == ["p"]
     pending.park("p", ["Mute"], 0)
-    assert place(pending, "p") is Place.PARKED
+    assert place(pending, "p") is QueuePlace.PARKED
 
 
-def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: Pending) -> None:
+def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.settle("p")
     pending.park("p", ["Fit"], 0)
-    assert place(pending, "p") is Place.BACKOFF
+    assert place(pending, "p") is QueuePlace.BACKOFF
 
 
-def test_what_nobody_asked_for_is_not_kept(pending: Pending) -> None:
+def test_what_nobody_asked_for_is_not_kept(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.happened(Happened("Node", Action.DELETE), 0)
     assert pending.kept_events() == []
 
 
-def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Pending) -> None:
+def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     assert taken(pending, 0) == ["p", "q"]
     for uid in ("p", "q"):
         pending.park(uid, ["Fit"], 0)
     pending.happened(NODE_ADDED, 20, by="p")
-    assert (place(pending, "p"), place(pending, "q")) == (Place.PARKED, Place.ACTIVE)
+    assert (place(pending, "p"), place(pending, "q")) == (QueuePlace.PARKED, QueuePlace.ACTIVE)

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.config.berth_options import EventsMode
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.scheduling.reporting import pod_events as events
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_conditions import UNSCHEDULABLE, Conditions
-from scheduler_runtime.scheduling.reporting.pod_events import Recorder, cut
+from scheduler_runtime.scheduling.reporting.pod_conditions import UNSCHEDULABLE, PodConditions
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, cut
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving
@@ -48,7 +48,7 @@ def pod(name: str = "a", **condition: str) -> Pod:
 async def test_an_event_has_upstreams_shape() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        Recorder(client, outbox, "host").scheduled(pod(), "n")
+        PodEvents(client, outbox, "host").scheduled(pod(), "n")
     (asked,) = script.asked
     assert (asked.method, asked.path) == ("POST", EVENTS)
     body = asked.body
@@ -91,7 +91,7 @@ def test_a_note_is_cut_to_what_an_event_holds(note: str, written: str) -> None:
 async def test_the_same_failure_again_becomes_a_series() -> None:
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
-        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
         for _ in range(5):
             recorder.failed(pod(), "0/1 nodes are available: 1 Insufficient cpu.")
             await outbox.drain()
@@ -106,7 +106,7 @@ async def test_the_same_failure_again_becomes_a_series() -> None:
 async def test_a_long_series_is_written_again_every_six_minutes() -> None:
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
-        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
         for _ in range(40):
             recorder.failed(pod(), "no")
             await outbox.drain()
@@ -118,7 +118,7 @@ async def test_a_long_series_is_written_again_every_six_minutes() -> None:
 async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
-        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
         for note in ("one", "two"):
             recorder.failed(pod(), note)
         recorder.failed(pod("b"), "one")
@@ -133,7 +133,7 @@ async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_w
     monkeypatch.setattr(events, "SERIES_KEPT", 3)
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
-        recorder = Recorder(client, outbox, "host", clock=lambda: now[0])
+        recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
 
         async def fails(name: str, seconds: float) -> str:
             now[0], before = seconds, len(script.asked)
@@ -153,7 +153,7 @@ async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_w
 async def test_a_condition_says_why_a_pod_waits() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        Conditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no room")
     (asked,) = script.asked
     assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
     assert asked.content_type == "application/strategic-merge-patch+json"
@@ -182,7 +182,7 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
     status, reason, message = said
     before = pod(type="PodScheduled", status=status, reason=reason, message=message)
     async with sending(script) as (client, outbox):
-        Conditions(client, outbox, Nominations()).unscheduled(before, UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, Nominations()).unscheduled(before, UNSCHEDULABLE, "no room")
     assert len(script.asked) == patches
     assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
 
@@ -205,7 +205,7 @@ async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
     if decided is not None:
         nominations.nominate(one, decided)
     async with sending(script) as (client, outbox):
-        Conditions(client, outbox, nominations).unscheduled(one, UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, nominations).unscheduled(one, UNSCHEDULABLE, "no room")
     status = script.asked[0].body["status"]
     assert {name: value for name, value in status.items() if name != "conditions"} == patch
 
@@ -214,7 +214,7 @@ async def test_what_is_decided_while_a_condition_waits_to_be_sent_is_sent_with_i
     script, nominations = Script(), Nominations()
     async with serving(script) as client:
         outbox = Outbox()
-        Conditions(client, outbox, nominations).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, nominations).unscheduled(pod(), UNSCHEDULABLE, "no room")
         nominations.nominate(pod(), "n")
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
@@ -226,7 +226,7 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
     script = Script()
     async with serving(script) as client:
         outbox = Outbox()
-        conditions = Conditions(client, outbox, Nominations())
+        conditions = PodConditions(client, outbox, Nominations())
         for message in ("one", "two", "three"):
             conditions.unscheduled(pod(), UNSCHEDULABLE, message)
         task = asyncio.create_task(outbox.run())
@@ -239,20 +239,20 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
 async def test_an_event_of_a_pod_with_a_long_name_has_a_name_that_is_allowed(length: int, expected: str) -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        Recorder(client, outbox, "host").scheduled(pod("a" * length), "n")
+        PodEvents(client, outbox, "host").scheduled(pod("a" * length), "n")
     assert re.fullmatch(expected, script.asked[0].body["metadata"]["name"])
 
 
 async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        Recorder(client, outbox, "host").failed(pod(), "no file \udcff")
-        Conditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
+        PodEvents(client, outbox, "host").failed(pod(), "no file \udcff")
+        PodConditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
     said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.asked}
     assert said == {"no file ?"}
 
 
-@pytest.mark.parametrize("answer", [NoAnswerError("lost", sent=True), ApiError(422, "Invalid", "it is bound")])
+@pytest.mark.parametrize("answer", [NoResponseError("lost", sent=True), ApiError(422, "Invalid", "it is bound")])
 async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
     answer: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,7 +273,7 @@ async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
 async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([refuses(500), refuses(503), says({})])
     async with sending(script) as (client, outbox):
-        Recorder(client, outbox, "host").scheduled(pod(), "n")
+        PodEvents(client, outbox, "host").scheduled(pod(), "n")
     assert len(script.asked) == 3
     assert outbox.dropped == 0
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -284,7 +284,7 @@ async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureF
 async def test_what_will_never_be_taken_is_not_sent_again(status: int, dropped: int) -> None:
     script = Script([refuses(status)])
     async with sending(script) as (client, outbox):
-        Recorder(client, outbox, "host").scheduled(pod(), "n")
+        PodEvents(client, outbox, "host").scheduled(pod(), "n")
     assert (len(script.asked), outbox.dropped) == (1, dropped)
 
 
@@ -292,7 +292,7 @@ async def test_a_full_box_drops_the_newest_and_counts_it(caplog: pytest.LogCaptu
     script = Script()
     async with serving(script) as client:
         outbox = Outbox(longest=2)
-        recorder = Recorder(client, outbox, "host")
+        recorder = PodEvents(client, outbox, "host")
         for name in "abcd":
             recorder.scheduled(pod(name), "n")
         assert (len(outbox), outbox.dropped) == (2, 2)
@@ -335,7 +335,7 @@ async def test_while_bindings_wait_only_one_sender_goes_on() -> None:
 async def test_a_mode_leaves_out_what_nobody_wants_to_read(mode: EventsMode, reasons: list[str]) -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        recorder = Recorder(client, outbox, "host", events=mode)
+        recorder = PodEvents(client, outbox, "host", events=mode)
         recorder.scheduled(pod("placed"), "n")
         recorder.failed(pod("waiting"), "no room")
     assert [asked.body["reason"] for asked in script.asked] == reasons

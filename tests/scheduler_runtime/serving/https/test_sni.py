@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from scheduler_runtime.serving.https import CertificateError, Endpoints, NamedPair, Serving, certificate, serving
-from scheduler_runtime.serving.https.sni import names_borne
+from scheduler_runtime.serving.https.sni import certificate_names
 
 
 def pair(directory: Path, title: str, common_name: str, *borne: str) -> tuple[str, str]:
@@ -93,5 +93,5 @@ def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path) -> Non
 
 
 def test_a_common_name_that_is_no_host_is_no_name_of_one(tmp_path: Path) -> None:
-    names = names_borne(Path(pair(tmp_path, "its", "Some Authority", "A.example")[0]).read_bytes())
+    names = certificate_names(Path(pair(tmp_path, "its", "Some Authority", "A.example")[0]).read_bytes())
     assert list(names) == ["a.example"]

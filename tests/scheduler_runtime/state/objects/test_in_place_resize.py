@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.state.objects import Pod, Resizing, decode_pod, decode_pod_list
+from scheduler_runtime.state.objects import Pod, ResizeRules, decode_pod, decode_pod_list
 
 Amounts = dict[str, int]
 STATUSES = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
-V1_35, V1_36, V1_37 = (Resizing.of(Target.parse(version)) for version in ("1.35", "1.36", "1.37"))
+V1_35, V1_36, V1_37 = (ResizeRules.of(Target.parse(version)) for version in ("1.35", "1.36", "1.37"))
 
 CPU = st.integers(0, 4).map(str)
 LISTS = st.one_of(st.none(), st.fixed_dictionaries({"cpu": CPU}, optional={"memory": CPU}))
@@ -127,7 +127,7 @@ def test_each_version_adds_up_as_it_does(written: dict[str, Any]) -> None:
     infeasible = written["status"].get("conditions", [{}])[0].get("reason") == "Infeasible"
     raw = msgspec.json.encode(written)
 
-    def found(resizing: Resizing) -> Amounts:
+    def found(resizing: ResizeRules) -> Amounts:
         amounts = decode_pod(raw, resizing).requests.amounts
         return {name: amount // 1000 if name == "cpu" else amount for name, amount in amounts.items()}
 
@@ -156,7 +156,7 @@ TWO = {
 
 
 @pytest.mark.parametrize(("resizing", "cpu"), [(V1_36, 6000), (V1_37, 4000)])
-def test_containers_that_trade_what_they_have_count_twice_before_1_37(resizing: Resizing, cpu: int) -> None:
+def test_containers_that_trade_what_they_have_count_twice_before_1_37(resizing: ResizeRules, cpu: int) -> None:
     assert decode_pod_list(msgspec.json.encode({"items": [TWO]}), resizing).items[0].requests.amounts == {"cpu": cpu}
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from scheduler_runtime.state.objects import Affinity, Pod, QuantityError, decode_pod, decode_pod_list
-from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, Resizing
-from scheduler_runtime.state.objects.shared_specs import FEW, MOST_RUNS, Shapes
+from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, ResizeRules
+from scheduler_runtime.state.objects.shared_specs import FEW, MOST_RUNS, SharedSpecs
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -133,8 +133,10 @@ def test_pods_that_do_not_run_alike_share_nothing_of_it() -> None:
 def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
     containers = [{"name": name, "resources": {"requests": {"cpu": cpu}}} for name, cpu in (("c", "1"), ("d", "3"))]
     swapped = [{**one, "name": other["name"]} for one, other in zip(containers, reversed(containers), strict=True)]
-    shapes, made = Shapes(), raw("a", {"containers": containers}, status={"containerStatuses": swapped})
-    taken = [shapes.share(msgspec.convert(made, Pod), how).requests.amounts for how in (BY_CONTAINER, Resizing(True))]
+    shapes, made = SharedSpecs(), raw("a", {"containers": containers}, status={"containerStatuses": swapped})
+    taken = [
+        shapes.share(msgspec.convert(made, Pod), how).requests.amounts for how in (BY_CONTAINER, ResizeRules(True))
+    ]
     assert taken == [{"cpu": 6000}, {"cpu": 4000}]
 
 
@@ -150,20 +152,20 @@ def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
 def test_every_field_that_tells_what_a_pod_takes_counts(of_pod: Any, told: dict[str, Any], taken: int) -> None:
     spec = {**of("1"), "initContainers": [{"name": "i", "restartPolicy": "Always"}], "resources": of_pod}
     usual = running("1", resources={"requests": {"cpu": "1"}}, allocatedResources={"cpu": "1"})
-    shapes = Shapes()
+    shapes = SharedSpecs()
     for _ in range(2):
         shapes.share(msgspec.convert(raw("a", spec, status=usual), Pod), BY_CONTAINER)
         made = shapes.share(msgspec.convert(raw("b", spec, status={**usual, **told}), Pod), BY_CONTAINER)
         assert made.requests.amounts == {"cpu": taken}
 
 
-def run(shapes: Shapes, number: int) -> Pod:
+def run(shapes: SharedSpecs, number: int) -> Pod:
     """A pod of one template that runs with so many thousandths of a processor."""
     return shapes.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
 
 
 def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() -> None:
-    shapes = Shapes()
+    shapes = SharedSpecs()
     usual = [run(shapes, 1) for _ in range(3)]
     others = [run(shapes, number) for number in range(2, 100)]
     assert [pod.requests.amounts["cpu"] for pod in others] == list(range(2, 100))
@@ -173,7 +175,7 @@ def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() ->
 
 
 def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_stays() -> None:
-    shapes = Shapes()
+    shapes = SharedSpecs()
     stays = run(shapes, 1)
     for number in range(2, 10):
         run(shapes, number)
@@ -183,7 +185,7 @@ def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_s
 
 
 def test_what_cannot_be_read_takes_no_room_from_what_can() -> None:
-    shapes = Shapes()
+    shapes = SharedSpecs()
     pods = [run(shapes, number) for number in range(1, MOST_RUNS + 1)]
     unreadable = msgspec.convert(raw("p", of("1m"), status=running("lots")), Pod)
     assert shapes.share(unreadable, BY_CONTAINER).derived is None
@@ -210,7 +212,7 @@ def test_what_is_like_nothing_else_because_nobody_owns_it_is_not_remembered() ->
 
 @pytest.mark.parametrize(("owner", "runs"), [(None, False), ("web", False), (None, True)])
 def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) -> None:
-    shapes = Shapes()
+    shapes = SharedSpecs()
 
     def pod(number: int) -> Pod:
         owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{owner}-{number}", "uid": f"{number}"}]
@@ -232,7 +234,7 @@ def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) ->
 
 
 def test_what_many_pods_have_is_kept() -> None:
-    shapes = Shapes()
+    shapes = SharedSpecs()
     had = [shapes.share(msgspec.convert(raw("p", of(f"{number}m")), Pod), BY_CONTAINER) for number in range(3000)]
     for number, each in enumerate(had):
         assert shapes.share(msgspec.convert(raw("q", of(f"{number}m")), Pod), BY_CONTAINER).spec is each.spec

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.state.objects import LabelSelector, Pod
-from scheduler_runtime.state.table import PodSelector, Population, Requirement, Table, requirements_of, terms_of
+from scheduler_runtime.state.table import PodSelection, PodSelector, Requirement, Table, requirements_of, terms_of
 from scheduler_runtime.state.table import pod_counts as census_module
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS
 from scheduler_runtime.state.table.pod_counts import FEW, MAX_SUMS
@@ -33,7 +33,7 @@ SELECTORS = st.builds(
     st.none() | st.frozensets(st.sampled_from(["default", "other"]), min_size=1),
     st.lists(REQUIREMENTS, max_size=2).map(tuple),
 )
-POPULATIONS = st.builds(Population, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
+POPULATIONS = st.builds(PodSelection, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
 TERMS = st.fixed_dictionaries(
     {
         "topologyKey": st.just("zone"),
@@ -103,7 +103,7 @@ class World:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(POPULATIONS, min_size=1, max_size=3), STEPS)
-def test_a_census_is_what_counting_anew_would_give(populations: list[Population], steps: list[Any]) -> None:
+def test_a_census_is_what_counting_anew_would_give(populations: list[PodSelection], steps: list[Any]) -> None:
     world = World()
     for step in steps:
         world.step(*step)
@@ -124,7 +124,7 @@ def test_a_census_is_what_counting_anew_would_give(populations: list[Population]
 def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world = World()
     world.step("node", 0, "a")
-    census = world.table.census(Population((PodSelector(None, ()),), True))
+    census = world.table.census(PodSelection((PodSelector(None, ()),), True))
     assert census.by_domain("zone").tolist() == [0, 0]
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
@@ -134,7 +134,7 @@ def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(POPULATIONS, max_size=3), STEPS, st.lists(POPULATIONS, min_size=1, max_size=3))
 def test_a_census_that_is_asked_for_later_is_counted_among_the_right_pods(
-    asked: list[Population], steps: list[Any], later: list[Population]
+    asked: list[PodSelection], steps: list[Any], later: list[PodSelection]
 ) -> None:
     world = World()
     for population in asked:
@@ -146,9 +146,9 @@ def test_a_census_that_is_asked_for_later_is_counted_among_the_right_pods(
         assert world.table.census(population).counts.tolist() == counted
 
 
-def applied(number: int) -> Population:
+def applied(number: int) -> PodSelection:
     labels = frozenset((f"app-{number}",))
-    return Population((PodSelector(frozenset(("default",)), (Requirement("app", "In", labels),)),))
+    return PodSelection((PodSelector(frozenset(("default",)), (Requirement("app", "In", labels),)),))
 
 
 def crowded(nodes: int) -> Table:
@@ -162,15 +162,15 @@ def crowded(nodes: int) -> Table:
 
 
 def test_another_census_looks_at_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, has = crowded(20), Population.has
+    table, has = crowded(20), PodSelection.has
     looked_at: list[Pod] = []
 
-    def noted(population: Population, pod: Pod) -> bool:
+    def noted(population: PodSelection, pod: Pod) -> bool:
         looked_at.append(pod)
         return has(population, pod)
 
     table.census(applied(0))
-    monkeypatch.setattr(Population, "has", noted)
+    monkeypatch.setattr(PodSelection, "has", noted)
     assert table.census(applied(5)).total == 10
     assert len(looked_at) == 10
 
@@ -221,7 +221,7 @@ def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:
     table = testing.Cluster(testing.node("a")).table
-    census = table.census(Population((PodSelector(None, ()),)))
+    census = table.census(PodSelection((PodSelector(None, ()),)))
     table.add_pod(testing.pod("p"), "a")
     for number in range(50):
         assert census.by_domain(f"key-{number}").tolist() == [1]
@@ -233,7 +233,7 @@ def test_sums_by_many_labels_take_bounded_room() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(POPULATIONS, STEPS)
-def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: Population, steps: list[Any]) -> None:
+def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: PodSelection, steps: list[Any]) -> None:
     world = World()
     followed, position = world.table.census(population).counts.tolist(), world.table.census(population).position
     for step in steps:

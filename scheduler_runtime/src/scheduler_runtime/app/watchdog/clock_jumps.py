@@ -23,7 +23,7 @@ def since_start() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-class WallClock:
+class ClockJumps:
     """Says when the time of day went on otherwise than time itself."""
 
     def __init__(

@@ -13,14 +13,14 @@ import threading
 import time
 from collections.abc import Callable
 
-from scheduler_runtime.framework import suspect
+from scheduler_runtime.framework import find_running_hook
 
 BEAT_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
 """How long one turn may take. Reading a large cluster for the first time takes seconds."""
 
 
-class Pulse:
+class Heartbeat:
     """Beats while the loop turns."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,7 +44,7 @@ class Pulse:
 
     def check_by_name(self) -> str | None:
         """The same with who does not end, for the log: not everybody who asks for health may read a pod's name."""
-        return self._complaint(lambda: str(suspect(self._thread)))
+        return self._complaint(lambda: str(find_running_hook(self._thread)))
 
     def _complaint(self, who: Callable[[], str]) -> str | None:
         beaten_at = self._beaten_at

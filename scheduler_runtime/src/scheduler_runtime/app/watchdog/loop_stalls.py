@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from scheduler_runtime.framework import Suspect, suspect
+from scheduler_runtime.framework import RunningHook, find_running_hook
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +30,13 @@ _ADVICE = {
 }
 
 
-class Standstills:
+class LoopStalls:
     """Names who holds everything up, each plugin once a minute at most."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._turned_at = self._looked_at = clock()
-        self._seen = Counter[Suspect]()
+        self._seen = Counter[RunningHook]()
         self._said_at: dict[str, float] = {}
         self._over = threading.Event()
 
@@ -63,7 +63,7 @@ class Standstills:
         now = self._clock()
         is_late, self._looked_at = now - self._looked_at > LOOK_SECONDS + SUSPICIOUS_SECONDS, now
         if now - self._turned_at > LOOK_SECONDS + SUSPICIOUS_SECONDS and not is_late:
-            self._seen[suspect(thread)] += 1
+            self._seen[find_running_hook(thread)] += 1
 
     def turn(self) -> None:
         """The loop goes on: say what held it up, if anything did for long."""
@@ -71,10 +71,10 @@ class Standstills:
         seconds, self._turned_at = now - self._turned_at - LOOK_SECONDS, now
         seen, self._seen = self._seen, Counter()
         if seconds >= STANDSTILL_SECONDS:
-            by = max(seen, key=lambda each: (bool(each.plugin), seen[each]), default=Suspect())
+            by = max(seen, key=lambda each: (bool(each.plugin), seen[each]), default=RunningHook())
             self._say(by, seconds, now)
 
-    def _say(self, by: Suspect, seconds: float, now: float) -> None:
+    def _say(self, by: RunningHook, seconds: float, now: float) -> None:
         level = logging.WARNING if by.plugin else logging.INFO
         if now - self._said_at.get(by.plugin, float("-inf")) < SAID_EVERY_SECONDS:
             level = logging.DEBUG

@@ -15,7 +15,7 @@ from scheduler_runtime.config.engines import Engine
 from scheduler_runtime.config.expansion import EffectiveProfile
 from scheduler_runtime.config.findings import Finding
 from scheduler_runtime.config.linter.checks import Code
-from scheduler_runtime.config.linter.inputs import Whole, Written
+from scheduler_runtime.config.linter.inputs import DocumentInput, ProfileInput
 from scheduler_runtime.config.linter.ordering import in_order
 from scheduler_runtime.config.linter.registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
 from scheduler_runtime.config.models import Document
@@ -36,14 +36,14 @@ def lint(
     ``others`` are the plugins that do not come with the ``engine``, by name; ``expanded`` is what the profiles of the
     document mean, each in turn, where that is known already.
     """
-    whole = Whole(document, target, others, engine, expanded)
+    whole = DocumentInput(document, target, others, engine, expanded)
     found = [finding for check in OF_DOCUMENT for finding in check.findings(whole)]
     for index, written in enumerate(whole.profiles):
         found.extend(_of_profile(written, f"profiles[{index}]"))
     return in_order(found, document)
 
 
-def _of_profile(written: Written, path: str) -> Iterator[Finding]:
+def _of_profile(written: ProfileInput, path: str) -> Iterator[Finding]:
     for check in OF_PROFILE:
         yield from check.findings(written, path)
     if written.meaning is not None:

@@ -18,10 +18,10 @@ from scheduler_runtime.catalog.args import (
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.catalog.syntax import is_extended_resource, is_scalar_resource
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Written
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
 from scheduler_runtime.config.linter.names import lives_in
-from scheduler_runtime.config.linter.suggested_fixes import Mend, either, enabling
+from scheduler_runtime.config.linter.suggested_fixes import Fix, either, enabling
 
 _BALANCE = "NodeResourcesBalancedAllocation"
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -36,11 +36,11 @@ _LONGEST_SECONDS = (2**63 - 1) // 10**9
         "Enable the plugin, or remove its entry from pluginConfig.",
     )
 )
-def disabled_but_configured(meaning: Meaning) -> Iterator[Told]:
+def disabled_but_configured(meaning: EffectiveInput) -> Iterator[Match]:
     for index, entry in enumerate(meaning.written.profile.plugin_config):
         points = meaning.written.points(entry.name)
         if points and entry.name not in meaning.enabled.names:
-            yield Told(
+            yield Match(
                 f"pluginConfig[{index}]",
                 f"{entry.name} is enabled at no extension point, so these arguments are never read",
                 _either(enabling(meaning.written, entry.name, points), "remove this entry"),
@@ -55,7 +55,7 @@ def disabled_but_configured(meaning: Meaning) -> Iterator[Told]:
         "Write the name of the plugin that is meant, in its exact spelling.",
     )
 )
-def unknown_plugin_configured(written: Written) -> Iterator[Told]:
+def unknown_plugin_configured(written: ProfileInput) -> Iterator[Match]:
     target = written.whole.target.version
     for index, entry in enumerate(written.profile.plugin_config):
         elsewhere = entry.name in REMOVED or lives_in(entry.name, target)
@@ -63,10 +63,10 @@ def unknown_plugin_configured(written: Written) -> Iterator[Told]:
             near = catalog.nearest(entry.name)
             message = f"there is no plugin {entry.name!r}, so these arguments are never read{did_you_mean(near)}"
             name = next((name for name in near if _can_be_called(written, index, name)), "")
-            yield Told(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
+            yield Match(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
 
 
-def _can_be_called(written: Written, index: int, name: str) -> bool:
+def _can_be_called(written: ProfileInput, index: int, name: str) -> bool:
     """Whether the entry of pluginConfig at ``index`` can be meant for the plugin called ``name``."""
     entries = list(written.profile.plugin_config)
     if any(entry.name == name for entry in entries) or not written.points(name):
@@ -74,7 +74,7 @@ def _can_be_called(written: Written, index: int, name: str) -> bool:
     entries[index] = entries[index].model_copy(update={"name": name})
     profile = written.profile.model_copy(update={"plugin_config": tuple(entries)})
     takes = name in catalog.IN_TREE_ARGS or name not in written.defaults.extends or not entries[index].args
-    return takes and Written(profile, written.whole).meaning is not None
+    return takes and ProfileInput(profile, written.whole).meaning is not None
 
 
 @check(
@@ -85,13 +85,13 @@ def _can_be_called(written: Written, index: int, name: str) -> bool:
         "Remove the entry from pluginConfig.",
     )
 )
-def args_not_taken(written: Written) -> Iterator[Told]:
+def args_not_taken(written: ProfileInput) -> Iterator[Match]:
     for index, entry in enumerate(written.profile.plugin_config):
         in_tree = entry.name in written.defaults.extends
         given = [field for field in entry.args if field not in ("apiVersion", "kind")]
         if in_tree and entry.name not in catalog.IN_TREE_ARGS and given:
             message = f"{entry.name} takes no arguments, so {', '.join(given)} says nothing"
-            yield Told(f"pluginConfig[{index}].args", message, "remove this entry")
+            yield Match(f"pluginConfig[{index}].args", message, "remove this entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,30 +129,30 @@ _READERS = (
         "Enable the plugin at that point, or remove the argument.",
     )
 )
-def args_ignored(meaning: Meaning) -> Iterator[Told]:
+def args_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     for reader in _READERS:
         path, args = meaning.entry(reader.plugin)
         runs = reader.plugin in meaning.effective.names
         if runs and not meaning.has(reader.plugin, reader.point) and _has(args, reader.field):
             message = f"{reader.plugin} reads this at {reader.point}, where it does not run"
             fix = enabling(meaning.written, reader.plugin, (reader.point,))
-            yield Told(f"{path}.{reader.field}", message, _either(fix, "remove this line"))
+            yield Match(f"{path}.{reader.field}", message, _either(fix, "remove this line"))
 
 
-def _either(mend: Mend | None, removal: str) -> str:
+def _either(mend: Fix | None, removal: str) -> str:
     """Both ways to mend arguments that nobody reads."""
     return ", or ".join(filter(None, (either(mend), removal)))
 
 
 @check(args_ignored.code)
-def ratio_ignored(meaning: Meaning) -> Iterator[Told]:
+def ratio_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     path, args = meaning.entry("NodeResourcesFit")
     strategy = args.get("scoringStrategy")
     kind = strategy.get("type") if isinstance(strategy, dict) else None
     if kind != "RequestedToCapacityRatio" and _has(args, "scoringStrategy.requestedToCapacityRatio"):
         message = f"a strategy of type {kind or 'LeastAllocated'} has no use for a shape"
         fix = "scoringStrategy: {type: RequestedToCapacityRatio}, or remove this line"
-        yield Told(f"{path}.scoringStrategy.requestedToCapacityRatio", message, fix)
+        yield Match(f"{path}.scoringStrategy.requestedToCapacityRatio", message, fix)
 
 
 def _has(args: Any, field: str) -> bool:
@@ -172,17 +172,17 @@ def _has(args: Any, field: str) -> bool:
         "Let the scores rise to fill nodes, or fall to spread over them.",
     )
 )
-def flat_shape(meaning: Meaning) -> Iterator[Told]:
+def flat_shape(meaning: EffectiveInput) -> Iterator[Match]:
     for path, scores in _shapes(meaning):
         if len(set(scores)) == 1:
-            yield Told(
+            yield Match(
                 path,
                 f"every point scores {scores[0]}, so all nodes are equal to it",
                 "shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]",
             )
 
 
-def _shapes(meaning: Meaning) -> Iterator[tuple[str, list[int]]]:
+def _shapes(meaning: EffectiveInput) -> Iterator[tuple[str, list[int]]]:
     """The shapes that score, each with its path and its scores."""
     fit, volumes = meaning.args("NodeResourcesFit"), meaning.args("VolumeBinding")
     if isinstance(fit, NodeResourcesFitArgs) and meaning.has("NodeResourcesFit", "score"):
@@ -202,13 +202,13 @@ def _shapes(meaning: Meaning) -> Iterator[tuple[str, list[int]]]:
         "Name at least two resources, or disable the plugin at score.",
     )
 )
-def balance_of_one(meaning: Meaning) -> Iterator[Told]:
+def balance_of_one(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args(_BALANCE)
     if not isinstance(args, NodeResourcesBalancedAllocationArgs) or len(args.resources) != 1:
         return
     if meaning.has(_BALANCE, "score"):
         only = args.resources[0].name
-        yield Told(
+        yield Match(
             f"{meaning.entry(_BALANCE)[0]}.resources",
             f"{only} alone is always in balance, so every node gets the same score",
             "resources: [{name: cpu}, {name: memory}]",
@@ -223,7 +223,7 @@ def balance_of_one(meaning: Meaning) -> Iterator[Told]:
         "Write cpu, memory, ephemeral-storage, or an extended resource with its domain, such as example.com/gpu.",
     )
 )
-def unknown_resource(meaning: Meaning) -> Iterator[Told]:
+def unknown_resource(meaning: EffectiveInput) -> Iterator[Match]:
     for path, resources in _scored(meaning):
         for index, resource in enumerate(resources):
             if resource.name not in _NATIVE and not is_scalar_resource(resource.name):
@@ -231,10 +231,10 @@ def unknown_resource(meaning: Meaning) -> Iterator[Told]:
                 free = _NATIVE - {each.name for each in resources}
                 near = nearest(resource.name.lower(), sorted(free))
                 fix = f"name: {near[0]}" if near else "remove this entry"
-                yield Told(f"{path}[{index}].name", message, fix)
+                yield Match(f"{path}[{index}].name", message, fix)
 
 
-def _scored(meaning: Meaning) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
+def _scored(meaning: EffectiveInput) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
     """The resources that are scored, each list with its path."""
     for plugin, field in (("NodeResourcesFit", "scoringStrategy.resources"), (_BALANCE, "resources")):
         args, path = meaning.args(plugin), f"{meaning.entry(plugin)[0]}.{field}"
@@ -254,7 +254,7 @@ def _scored(meaning: Meaning) -> Iterator[tuple[str, Sequence[ResourceSpec]]]:
         "Remove the name; only extended resources such as example.com/gpu can be ignored.",
     )
 )
-def ignored_resource_counts(meaning: Meaning) -> Iterator[Told]:
+def ignored_resource_counts(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("NodeResourcesFit")
     if not isinstance(args, NodeResourcesFitArgs) or not meaning.has("NodeResourcesFit", "filter"):
         return
@@ -262,7 +262,7 @@ def ignored_resource_counts(meaning: Meaning) -> Iterator[Told]:
     for index, name in enumerate(args.ignored_resources):
         if not is_extended_resource(name):
             message = f"{name} is no extended resource, so pods need room for it all the same"
-            yield Told(f"{path}.ignoredResources[{index}]", message, "remove this entry")
+            yield Match(f"{path}.ignoredResources[{index}]", message, "remove this entry")
 
 
 @check(
@@ -273,7 +273,7 @@ def ignored_resource_counts(meaning: Meaning) -> Iterator[Told]:
         "Give the term a weight from 1 to 100 and at least one condition.",
     )
 )
-def preference_ignored(meaning: Meaning) -> Iterator[Told]:
+def preference_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("NodeAffinity")
     if not isinstance(args, NodeAffinityArgs) or args.added_affinity is None:
         return
@@ -281,9 +281,9 @@ def preference_ignored(meaning: Meaning) -> Iterator[Told]:
     for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
         path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}]"
         if not term.preference.match_expressions and not term.preference.match_fields:
-            yield Told(f"{path}.preference", "a term without conditions prefers no node", "remove this entry")
+            yield Match(f"{path}.preference", "a term without conditions prefers no node", "remove this entry")
         elif term.weight == 0:
-            yield Told(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
+            yield Match(f"{path}.weight", "a term of weight 0 is passed over", "weight: 1")
 
 
 @check(
@@ -294,14 +294,14 @@ def preference_ignored(meaning: Meaning) -> Iterator[Told]:
         "Leave bindTimeoutSeconds out for ten minutes, or give it the seconds that provisioning takes.",
     )
 )
-def no_time_to_bind(meaning: Meaning) -> Iterator[Told]:
+def no_time_to_bind(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("VolumeBinding")
     if not isinstance(args, VolumeBindingArgs) or not meaning.has("VolumeBinding", "preBind"):
         return
     seconds = args.bind_timeout_seconds
     if seconds == 0 or seconds > _LONGEST_SECONDS:
         how = "is no time at all" if seconds == 0 else "is more than a duration holds, and becomes less than none"
-        yield Told(
+        yield Match(
             f"{meaning.entry('VolumeBinding')[0]}.bindTimeoutSeconds",
             f"{seconds} {how}: a pod whose volumes are not bound yet fails the moment it asks",
             "bindTimeoutSeconds: 600",

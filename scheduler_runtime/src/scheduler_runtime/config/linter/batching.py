@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from scheduler_runtime.config.engines import refused
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput
 
 _SIGNED_POINTS = ("preFilter", "filter", "preScore", "score")
 _UNSIGNED = frozenset({"DeferredPodScheduling"})
@@ -21,7 +21,7 @@ _UNSIGNED = frozenset({"DeferredPodScheduling"})
         "Give the plugin a signature if its verdict depends on the pod's fields alone.",
     )
 )
-def batching_disabled_by_plugin(meaning: Meaning) -> Iterator[Told]:
+def batching_disabled_by_plugin(meaning: EffectiveInput) -> Iterator[Match]:
     whole = meaning.written.whole
     if not whole.target.enabled("OpportunisticBatching") or refused(whole.engine, meaning.enabled.names, whole.others):
         return
@@ -30,10 +30,10 @@ def batching_disabled_by_plugin(meaning: Meaning) -> Iterator[Told]:
         if not _signs(meaning, name):
             point = next(point for point in _SIGNED_POINTS if meaning.has(name, point))
             message = f"{name} has no signature, so every pod of this profile is decided by itself"
-            yield Told(meaning.written.place(name, point), message, f"a signature in {name}")
+            yield Match(meaning.written.place(name, point), message, f"a signature in {name}")
 
 
-def _signs(meaning: Meaning, name: str) -> bool:
+def _signs(meaning: EffectiveInput, name: str) -> bool:
     if name in meaning.written.defaults.extends:
         return name not in _UNSIGNED
     declared = meaning.written.whole.others.get(name)

@@ -35,7 +35,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Match:
     """One place at which a check applies, what is the matter there and what to write instead.
 
     Where nothing that could be written mends it, because something else is wrong too, the help of its code is said.
@@ -51,7 +51,7 @@ class Check(Generic[Subject]):
     """A code and the function that looks for it."""
 
     code: Code
-    look: Callable[[Subject], Iterable[Told]]
+    look: Callable[[Subject], Iterable[Match]]
 
     def findings(self, subject: Subject, prefix: str = "") -> Iterator[Finding]:
         """Every place in ``subject``, which is found at ``prefix``, where the code applies."""
@@ -61,6 +61,6 @@ class Check(Generic[Subject]):
             yield Finding(self.code.name, self.code.severity, path, told.message, suggestion)
 
 
-def check(code: Code) -> Callable[[Callable[[Subject], Iterable[Told]]], Check[Subject]]:
+def check(code: Code) -> Callable[[Callable[[Subject], Iterable[Match]]], Check[Subject]]:
     """Make a function that tells the places of ``code`` into a check."""
     return lambda look: Check(code, look)

@@ -8,8 +8,8 @@ from typing import Any
 
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Whole
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -31,13 +31,13 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "Use what replaces it; the finding says what that is.",
     )
 )
-def deprecated_label(meaning: Meaning) -> Iterator[Told]:
+def deprecated_label(meaning: EffectiveInput) -> Iterator[Match]:
     for plugin in ("NodeAffinity", "PodTopologySpread"):
         if plugin in meaning.effective.names:
             path, args = meaning.entry(plugin)
             for place, label in _labels(args, path):
                 field = place.rpartition(".")[2]
-                yield Told(place, f"the label {label} is deprecated", f"{field}: {LABELS[label]}")
+                yield Match(place, f"the label {label} is deprecated", f"{field}: {LABELS[label]}")
 
 
 def _labels(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -53,11 +53,11 @@ def _labels(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 @check(deprecated_label.code)
-def deprecated_lock(whole: Whole) -> Iterator[Told]:
+def deprecated_lock(whole: DocumentInput) -> Iterator[Match]:
     lease = whole.document.leader_election
     if lease.resource_lock not in ("", "leases"):
         message = f"{lease.resource_lock} is no lock any more; it goes unnoticed only while leaderElect is false"
-        yield Told("leaderElection.resourceLock", message, "resourceLock: leases")
+        yield Match("leaderElection.resourceLock", message, "resourceLock: leases")
 
 
 @check(
@@ -68,7 +68,7 @@ def deprecated_lock(whole: Whole) -> Iterator[Told]:
         "Write Honor or Ignore as a policy, and minDomains only with DoNotSchedule, 1 or more.",
     )
 )
-def spread_field_ignored(meaning: Meaning) -> Iterator[Told]:
+def spread_field_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("PodTopologySpread")
     if not isinstance(args, PodTopologySpreadArgs):
         return
@@ -80,8 +80,8 @@ def spread_field_ignored(meaning: Meaning) -> Iterator[Told]:
         }
         for field, policy in policies.items():
             if policy not in (None, "Honor", "Ignore"):
-                yield Told(f"{path}.{field}", f"{policy!r} is read as Ignore", f"{field}: Honor")
+                yield Match(f"{path}.{field}", f"{policy!r} is read as Ignore", f"{field}: Honor")
         domains = constraint.min_domains
         if domains is not None and (domains < 1 or constraint.when_unsatisfiable != "DoNotSchedule"):
             message = f"{domains} has no meaning with {constraint.when_unsatisfiable}"
-            yield Told(f"{path}.minDomains", message, "remove this line")
+            yield Match(f"{path}.minDomains", message, "remove this line")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from scheduler_runtime.config.engines import lacking, refused
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Written
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
 
 
 @check(
@@ -18,13 +18,13 @@ from scheduler_runtime.config.linter.inputs import Meaning, Written
         "Choose engine: KubeScheduler, which has every plugin of Kubernetes, or leave the plugin out.",
     )
 )
-def not_in_this_engine(meaning: Meaning) -> Iterator[Told]:
+def not_in_this_engine(meaning: EffectiveInput) -> Iterator[Match]:
     whole = meaning.written.whole
     named = _named(meaning.written)
     for name in lacking(whole.engine, named, whole.others):
         if name in meaning.enabled.names:
             message = f"{name} is not in Berth's scheduler yet, so what is written here does nothing"
-            yield Told(named[name], message, "engine: KubeScheduler, which has it; or remove this entry")
+            yield Match(named[name], message, "engine: KubeScheduler, which has it; or remove this entry")
 
 
 @check(
@@ -37,7 +37,7 @@ def not_in_this_engine(meaning: Meaning) -> Iterator[Told]:
         refused=True,
     )
 )
-def not_in_this_image(written: Written) -> Iterator[Told]:
+def not_in_this_image(written: ProfileInput) -> Iterator[Match]:
     if written.whole.engine != "UpstreamImage":
         return
     for name, path in _named(written).items():
@@ -45,7 +45,7 @@ def not_in_this_image(written: Written) -> Iterator[Told]:
             message = (
                 f"{name} is not in upstream's kube-scheduler, which runs as long as scheduler.image names no other"
             )
-            yield Told(path, message, "scheduler: {image: …}, an image of kube-scheduler that has it")
+            yield Match(path, message, "scheduler: {image: …}, an image of kube-scheduler that has it")
 
 
 @check(
@@ -57,15 +57,15 @@ def not_in_this_image(written: Written) -> Iterator[Told]:
         refused=True,
     )
 )
-def not_in_kube_scheduler(written: Written) -> Iterator[Told]:
+def not_in_kube_scheduler(written: ProfileInput) -> Iterator[Match]:
     named = _named(written)
     for name in refused(written.whole.engine, named, written.whole.others):
         if named[name].startswith("plugins."):
             message = f"{name} is a plugin of Berth's scheduler; kube-scheduler ends as soon as it starts"
-            yield Told(named[name], message, "--engine Python, or remove this entry")
+            yield Match(named[name], message, "--engine Python, or remove this entry")
 
 
-def _named(written: Written) -> dict[str, str]:
+def _named(written: ProfileInput) -> dict[str, str]:
     """The plugins that the profile itself names as running, each with the path of the first entry."""
     found: dict[str, str] = {}
     for point in written.defaults.points_in_order():

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Whole
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import DocumentInput
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, Extender
 
 _URL = re.compile(
@@ -16,7 +16,7 @@ _URL = re.compile(
 )
 
 
-def _extenders(whole: Whole) -> Iterator[tuple[str, Extender]]:
+def _extenders(whole: DocumentInput) -> Iterator[tuple[str, Extender]]:
     for index, extender in enumerate(whole.document.extenders):
         yield f"extenders[{index}]", extender
 
@@ -42,18 +42,18 @@ def _address(extender: Extender) -> re.Match[str] | None:
         "Give tlsConfig the caData or caFile that signed the extender's certificate.",
     )
 )
-def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
+def extender_unverified_tls(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         tls = extender.tls_config
         trusts = tls is not None and bool(tls.ca_data or tls.ca_file)
         if tls is not None and tls.insecure:
             message = f"insecure: whoever answers at {extender.url_prefix} is believed"
-            yield Told(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
+            yield Match(f"{path}.tlsConfig.insecure", message, "tlsConfig: {insecure: false, caData: …}")
         elif extender.enable_https and not trusts:
             message = (
                 f"without a CA the scheduler verifies nothing; whoever answers at {extender.url_prefix} is believed"
             )
-            yield Told(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
+            yield Match(f"{path}.enableHTTPS", message, "tlsConfig: {caData: …}")
 
 
 @check(
@@ -64,7 +64,7 @@ def extender_unverified_tls(whole: Whole) -> Iterator[Told]:
         "Give both certData and keyData, or both files.",
     )
 )
-def extender_half_key_pair(whole: Whole) -> Iterator[Told]:
+def extender_half_key_pair(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         tls = extender.tls_config
         if tls is None:
@@ -74,7 +74,7 @@ def extender_half_key_pair(whole: Whole) -> Iterator[Told]:
             here, missing = ("a certificate", "key") if certificate else ("a key", "certificate")
             source = "Data" if tls.cert_data or tls.key_data else "File"
             message = f"{here} without its {missing} is passed over; the scheduler does not say who it is"
-            yield Told(f"{path}.tlsConfig", message, f"tlsConfig: {{{'key' if certificate else 'cert'}{source}: …}}")
+            yield Match(f"{path}.tlsConfig", message, f"tlsConfig: {{{'key' if certificate else 'cert'}{source}: …}}")
 
 
 @check(
@@ -85,13 +85,13 @@ def extender_half_key_pair(whole: Whole) -> Iterator[Told]:
         "Write the address with https://.",
     )
 )
-def extender_plain_http(whole: Whole) -> Iterator[Told]:
+def extender_plain_http(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         address = _address(extender)
         if extender.enable_https and address is not None and address["scheme"].lower() == "http":
             better = "https" + extender.url_prefix[len("http") :]
             message = f"{extender.url_prefix} is asked in the clear, whatever enableHTTPS says"
-            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
+            yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {better}")
 
 
 @check(
@@ -102,11 +102,11 @@ def extender_plain_http(whole: Whole) -> Iterator[Told]:
         "Write the whole address, such as https://extender.kube-system.svc/scheduler.",
     )
 )
-def extender_bad_url(whole: Whole) -> Iterator[Told]:
+def extender_bad_url(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         if _address(extender) is None and _verbs(extender):
             message = f"{extender.url_prefix!r} is not an address that can be called"
-            yield Told(f"{path}.urlPrefix", message, f"urlPrefix: {_meant(extender.url_prefix)}")
+            yield Match(f"{path}.urlPrefix", message, f"urlPrefix: {_meant(extender.url_prefix)}")
 
 
 def _meant(written: str) -> str:
@@ -123,12 +123,12 @@ def _meant(written: str) -> str:
         "Give it a filterVerb, prioritizeVerb, preemptVerb or bindVerb.",
     )
 )
-def extender_without_verb(whole: Whole) -> Iterator[Told]:
+def extender_without_verb(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         if not _verbs(extender):
             can_be = extender.managed_resources and _address(extender)
             fix = "filterVerb: filter" if can_be else "remove this entry"
-            yield Told(path, f"{extender.url_prefix} has no verb and is never asked", fix)
+            yield Match(path, f"{extender.url_prefix} has no verb and is never asked", fix)
 
 
 @check(
@@ -139,11 +139,11 @@ def extender_without_verb(whole: Whole) -> Iterator[Told]:
         "Leave httpTimeout out for five seconds, or give it a positive duration.",
     )
 )
-def extender_no_timeout(whole: Whole) -> Iterator[Told]:
+def extender_no_timeout(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         if Duration(extender.http_timeout).seconds < 0:
             message = f"{extender.http_timeout} means that a call may take for ever, and pods are decided one by one"
-            yield Told(f"{path}.httpTimeout", message, "httpTimeout: 5s")
+            yield Match(f"{path}.httpTimeout", message, "httpTimeout: 5s")
 
 
 @check(
@@ -154,11 +154,11 @@ def extender_no_timeout(whole: Whole) -> Iterator[Told]:
         "Set ignorable, or name the managedResources that make a pod its business.",
     )
 )
-def extender_not_ignorable(whole: Whole) -> Iterator[Told]:
+def extender_not_ignorable(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         if _stops_everything(extender) and not _schedules_itself(whole, extender):
             message = f"while {extender.url_prefix} does not answer, no pod of any profile is placed"
-            yield Told(f"{path}.ignorable", message, "ignorable: true")
+            yield Match(f"{path}.ignorable", message, "ignorable: true")
 
 
 @check(
@@ -170,14 +170,14 @@ def extender_not_ignorable(whole: Whole) -> Iterator[Told]:
         "Set ignorable, name managedResources, or run the extender beside the scheduler in its own pod.",
     )
 )
-def extender_schedules_itself(whole: Whole) -> Iterator[Told]:
+def extender_schedules_itself(whole: DocumentInput) -> Iterator[Match]:
     for path, extender in _extenders(whole):
         if _stops_everything(extender) and _schedules_itself(whole, extender):
             message = (
                 f"the pods behind {extender.url_prefix} are placed by {DEFAULT_SCHEDULER_NAME}, "
                 "which cannot place any pod while they are down"
             )
-            yield Told(f"{path}.ignorable", message, "ignorable: true")
+            yield Match(f"{path}.ignorable", message, "ignorable: true")
 
 
 def _stops_everything(extender: Extender) -> bool:
@@ -185,7 +185,7 @@ def _stops_everything(extender: Extender) -> bool:
     return asked and not extender.ignorable and not extender.managed_resources
 
 
-def _schedules_itself(whole: Whole, extender: Extender) -> bool:
+def _schedules_itself(whole: DocumentInput, extender: Extender) -> bool:
     """Whether a Service of the cluster is asked by the scheduler that places pods which ask for none."""
     address = _URL.fullmatch(_meant(extender.url_prefix))
     labels = address["host"].rstrip(".").split(".") if address is not None else []

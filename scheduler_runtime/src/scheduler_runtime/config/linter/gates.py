@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import needs
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Written
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import ProfileInput
 
 
 @check(
@@ -19,7 +19,7 @@ from scheduler_runtime.config.linter.inputs import Written
         "Turn the feature gate on, or do not name the plugin.",
     )
 )
-def gate_off(written: Written) -> Iterator[Told]:
+def gate_off(written: ProfileInput) -> Iterator[Match]:
     target = written.whole.target
     for point in written.defaults.points_in_order():
         for path, plugin in written.enabled(point):
@@ -28,7 +28,7 @@ def gate_off(written: Written) -> Iterator[Told]:
                 message = f"{plugin.name} does nothing in {target} while the feature gate {gate} is off"
                 whole = all(plugin.name in written.runs(each) for each in written.points(plugin.name))
                 turn_on = f"--feature-gates={_turned_on(target, gate)}, or " if whole else ""
-                yield Told(path, message, f"{turn_on}remove this entry")  # half of it would break once it works
+                yield Match(path, message, f"{turn_on}remove this entry")  # half of it would break once it works
 
 
 def _turned_on(target: Target, gate: str) -> str:

@@ -26,7 +26,7 @@ def names(plugins: Iterable[WrittenPlugin | DisabledPlugin]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class DocumentInput:
     """A document, and the scheduler that is to run by it."""
 
     document: Document
@@ -37,11 +37,11 @@ class Whole:
     """What its profiles mean; empty when that is not known yet."""
 
     @property
-    def profiles(self) -> Iterator[Written]:
+    def profiles(self) -> Iterator[ProfileInput]:
         """Its profiles."""
         profiles = self.document.profiles
         expanded = self.expanded or (None,) * len(profiles)
-        return (Written(profile, self, known) for profile, known in zip(profiles, expanded, strict=True))
+        return (ProfileInput(profile, self, known) for profile, known in zip(profiles, expanded, strict=True))
 
     def lacks(self, plugin: str) -> bool:
         """Whether the scheduler that is to run does not have ``plugin``."""
@@ -49,11 +49,11 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Written:
+class ProfileInput:
     """A profile as it is written. Paths that checks tell of it start at the profile."""
 
     profile: Profile
-    whole: Whole
+    whole: DocumentInput
     expanded: EffectiveProfile | None = None
     """What it means, where that is known already."""
 
@@ -112,10 +112,10 @@ class Written:
         return f"plugins.{point}"
 
     @cached_property
-    def meaning(self) -> Meaning | None:
+    def meaning(self) -> EffectiveInput | None:
         """What the profile means; None when a kube-scheduler would refuse it."""
         found = self.expanded or effective(self.profile, self.whole.target, self.whole.others)
-        return None if isinstance(found, Problems) else Meaning(self._in_engine(found), self, found)
+        return None if isinstance(found, Problems) else EffectiveInput(self._in_engine(found), self, found)
 
     def _in_engine(self, enabled: EffectiveProfile) -> EffectiveProfile:
         """What is left of a profile in the scheduler that is to run it."""
@@ -131,12 +131,12 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class EffectiveInput:
     """A profile that can run, with the plugins that it comes to."""
 
     effective: EffectiveProfile
     """What runs: of what is enabled all that the engine has."""
-    written: Written
+    written: ProfileInput
     enabled: EffectiveProfile
     """What the document enables, whether or not the engine has it."""
 

@@ -8,8 +8,8 @@ from scheduler_runtime import catalog
 from scheduler_runtime.catalog import KNOWN, REMOVED, Version
 from scheduler_runtime.catalog.suggestions import did_you_mean
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import ALL, Written, names
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import ALL, ProfileInput, names
 
 
 def lives_in(plugin: str, version: Version) -> str:
@@ -19,7 +19,7 @@ def lives_in(plugin: str, version: Version) -> str:
     return next((minor for minor in KNOWN if catalog.known(plugin, Version.parse(minor))), "")
 
 
-def _named(written: Written) -> Iterator[tuple[str, str]]:
+def _named(written: ProfileInput) -> Iterator[tuple[str, str]]:
     """Every name that kube-scheduler does not look up: what is disabled and what is configured."""
     for point in (*written.defaults.points, "multiPoint"):
         for index, name in enumerate(names(written.profile.plugins.at(point).disabled)):
@@ -36,10 +36,10 @@ def _named(written: Written) -> Iterator[tuple[str, str]]:
         "Remove the name; what does its work today is said in the finding.",
     )
 )
-def removed_plugin(written: Written) -> Iterator[Told]:
+def removed_plugin(written: ProfileInput) -> Iterator[Match]:
     for path, name in _named(written):
         if name in REMOVED and not written.points(name):
-            yield Told(path, f"{name} was removed from Kubernetes; {REMOVED[name]}", "remove this entry")
+            yield Match(path, f"{name} was removed from Kubernetes; {REMOVED[name]}", "remove this entry")
 
 
 @check(
@@ -50,12 +50,12 @@ def removed_plugin(written: Written) -> Iterator[Told]:
         "Remove the name, or render for the version that has it.",
     )
 )
-def unknown_plugin_for_version(written: Written) -> Iterator[Told]:
+def unknown_plugin_for_version(written: ProfileInput) -> Iterator[Match]:
     target = written.whole.target
     for path, name in _named(written):
         home = lives_in(name, target.version)
         if home and not written.points(name):
-            yield Told(path, f"{name} is a plugin of Kubernetes {home}; this is {target}", "remove this entry")
+            yield Match(path, f"{name} is a plugin of Kubernetes {home}; this is {target}", "remove this entry")
 
 
 @check(
@@ -66,7 +66,7 @@ def unknown_plugin_for_version(written: Written) -> Iterator[Told]:
         "Write the name of a plugin that runs there, at the point where it runs.",
     )
 )
-def disabled_nothing(written: Written) -> Iterator[Told]:
+def disabled_nothing(written: ProfileInput) -> Iterator[Match]:
     defaults = tuple(written.default_plugins)
     spread = {*defaults, *names(written.profile.plugins.multi_point.enabled)}
     for point in (*written.defaults.points, "multiPoint"):
@@ -78,10 +78,10 @@ def disabled_nothing(written: Written) -> Iterator[Told]:
             if not gone and not (runs and there):
                 near = catalog.nearest(name)[:1] if not written.points(name) else ()
                 fix = next((f"name: {each}" for each in near), "remove this entry")
-                yield Told(path, _why_nothing(written, name, point), fix)
+                yield Match(path, _why_nothing(written, name, point), fix)
 
 
-def _why_nothing(written: Written, name: str, point: str) -> str:
+def _why_nothing(written: ProfileInput, name: str, point: str) -> str:
     points = written.points(name)
     if not points:
         return f"there is no plugin {name!r}{did_you_mean(catalog.nearest(name))}"

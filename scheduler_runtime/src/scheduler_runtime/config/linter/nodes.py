@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler_runtime.catalog.checks import parse_int64
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput
 
 REQUIRED = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -67,7 +67,7 @@ def _between(least: int, most: int, excluded: int) -> range:
     return range(least + 1, min(most, least + 2 + excluded))
 
 
-def _required(meaning: Meaning) -> tuple[NodeSelectorTerm, ...] | None:
+def _required(meaning: EffectiveInput) -> tuple[NodeSelectorTerm, ...] | None:
     """The terms of which a node must match one; None when nothing is required, or nobody looks."""
     args = meaning.args("NodeAffinity")
     if (
@@ -88,10 +88,10 @@ def _required(meaning: Meaning) -> tuple[NodeSelectorTerm, ...] | None:
         "Make the conditions of `nodes` and of addedAffinity agree on at least one node.",
     )
 )
-def nodes_contradict_affinity(meaning: Meaning) -> Iterator[Told]:
+def nodes_contradict_affinity(meaning: EffectiveInput) -> Iterator[Match]:
     terms = _required(meaning)
     if terms is not None and not any(is_possible(term) for term in terms):
-        yield Told(
+        yield Match(
             f"{meaning.entry('NodeAffinity')[0]}.{REQUIRED}",
             f"no node can match: {'; nor '.join(map(said, terms)) or 'there is no term'}",
             "nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [batch]}]}]",
@@ -116,10 +116,10 @@ def said(term: NodeSelectorTerm) -> str:
         "Give pods with hard constraints a nodeSelector for the profile's nodes; constraints do look at that.",
     )
 )
-def nodes_ignored_by_spread(meaning: Meaning) -> Iterator[Told]:
+def nodes_ignored_by_spread(meaning: EffectiveInput) -> Iterator[Match]:
     terms = _required(meaning)
     if terms and any(is_possible(term) for term in terms) and meaning.has("PodTopologySpread", "filter"):
-        yield Told(
+        yield Match(
             f"{meaning.entry('NodeAffinity')[0]}.{REQUIRED}",
             f"pods go where {' or '.join(map(said, terms))}, but hard spread constraints count the other nodes too",
             "topologySpreadConstraints with a nodeSelector beside them, in the pods",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written
-from scheduler_runtime.config.linter.suggested_fixes import Mend, disabling, either, enabling, enabling_all, without
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput
+from scheduler_runtime.config.linter.suggested_fixes import Fix, disabling, either, enabling, enabling_all, without
 
 
 @check(
@@ -20,17 +20,17 @@ from scheduler_runtime.config.linter.suggested_fixes import Mend, disabling, eit
         refused=True,
     )
 )
-def two_queue_sorts(written: Written) -> Iterator[Told]:
+def two_queue_sorts(written: ProfileInput) -> Iterator[Match]:
     sorting = written.runs("queueSort")
     if len(sorting) > 1:
-        yield Told(
+        yield Match(
             "plugins.queueSort",
             f"{' and '.join(sorting)} both sort the queue; exactly one plugin can",
             either(_keeping_one(written, sorting)),
         )
 
 
-def _keeping_one(written: Written, sorting: Sequence[str]) -> Mend:
+def _keeping_one(written: ProfileInput, sorting: Sequence[str]) -> Fix:
     """What leaves one of two plugins that sort: the one that is not there by default."""
     kept = next((name for name in reversed(sorting) if name not in written.default_plugins), sorting[-1])
     return without(written, [name for name in sorting if name != kept], ("queueSort",))
@@ -45,10 +45,10 @@ def _keeping_one(written: Written, sorting: Sequence[str]) -> Mend:
         refused=True,
     )
 )
-def no_bind(written: Written) -> Iterator[Told]:
+def no_bind(written: ProfileInput) -> Iterator[Match]:
     if not written.runs("bind"):
         message = "no plugin binds, so no pod could ever get its node"
-        yield Told("plugins.bind", message, either(enabling(written, "DefaultBinder", ("bind",))))
+        yield Match("plugins.bind", message, either(enabling(written, "DefaultBinder", ("bind",))))
 
 
 @check(
@@ -60,17 +60,17 @@ def no_bind(written: Written) -> Iterator[Told]:
         refused=True,
     )
 )
-def queue_sort_mismatch(whole: Whole) -> Iterator[Told]:
+def queue_sort_mismatch(whole: DocumentInput) -> Iterator[Match]:
     profiles = tuple(whole.profiles)
     for index, written in enumerate(profiles[1:], 1):
         own, first = _sorting(written), _sorting(profiles[0])
         if own != first:
             what = f"{_listed(own)} sorts here, {_listed(first)} in profiles[0]"
             message = what if own[0] != first[0] else f"{_listed(own)} sorts with other arguments than in profiles[0]"
-            yield Told(f"profiles[{index}].plugins.queueSort", message, _sorting_alike(written, own[0], first[0]))
+            yield Match(f"profiles[{index}].plugins.queueSort", message, _sorting_alike(written, own[0], first[0]))
 
 
-def _sorting_alike(written: Written, own: Sequence[str], first: Sequence[str]) -> str:
+def _sorting_alike(written: ProfileInput, own: Sequence[str], first: Sequence[str]) -> str:
     """What makes a profile sort as the first one does."""
     if own == first:
         return f"the same arguments of {' and '.join(first)} in both profiles"
@@ -81,7 +81,7 @@ def _sorting_alike(written: Written, own: Sequence[str], first: Sequence[str]) -
 Sorting = tuple[tuple[str, ...], list[Mapping[str, Any]]]
 
 
-def _sorting(written: Written) -> Sorting:
+def _sorting(written: ProfileInput) -> Sorting:
     sorters = written.runs("queueSort")
     return sorters, [entry.args for entry in written.profile.plugin_config if entry.name in sorters]
 
@@ -98,12 +98,12 @@ def _listed(sorting: Sorting) -> str:
         "Disable DefaultBinder at bind, or name it there again after the other plugin.",
     )
 )
-def binder_never_reached(meaning: Meaning) -> Iterator[Told]:
+def binder_never_reached(meaning: EffectiveInput) -> Iterator[Match]:
     binders = list(meaning.at("bind"))
     if "DefaultBinder" not in binders:
         return
     for name in binders[binders.index("DefaultBinder") + 1 :]:
-        yield Told(
+        yield Match(
             meaning.written.place(name, "bind"),
             f"{name} comes after DefaultBinder, which binds every pod and leaves none over",
             either(disabling(meaning.written, "DefaultBinder", ("bind",))),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Check, Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Written
+from scheduler_runtime.config.linter.checks import Check, Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
 from scheduler_runtime.config.linter.point_pairs import (
     FILTER_WITHOUT_PRE_BIND,
     FILTER_WITHOUT_PRE_FILTER,
     PRE_BIND_WITHOUT_RESERVE,
     RESERVE_WITHOUT_FILTER,
     SCORE_WITHOUT_PRE_SCORE,
-    Half,
+    PointPair,
     first_halves,
     follows,
     halves,
@@ -24,12 +24,12 @@ from scheduler_runtime.config.linter.suggested_fixes import disabling, either, e
 _COSTLY = ("PodTopologySpread", "InterPodAffinity")
 
 
-def _look(column: tuple[Half, ...]) -> Callable[[Meaning], Iterator[Told]]:
-    def look(meaning: Meaning) -> Iterator[Told]:
+def _look(column: tuple[PointPair, ...]) -> Callable[[EffectiveInput], Iterator[Match]]:
+    def look(meaning: EffectiveInput) -> Iterator[Match]:
         first = first_halves(meaning)
         for half in column:
             if half in first:
-                yield Told(
+                yield Match(
                     meaning.written.removal(half.plugin, half.off),
                     f"{half.plugin} runs at {half.on} but not at {half.off}: {half.consequence}",
                     _made_whole(meaning, half),
@@ -38,7 +38,7 @@ def _look(column: tuple[Half, ...]) -> Callable[[Meaning], Iterator[Told]]:
     return look
 
 
-def _made_whole(meaning: Meaning, half: Half) -> str:
+def _made_whole(meaning: EffectiveInput, half: PointPair) -> str:
     """How to run all that ``half`` and what follows from it miss, and how to run nothing that misses it."""
     written, plugin = meaning.written, half.plugin
     missing = [each.off for each in halves(meaning) if each.plugin == plugin and follows(each, half)]
@@ -47,12 +47,12 @@ def _made_whole(meaning: Meaning, half: Half) -> str:
     return either(enabling(written, plugin, wanted), disabling(written, plugin, missing))
 
 
-def _both_or_neither(written: Written, plugin: str, on: str, off: str) -> str:
+def _both_or_neither(written: ProfileInput, plugin: str, on: str, off: str) -> str:
     """How to run ``plugin`` at ``off`` too, and how to run it at neither point."""
     return either(enabling(written, plugin, (off,)), disabling(written, plugin, (on,)))
 
 
-filter_without_pre_filter: Check[Meaning] = check(
+filter_without_pre_filter: Check[EffectiveInput] = check(
     Code(
         "FilterWithoutPreFilter",
         Severity.ERROR,
@@ -61,7 +61,7 @@ filter_without_pre_filter: Check[Meaning] = check(
     )
 )(_look(FILTER_WITHOUT_PRE_FILTER))
 
-score_without_pre_score: Check[Meaning] = check(
+score_without_pre_score: Check[EffectiveInput] = check(
     Code(
         "ScoreWithoutPreScore",
         Severity.ERROR,
@@ -70,7 +70,7 @@ score_without_pre_score: Check[Meaning] = check(
     )
 )(_look(SCORE_WITHOUT_PRE_SCORE))
 
-reserve_without_filter: Check[Meaning] = check(
+reserve_without_filter: Check[EffectiveInput] = check(
     Code(
         "ReserveWithoutFilter",
         Severity.ERROR,
@@ -79,7 +79,7 @@ reserve_without_filter: Check[Meaning] = check(
     )
 )(_look(RESERVE_WITHOUT_FILTER))
 
-pre_bind_without_reserve: Check[Meaning] = check(
+pre_bind_without_reserve: Check[EffectiveInput] = check(
     Code(
         "PreBindWithoutReserve",
         Severity.ERROR,
@@ -88,7 +88,7 @@ pre_bind_without_reserve: Check[Meaning] = check(
     )
 )(_look(PRE_BIND_WITHOUT_RESERVE))
 
-filter_without_pre_bind: Check[Meaning] = check(
+filter_without_pre_bind: Check[EffectiveInput] = check(
     Code(
         "FilterWithoutPreBind",
         Severity.ERROR,
@@ -106,11 +106,11 @@ filter_without_pre_bind: Check[Meaning] = check(
         "Disable the plugin at preFilter too, or enable it at filter.",
     )
 )
-def pre_filter_without_filter(meaning: Meaning) -> Iterator[Told]:
+def pre_filter_without_filter(meaning: EffectiveInput) -> Iterator[Match]:
     worse = {half.plugin for half in first_halves(meaning)}
     for name in meaning.at("preFilter"):
         if "filter" in meaning.written.points(name) and not meaning.has(name, "filter") and name not in worse:
-            yield Told(
+            yield Match(
                 meaning.written.removal(name, "filter"),
                 f"{name} runs at preFilter but not at filter, so it does not keep pods off nodes",
                 _both_or_neither(meaning.written, name, "preFilter", "filter"),
@@ -125,12 +125,12 @@ def pre_filter_without_filter(meaning: Meaning) -> Iterator[Told]:
         "Disable the plugin at preScore too, or enable it at score.",
     )
 )
-def pre_score_without_score(meaning: Meaning) -> Iterator[Told]:
+def pre_score_without_score(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.at("score"):
         return  # without any score no preScore runs
     for name in _COSTLY:
         if meaning.has(name, "preScore") and not meaning.has(name, "score"):
-            yield Told(
+            yield Match(
                 meaning.written.removal(name, "score"),
                 f"{name} runs at preScore but not at score, so it counts the pods of every node for nothing",
                 either(disabling(meaning.written, name, ("preScore",))),
@@ -145,13 +145,13 @@ def pre_score_without_score(meaning: Meaning) -> Iterator[Told]:
         "Enable GangScheduling at multiPoint, or nowhere.",
     )
 )
-def half_gang(meaning: Meaning) -> Iterator[Told]:
+def half_gang(meaning: EffectiveInput) -> Iterator[Match]:
     halves = ("preEnqueue", "permit")
     running = [point for point in halves if meaning.has("GangScheduling", point)]
     if len(running) == 1 and not meaning.written.is_idle("GangScheduling"):
         missing = halves[1 - halves.index(running[0])]
         effect = "pods of a gang are bound one by one" if missing == "permit" else "gangs start before they are whole"
-        yield Told(
+        yield Match(
             meaning.written.removal("GangScheduling", missing),
             f"GangScheduling runs at {running[0]} but not at {missing}: {effect}",
             _both_or_neither(meaning.written, "GangScheduling", running[0], missing),

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from scheduler_runtime.catalog.args import VolumeBindingArgs
-from scheduler_runtime.config.linter.inputs import Meaning
+from scheduler_runtime.config.linter.inputs import EffectiveInput
 
 _NO_POD = "every pod ends with an error and none is scheduled"
 _NO_CHOICE = "every pod that has more than one node to choose from ends with an error"
@@ -22,7 +22,7 @@ _STATEFUL_FILTERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class PointPair:
     """A plugin that runs at ``on`` but not at ``off``, and what comes of it."""
 
     plugin: str
@@ -31,29 +31,33 @@ class Half:
     consequence: str
 
 
-def _all(plugins: str, on: str, off: str, consequence: str) -> tuple[Half, ...]:
-    return tuple(Half(plugin, on, off, consequence) for plugin in plugins.split())
+def _all(plugins: str, on: str, off: str, consequence: str) -> tuple[PointPair, ...]:
+    return tuple(PointPair(plugin, on, off, consequence) for plugin in plugins.split())
 
 
 FILTER_WITHOUT_PRE_FILTER = _all(_STATEFUL_FILTERS, "filter", "preFilter", _NO_POD)
 SCORE_WITHOUT_PRE_SCORE = (
     *_all("TaintToleration PodTopologySpread InterPodAffinity", "score", "preScore", _NO_CHOICE),
-    Half("DynamicResources", "score", "preFilter", _NO_CHOICE),
-    Half("VolumeBinding", "preScore", "preFilter", _NO_CHOICE),
+    PointPair("DynamicResources", "score", "preFilter", _NO_CHOICE),
+    PointPair("VolumeBinding", "preScore", "preFilter", _NO_CHOICE),
 )
 RESERVE_WITHOUT_FILTER = (
-    Half("VolumeBinding", "reserve", "preFilter", _NO_POD),
-    Half("DynamicResources", "reserve", "preFilter", _NO_POD),
-    Half("VolumeBinding", "reserve", "filter", f"it has no node's volumes to reserve: {_UNBOUND}"),
-    Half("DynamicResources", "reserve", "filter", "pods with a claim that is not allocated yet end with an error"),
+    PointPair("VolumeBinding", "reserve", "preFilter", _NO_POD),
+    PointPair("DynamicResources", "reserve", "preFilter", _NO_POD),
+    PointPair("VolumeBinding", "reserve", "filter", f"it has no node's volumes to reserve: {_UNBOUND}"),
+    PointPair("DynamicResources", "reserve", "filter", "pods with a claim that is not allocated yet end with an error"),
 )
 PRE_BIND_WITHOUT_RESERVE = (
-    Half("VolumeBinding", "preBind", "reserve", "it takes every pod's volumes for unbound, so no pod is ever bound"),
-    Half("DynamicResources", "preBind", "reserve", "pods with a claim that is not allocated yet end with an error"),
+    PointPair(
+        "VolumeBinding", "preBind", "reserve", "it takes every pod's volumes for unbound, so no pod is ever bound"
+    ),
+    PointPair(
+        "DynamicResources", "preBind", "reserve", "pods with a claim that is not allocated yet end with an error"
+    ),
 )
 FILTER_WITHOUT_PRE_BIND = (
-    Half("VolumeBinding", "filter", "preBind", f"what it chose is never written: {_UNBOUND}"),
-    Half("DynamicResources", "filter", "preBind", f"what it chose is never written: {_UNALLOCATED}"),
+    PointPair("VolumeBinding", "filter", "preBind", f"what it chose is never written: {_UNBOUND}"),
+    PointPair("DynamicResources", "filter", "preBind", f"what it chose is never written: {_UNALLOCATED}"),
 )
 _KNOWN = (
     *FILTER_WITHOUT_PRE_FILTER,
@@ -64,26 +68,26 @@ _KNOWN = (
 )
 
 
-def first_halves(meaning: Meaning) -> set[Half]:
+def first_halves(meaning: EffectiveInput) -> set[PointPair]:
     """Of the halves that apply, the first of each plugin, preScore apart: what comes after it follows from it."""
-    found: dict[tuple[str, bool], Half] = {}
+    found: dict[tuple[str, bool], PointPair] = {}
     for half in _KNOWN:
         if _applies(half, meaning):
             found.setdefault((half.plugin, half.off == "preScore"), half)
     return set(found.values())
 
 
-def follows(half: Half, first: Half) -> bool:
+def follows(half: PointPair, first: PointPair) -> bool:
     """Whether ``half`` is not told, because ``first`` of the same plugin is."""
     return (half.off == "preScore") is (first.off == "preScore")
 
 
-def halves(meaning: Meaning) -> set[Half]:
+def halves(meaning: EffectiveInput) -> set[PointPair]:
     """All the halves that apply."""
     return {half for half in _KNOWN if _applies(half, meaning)}
 
 
-def _applies(half: Half, meaning: Meaning) -> bool:
+def _applies(half: PointPair, meaning: EffectiveInput) -> bool:
     return (
         meaning.has(half.plugin, half.on)
         and not meaning.has(half.plugin, half.off)
@@ -93,7 +97,7 @@ def _applies(half: Half, meaning: Meaning) -> bool:
     )
 
 
-def _scores_no_volumes(meaning: Meaning) -> bool:
+def _scores_no_volumes(meaning: EffectiveInput) -> bool:
     """Whether VolumeBinding scores by nothing, so that its preScore does not even look."""
     args = meaning.args("VolumeBinding")
     return not isinstance(args, VolumeBindingArgs) or not args.shape

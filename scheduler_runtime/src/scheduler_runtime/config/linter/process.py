@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Whole
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import DocumentInput
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME
 
 _PLAIN = re.compile(r"(?!(?:yes|no|on|off|true|false|null)$)[a-z][a-z0-9-]+")
@@ -30,13 +30,13 @@ _MEDIA_TYPES = ("application/json", "application/vnd.kubernetes.protobuf", "appl
         "Give leaderElection a resourceName of its own.",
     )
 )
-def shared_lease_name(whole: Whole) -> Iterator[Told]:
+def shared_lease_name(whole: DocumentInput) -> Iterator[Match]:
     lease = whole.document.leader_election
     names = [profile.scheduler_name for profile in whole.document.profiles]
     if not lease.leader_elect or DEFAULT_SCHEDULER_NAME in names:
         return
     if (lease.resource_namespace, lease.resource_name) == ("kube-system", "kube-scheduler"):
-        yield Told(
+        yield Match(
             "leaderElection.resourceName",
             f"{names[0]} and the cluster's kube-scheduler would both want the Lease kube-system/kube-scheduler; "
             "whichever comes second waits for ever",
@@ -58,11 +58,11 @@ def _lease_of(scheduler: str) -> str:
         "Make renewDeadline at least 1.3 times retryPeriod.",
     )
 )
-def renew_deadline_too_short(whole: Whole) -> Iterator[Told]:
+def renew_deadline_too_short(whole: DocumentInput) -> Iterator[Match]:
     lease = whole.document.leader_election
     deadline, retry = Duration(lease.renew_deadline).seconds, Duration(lease.retry_period).seconds
     if lease.leader_elect and 0 < deadline <= _JITTER * retry:
-        yield Told(
+        yield Match(
             "leaderElection.renewDeadline",
             f"{lease.renew_deadline} is not longer than {_JITTER} × retryPeriod, {lease.retry_period}; "
             "the document is accepted, and the elector then refuses to run",
@@ -85,10 +85,10 @@ def _times(deadline: float) -> str:
         "Raise clientConnection.qps and burst, or set qps to -1 for no limit.",
     )
 )
-def tiny_qps(whole: Whole) -> Iterator[Told]:
+def tiny_qps(whole: DocumentInput) -> Iterator[Match]:
     qps = whole.document.client_connection.qps
     if 0 < qps < _DEFAULT_QPS:
-        yield Told(
+        yield Match(
             "clientConnection.qps",
             f"{qps:g} requests a second bind at most {qps:g} pods a second; kube-scheduler's default is {_DEFAULT_QPS}",
             "clientConnection: {qps: -1}",
@@ -103,7 +103,7 @@ def tiny_qps(whole: Whole) -> Iterator[Told]:
         "Leave percentageOfNodesToScore out, or set it to 10 or more.",
     )
 )
-def percentage_too_low(whole: Whole) -> Iterator[Told]:
+def percentage_too_low(whole: DocumentInput) -> Iterator[Match]:
     document = whole.document
     own = [profile.percentage_of_nodes_to_score for profile in document.profiles]
     places = [(f"profiles[{index}].percentageOfNodesToScore", each) for index, each in enumerate(own)]
@@ -111,7 +111,7 @@ def percentage_too_low(whole: Whole) -> Iterator[Told]:
         places.insert(0, ("percentageOfNodesToScore", document.percentage_of_nodes_to_score))
     for path, percentage in places:
         if percentage is not None and 0 < percentage < _FEW_PERCENT:
-            yield Told(
+            yield Match(
                 path,
                 f"at {percentage} percent the search ends after {_found(percentage)} of {_EXAMPLE_NODES} nodes; "
                 f"left out it would be {_left_out(whole)}",
@@ -119,7 +119,7 @@ def percentage_too_low(whole: Whole) -> Iterator[Told]:
             )
 
 
-def _left_out(whole: Whole) -> int:
+def _left_out(whole: DocumentInput) -> int:
     """How many nodes of the example are looked at where nothing is said: Berth's own scheduler looks at all."""
     return _EXAMPLE_NODES if whole.engine == "Python" else _found(50 - _EXAMPLE_NODES // 125)
 
@@ -137,12 +137,12 @@ def _found(percentage: int) -> int:
         "Leave the field out, or write the value that is meant.",
     )
 )
-def zero_means_default(whole: Whole) -> Iterator[Told]:
+def zero_means_default(whole: DocumentInput) -> Iterator[Match]:
     connection = whole.document.client_connection
     if connection.qps == 0:
-        yield Told("clientConnection.qps", f"0 is read as {_DEFAULT_QPS}; no limit is -1", "qps: -1")
+        yield Match("clientConnection.qps", f"0 is read as {_DEFAULT_QPS}; no limit is -1", "qps: -1")
     elif connection.burst == 0 and connection.qps > 0:
-        yield Told("clientConnection.burst", f"0 is read as {2 * _DEFAULT_QPS}", f"burst: {2 * _DEFAULT_QPS}")
+        yield Match("clientConnection.burst", f"0 is read as {2 * _DEFAULT_QPS}", f"burst: {2 * _DEFAULT_QPS}")
 
 
 @check(
@@ -153,8 +153,8 @@ def zero_means_default(whole: Whole) -> Iterator[Told]:
         "Leave contentType out, or write application/json.",
     )
 )
-def unknown_content_type(whole: Whole) -> Iterator[Told]:
+def unknown_content_type(whole: DocumentInput) -> Iterator[Match]:
     written = whole.document.client_connection.content_type
     if written and written.partition(";")[0].strip().lower() not in _MEDIA_TYPES:
         message = f"{written!r} is none of {', '.join(_MEDIA_TYPES)}"
-        yield Told("clientConnection.contentType", message, "contentType: application/vnd.kubernetes.protobuf")
+        yield Match("clientConnection.contentType", message, "contentType: application/vnd.kubernetes.protobuf")

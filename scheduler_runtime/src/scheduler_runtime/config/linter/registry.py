@@ -22,9 +22,9 @@ from scheduler_runtime.config.linter import paired_points as halves
 from scheduler_runtime.config.linter import removed_defaults as removal
 from scheduler_runtime.config.linter import strategy_outvoted as outvoted
 from scheduler_runtime.config.linter.checks import Check, Code
-from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written
+from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput
 
-OF_DOCUMENT: tuple[Check[Whole], ...] = (
+OF_DOCUMENT: tuple[Check[DocumentInput], ...] = (
     weights.sampled_twice,
     order.queue_sort_mismatch,
     process.shared_lease_name,
@@ -43,7 +43,7 @@ OF_DOCUMENT: tuple[Check[Whole], ...] = (
     extenders.extender_not_ignorable,
     extenders.extender_schedules_itself,
 )
-OF_PROFILE: tuple[Check[Written], ...] = (
+OF_PROFILE: tuple[Check[ProfileInput], ...] = (
     engine.not_in_this_image,
     engine.not_in_kube_scheduler,
     weights.weight_reset,
@@ -59,7 +59,7 @@ OF_PROFILE: tuple[Check[Written], ...] = (
     arguments.args_not_taken,
     gates.gate_off,
 )
-OF_MEANING: tuple[Check[Meaning], ...] = (
+OF_MEANING: tuple[Check[EffectiveInput], ...] = (
     engine.not_in_this_engine,
     outvoted.strategy_outvoted,
     weights.score_without_weight,

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.suggested_fixes import either, enabling, enabling_all
 
 LOST: Mapping[str, str] = MappingProxyType(
@@ -40,7 +40,7 @@ _MANY = len(LOST) // 2
         "Leave the filter on, or enable a plugin that does its work.",
     )
 )
-def filter_removed(meaning: Meaning) -> Iterator[Told]:
+def filter_removed(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.at("filter") or _replaced(meaning, "filter"):
         return
     gone: dict[str, list[str]] = {}
@@ -51,17 +51,17 @@ def filter_removed(meaning: Meaning) -> Iterator[Told]:
         yield from _without_most(meaning, path, plugins) if len(plugins) > _MANY else _without(meaning, path, plugins)
 
 
-def _without(meaning: Meaning, path: str, plugins: Sequence[str]) -> Iterator[Told]:
+def _without(meaning: EffectiveInput, path: str, plugins: Sequence[str]) -> Iterator[Match]:
     for name in plugins:
         fix = enabling(meaning.written, name, ("filter",))
-        yield Told(path, f"without {name} {LOST[name]}", either(fix))
+        yield Match(path, f"without {name} {LOST[name]}", either(fix))
 
 
-def _without_most(meaning: Meaning, path: str, plugins: Sequence[str]) -> Iterator[Told]:
+def _without_most(meaning: EffectiveInput, path: str, plugins: Sequence[str]) -> Iterator[Match]:
     """One finding where an asterisk took so much that a sentence about each would bury the reader."""
     message = f"{len(plugins)} of {len(LOST)} default filters do not run, and what they promise is not kept: "
     listed = f"{', '.join(plugins[:-1])} and {plugins[-1]}"
-    yield Told(path, message + listed, either(enabling_all(meaning.written, plugins, ("filter",))))
+    yield Match(path, message + listed, either(enabling_all(meaning.written, plugins, ("filter",))))
 
 
 @check(
@@ -72,9 +72,9 @@ def _without_most(meaning: Meaning, path: str, plugins: Sequence[str]) -> Iterat
         "Leave at least NodeResourcesFit, TaintToleration, NodeAffinity and NodeUnschedulable at filter.",
     )
 )
-def no_filter_left(meaning: Meaning) -> Iterator[Told]:
+def no_filter_left(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.at("filter") and not meaning.at("preFilter"):
-        yield Told(
+        yield Match(
             meaning.written.removal("NodeResourcesFit", "filter"),
             "nothing filters: pods go to nodes that are full, tainted, cordoned or not theirs",
             either(enabling_all(meaning.written, _LEAST, ("filter",))),
@@ -89,9 +89,9 @@ def no_filter_left(meaning: Meaning) -> Iterator[Told]:
         "Leave it when speed is what matters; otherwise enable a plugin at score.",
     )
 )
-def no_score_left(meaning: Meaning) -> Iterator[Told]:
+def no_score_left(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.at("score"):
-        yield Told(
+        yield Match(
             meaning.written.removal("NodeResourcesFit", "score"),
             "nothing scores: the search ends at the first node that fits",
             either(enabling(meaning.written, "NodeResourcesFit", ("score",))),
@@ -106,9 +106,9 @@ def no_score_left(meaning: Meaning) -> Iterator[Told]:
         "Enable DefaultPreemption at postFilter if priorities are to make room.",
     )
 )
-def preemption_removed(meaning: Meaning) -> Iterator[Told]:
+def preemption_removed(meaning: EffectiveInput) -> Iterator[Match]:
     if meaning.takes_away("DefaultPreemption", "postFilter") and not _replaced(meaning, "postFilter"):
-        yield Told(
+        yield Match(
             meaning.written.removal("DefaultPreemption", "postFilter"),
             "DefaultPreemption does not run at postFilter: priorities order the queue and nothing more",
             either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue", "postFilter"))),
@@ -123,9 +123,9 @@ def preemption_removed(meaning: Meaning) -> Iterator[Told]:
         "Leave DefaultPreemption on at preEnqueue.",
     )
 )
-def preemption_not_awaited(meaning: Meaning) -> Iterator[Told]:
+def preemption_not_awaited(meaning: EffectiveInput) -> Iterator[Match]:
     if meaning.has("DefaultPreemption", "postFilter") and not meaning.has("DefaultPreemption", "preEnqueue"):
-        yield Told(
+        yield Match(
             meaning.written.removal("DefaultPreemption", "preEnqueue"),
             "without DefaultPreemption at preEnqueue a pod is tried again while its victims are still being deleted",
             either(enabling(meaning.written, "DefaultPreemption", ("preEnqueue",))),
@@ -140,10 +140,10 @@ def preemption_not_awaited(meaning: Meaning) -> Iterator[Told]:
         "Leave DynamicResources on at postFilter.",
     )
 )
-def claims_not_released(meaning: Meaning) -> Iterator[Told]:
+def claims_not_released(meaning: EffectiveInput) -> Iterator[Match]:
     on = meaning.has("DynamicResources", "filter") and bool(meaning.at("postFilter"))
     if on and not meaning.has("DynamicResources", "postFilter"):
-        yield Told(
+        yield Match(
             meaning.written.removal("DynamicResources", "postFilter"),
             "without DynamicResources at postFilter a claim stays allocated on a node that the pod does not fit",
             either(enabling(meaning.written, "DynamicResources", ("postFilter",))),
@@ -158,9 +158,9 @@ def claims_not_released(meaning: Meaning) -> Iterator[Told]:
         "Leave SchedulingGates on at preEnqueue.",
     )
 )
-def gates_ignored(meaning: Meaning) -> Iterator[Told]:
+def gates_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.has("SchedulingGates", "preEnqueue"):
-        yield Told(
+        yield Match(
             meaning.written.removal("SchedulingGates", "preEnqueue"),
             "without SchedulingGates pods with schedulingGates are scheduled, and every bind is refused",
             either(enabling(meaning.written, "SchedulingGates", ("preEnqueue",))),
@@ -175,20 +175,20 @@ def gates_ignored(meaning: Meaning) -> Iterator[Told]:
         "Set defaultingType to System, or list default constraints, if replicas are to be spread.",
     )
 )
-def default_spread_disabled(meaning: Meaning) -> Iterator[Told]:
+def default_spread_disabled(meaning: EffectiveInput) -> Iterator[Match]:
     if not meaning.at("score"):
         return
     if meaning.takes_away("PodTopologySpread", "score"):
         message = "PodTopologySpread does not score, so replicas of a Service may all share one node"
         path = meaning.written.removal("PodTopologySpread", "score")
-        yield Told(path, message, either(enabling(meaning.written, "PodTopologySpread", ("score",))))
+        yield Match(path, message, either(enabling(meaning.written, "PodTopologySpread", ("score",))))
         return
     args = meaning.args("PodTopologySpread")
     if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:
         message = "a List of no constraints spreads nothing, so replicas of a Service may all share one node"
-        yield Told(f"{meaning.entry('PodTopologySpread')[0]}.defaultingType", message, "defaultingType: System")
+        yield Match(f"{meaning.entry('PodTopologySpread')[0]}.defaultingType", message, "defaultingType: System")
 
 
-def _replaced(meaning: Meaning, point: str) -> bool:
+def _replaced(meaning: EffectiveInput, point: str) -> bool:
     """Whether a plugin from elsewhere runs at ``point`` and may do what is missed."""
     return bool(meaning.strangers & set(meaning.at(point)))

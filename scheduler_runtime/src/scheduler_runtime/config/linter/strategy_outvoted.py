@@ -13,10 +13,10 @@ from scheduler_runtime.catalog.args import (
     ScoringStrategy,
 )
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import EffectiveInput
 from scheduler_runtime.config.linter.strategy import Load, Node, Scorers, Weights, outvoted
-from scheduler_runtime.config.linter.suggested_fixes import Line, Mend, either, without
+from scheduler_runtime.config.linter.suggested_fixes import Fix, FixLine, either, without
 
 _FIT, _BALANCE, _SPREAD = "NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread"
 _CPUS, _GIBIBYTES, _DEVICES = 10, 40, 10
@@ -31,7 +31,7 @@ _HEAVIEST = 100
         "Raise the weight of NodeResourcesFit to the one in the finding, or disable what outvotes it.",
     )
 )
-def strategy_outvoted(meaning: Meaning) -> Iterator[Told]:
+def strategy_outvoted(meaning: EffectiveInput) -> Iterator[Match]:
     scorers, weights = _scorers(meaning), _weights(meaning)
     if scorers is None or not (weights.balance or weights.spread):
         return
@@ -41,7 +41,7 @@ def strategy_outvoted(meaning: Meaning) -> Iterator[Told]:
     fuller, emptier, pod = worst
     path, _ = meaning.entry(_FIT)
     replica = " and a replica of the pod" if weights.spread else ""
-    yield Told(
+    yield Match(
         f"{path}.scoringStrategy.type",
         f"{scorers.strategy.type} is outvoted: of two nodes with {_sizes(scorers, Load(100, 100))}, the one with "
         f"{_sizes(scorers, fuller.load)} in use{replica} totals {_sum(fuller, weights)}; the one with "
@@ -58,7 +58,7 @@ def _worst(scorers: Scorers, weights: Weights) -> tuple[Node, Node, Load] | None
     return max(pairs, key=lambda pair: (pair[0].fit - pair[1].fit, -pair[0].total(weights)), default=None)
 
 
-def _scorers(meaning: Meaning) -> Scorers | None:
+def _scorers(meaning: EffectiveInput) -> Scorers | None:
     """What the scorers do, if NodeResourcesFit scores and is told to fill nodes."""
     args, balance = meaning.args(_FIT), meaning.args(_BALANCE)
     if (
@@ -86,7 +86,7 @@ def _fills(strategy: ScoringStrategy) -> bool:
     return scores[0] < scores[-1] and all(before <= after for before, after in pairwise(scores))
 
 
-def _weights(meaning: Meaning) -> Weights:
+def _weights(meaning: EffectiveInput) -> Weights:
     scoring = meaning.at("score")
     spread = meaning.args(_SPREAD)
     by_default = isinstance(spread, PodTopologySpreadArgs) and spread.defaulting_type == "System"
@@ -132,9 +132,9 @@ def _enough(scorers: Scorers, weights: Weights) -> int:
     return 0
 
 
-def _remedy(meaning: Meaning, scorers: Scorers, weights: Weights) -> str:
+def _remedy(meaning: EffectiveInput, scorers: Scorers, weights: Weights) -> str:
     """The smallest weight that wins, or what has to go."""
     if weight := _enough(scorers, weights):
-        return str(Mend(added=(Line("score", "enabled", _FIT, weight),)))
+        return str(Fix(added=(FixLine("score", "enabled", _FIT, weight),)))
     others = ((_BALANCE, weights.balance), (_SPREAD, weights.spread))
     return either(without(meaning.written, [name for name, weight in others if weight], ("score",)))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from scheduler_runtime.catalog.args import NodeAffinityArgs, NodeResourcesFitArgs
 from scheduler_runtime.config.findings import Severity
-from scheduler_runtime.config.linter.checks import Code, Told, check
-from scheduler_runtime.config.linter.inputs import Meaning, Whole, Written, names
+from scheduler_runtime.config.linter.checks import Code, Match, check
+from scheduler_runtime.config.linter.inputs import DocumentInput, EffectiveInput, ProfileInput, names
 from scheduler_runtime.config.linter.suggested_fixes import disabling, either
 from scheduler_runtime.config.merging import WEIGHED
 
@@ -20,15 +20,15 @@ from scheduler_runtime.config.merging import WEIGHED
         "Write the default weight beside the name, or the weight that is meant.",
     )
 )
-def weight_reset(written: Written) -> Iterator[Told]:
+def weight_reset(written: ProfileInput) -> Iterator[Match]:
     for path, plugin in _without_weight(written):
         weight = written.default_plugins.get(plugin, 0)
         if weight > 1:
             message = f"{plugin} is named without a weight, so it counts 1 instead of its default {weight}"
-            yield Told(path, message, f"{{name: {plugin}, weight: {weight}}}")
+            yield Match(path, message, f"{{name: {plugin}, weight: {weight}}}")
 
 
-def _without_weight(written: Written) -> Iterator[tuple[str, str]]:
+def _without_weight(written: ProfileInput) -> Iterator[tuple[str, str]]:
     """The entries that say what a plugin counts at score and give it no weight: path and name."""
     for place in ("score", "multiPoint"):
         for path, plugin in written.enabled(place):
@@ -44,7 +44,7 @@ def _without_weight(written: Written) -> Iterator[tuple[str, str]]:
         "Disable the plugin at score to silence it, or leave the weight out.",
     )
 )
-def weight_zero(written: Written) -> Iterator[Told]:
+def weight_zero(written: ProfileInput) -> Iterator[Match]:
     for point in (*WEIGHED, "multiPoint"):
         for path, plugin in written.enabled(point):
             scores = [
@@ -54,14 +54,14 @@ def weight_zero(written: Written) -> Iterator[Told]:
             ]
             as_ever = point == "multiPoint" and written.default_plugins.get(plugin.name) == 0
             if plugin.weight == 0 and scores and not as_ever:
-                yield Told(
+                yield Match(
                     f"{path}.weight",
                     f"0 does not silence {plugin.name}: it counts 1, as if no weight were written",
                     either(disabling(written, plugin.name, scores)) or f"{{name: {plugin.name}}}",
                 )
 
 
-def _decides(place: str, written: Written, plugin: str, point: str) -> bool:
+def _decides(place: str, written: ProfileInput, plugin: str, point: str) -> bool:
     """Whether an entry at ``place`` says what ``plugin`` counts at ``point``, and not one that is stronger."""
     entered = plugin in names(written.profile.plugins.at(point).enabled)
     return place == (point if entered else "multiPoint")
@@ -75,12 +75,12 @@ def _decides(place: str, written: Written, plugin: str, point: str) -> bool:
         "Write a weight that says how much it is to count.",
     )
 )
-def score_without_weight(meaning: Meaning) -> Iterator[Told]:
+def score_without_weight(meaning: EffectiveInput) -> Iterator[Match]:
     scoring = meaning.at("score")
     total = sum(plugin.weight for plugin in scoring.values())
     for path, plugin in _without_weight(meaning.written):
         if plugin in scoring and plugin not in meaning.written.default_plugins:
-            yield Told(
+            yield Match(
                 path, f"{plugin} scores without a weight, so it counts 1 of {total}", f"{{name: {plugin}, weight: 1}}"
             )
 
@@ -93,12 +93,12 @@ def score_without_weight(meaning: Meaning) -> Iterator[Told]:
         "Move the weight to the plugin's entry at score, or leave it out.",
     )
 )
-def weight_ignored(written: Written) -> Iterator[Told]:
+def weight_ignored(written: ProfileInput) -> Iterator[Match]:
     for point in written.defaults.points_in_order():
         for index, disabled in enumerate(written.profile.plugins.at(point).disabled):
             if disabled.weight:
                 path = f"plugins.{point}.disabled[{index}].weight"
-                yield Told(
+                yield Match(
                     path,
                     f"{disabled.name} is disabled here; a weight of {disabled.weight} says nothing",
                     f"{{name: {disabled.name}}}",
@@ -107,7 +107,7 @@ def weight_ignored(written: Written) -> Iterator[Told]:
             places = set(written.points(plugin.name)) if point == "multiPoint" else {point}
             if plugin.weight and places and not places & set(WEIGHED):
                 message = f"{plugin.name} does not score here; its weight of {plugin.weight} counts for nothing"
-                yield Told(f"{path}.weight", message, f"{{name: {plugin.name}}}")
+                yield Match(f"{path}.weight", message, f"{{name: {plugin.name}}}")
 
 
 @check(
@@ -118,12 +118,12 @@ def weight_ignored(written: Written) -> Iterator[Told]:
         "Keep the one that is meant.",
     )
 )
-def weighed_twice(written: Written) -> Iterator[Told]:
+def weighed_twice(written: ProfileInput) -> Iterator[Match]:
     specific = {plugin.name: plugin.weight or 1 for _, plugin in written.enabled("score")}
     for path, plugin in written.enabled("multiPoint"):
         counts = specific.get(plugin.name, plugin.weight)
         if plugin.weight and counts != plugin.weight:
-            yield Told(
+            yield Match(
                 f"{path}.weight",
                 f"{plugin.name} has weight {plugin.weight} here and {counts} at score; {counts} counts",
                 f"{{name: {plugin.name}}}",
@@ -131,17 +131,17 @@ def weighed_twice(written: Written) -> Iterator[Told]:
 
 
 @check(weighed_twice.code)
-def sampled_twice(whole: Whole) -> Iterator[Told]:
+def sampled_twice(whole: DocumentInput) -> Iterator[Match]:
     own = [profile.percentage_of_nodes_to_score for profile in whole.document.profiles]
     shared = whole.document.percentage_of_nodes_to_score
     if shared and all(each is not None and each != shared for each in own):
         listed = ", ".join(str(each) for each in own)
         message = f"{shared} is passed over, because every profile has a percentage of its own: {listed}"
-        yield Told("percentageOfNodesToScore", message, "remove this line")
+        yield Match("percentageOfNodesToScore", message, "remove this line")
 
 
 @check(weighed_twice.code)
-def counted_twice(meaning: Meaning) -> Iterator[Told]:
+def counted_twice(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("NodeResourcesFit")
     if not isinstance(args, NodeResourcesFitArgs) or not meaning.has("NodeResourcesFit", "score"):
         return
@@ -149,7 +149,7 @@ def counted_twice(meaning: Meaning) -> Iterator[Told]:
     for index, name in enumerate(named):
         if name in named[:index]:
             path = f"{meaning.entry('NodeResourcesFit')[0]}.scoringStrategy.resources[{index}]"
-            yield Told(path, f"{name} is in resources[{named.index(name)}] already; both count", "remove this entry")
+            yield Match(path, f"{name} is in resources[{named.index(name)}] already; both count", "remove this entry")
 
 
 @check(
@@ -160,16 +160,16 @@ def counted_twice(meaning: Meaning) -> Iterator[Told]:
         "Write a weight of 1 or more.",
     )
 )
-def negative_weight(meaning: Meaning) -> Iterator[Told]:
+def negative_weight(meaning: EffectiveInput) -> Iterator[Match]:
     for point in WEIGHED:
         for name, plugin in meaning.at(point).items():
             if plugin.weight < 0:
                 message = f"{name} counts {plugin.weight}: the node it likes best loses most"
-                yield Told(f"{meaning.written.place(name, point)}.weight", message, f"{{name: {name}, weight: 1}}")
+                yield Match(f"{meaning.written.place(name, point)}.weight", message, f"{{name: {name}, weight: 1}}")
 
 
 @check(negative_weight.code)
-def negative_preference(meaning: Meaning) -> Iterator[Told]:
+def negative_preference(meaning: EffectiveInput) -> Iterator[Match]:
     args = meaning.args("NodeAffinity")
     if not isinstance(args, NodeAffinityArgs) or args.added_affinity is None:
         return
@@ -177,4 +177,4 @@ def negative_preference(meaning: Meaning) -> Iterator[Told]:
     for index, term in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):
         if term.weight < 0:
             path = f"{meaning.entry('NodeAffinity')[0]}.{field}[{index}].weight"
-            yield Told(path, f"a preference of {term.weight} keeps pods off the nodes it names", "weight: 1")
+            yield Match(path, f"a preference of {term.weight} keeps pods off the nodes it names", "weight: 1")

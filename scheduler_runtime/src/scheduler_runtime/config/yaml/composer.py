@@ -23,17 +23,17 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePosition:
     """Where something stands, and what is below it."""
 
     line: int
-    below: Mapping[str, Place] | Sequence[Place] | None = None
+    below: Mapping[str, SourcePosition] | Sequence[SourcePosition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
     value: Any
-    place: Place
+    place: SourcePosition
     size: int = 1
     """How many values it is, aliases expanded."""
 
@@ -49,7 +49,7 @@ class Composer:
         self.path: list[str | int] = []
         self.size = 0
 
-    def documents(self) -> Iterator[tuple[int, Any, Place]]:
+    def documents(self) -> Iterator[tuple[int, Any, SourcePosition]]:
         """The line on which each begins, counted from 0, its value and its places. Raises YAMLError."""
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -69,7 +69,7 @@ class Composer:
         if event.anchor:
             self.anchors[event.anchor] = None  # known, and not usable before its end
         if isinstance(event, yaml.ScalarEvent):
-            node = self.counted(_Node(self.scalar(event, line), Place(line)), line)
+            node = self.counted(_Node(self.scalar(event, line), SourcePosition(line)), line)
         elif isinstance(event, yaml.SequenceStartEvent):
             node = self.sequence(line)
         else:
@@ -112,11 +112,11 @@ class Composer:
             nodes.append(self.node(event))
             self.path.pop()
         value, places = [node.value for node in nodes], [node.place for node in nodes]
-        return _Node(value, Place(line, places), 1 + sum(node.size for node in nodes))
+        return _Node(value, SourcePosition(line, places), 1 + sum(node.size for node in nodes))
 
     def mapping(self, line: int) -> _Node:
         values: dict[str, Any] = {}
-        places: dict[str, Place] = {}
+        places: dict[str, SourcePosition] = {}
         size = 1
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             at = event.start_mark.line + 1
@@ -125,16 +125,16 @@ class Composer:
                     size += node.size
                     for key, value in node.value.items():
                         self.put(values, key, value, at)
-                        places[key] = Place(at, _below(node.place, key))
+                        places[key] = SourcePosition(at, _below(node.place, key))
                 continue
             key = self.key(event, at)
             self.path.append(key)
             node = self.node(next(self.events))
             self.path.pop()
             self.put(values, key, node.value, at)
-            places[key] = Place(at, node.place.below)
+            places[key] = SourcePosition(at, node.place.below)
             size += node.size
-        return _Node(values, Place(line, places), size)
+        return _Node(values, SourcePosition(line, places), size)
 
     def put(self, values: dict[str, Any], key: str, value: Any, line: int) -> None:
         if key in values:
@@ -148,7 +148,7 @@ class Composer:
         if not isinstance(event, yaml.ScalarEvent):
             raise yaml.YAMLError(f"line {line}: a key must be text")
         if event.anchor:
-            self.anchors[event.anchor] = _Node(event.value, Place(line))
+            self.anchors[event.anchor] = _Node(event.value, SourcePosition(line))
         if not event.tag and not event.implicit[0]:
             return str(event.value)
         try:
@@ -170,7 +170,7 @@ class Composer:
         return parts
 
 
-def _below(place: Place, key: str) -> Any:
+def _below(place: SourcePosition, key: str) -> Any:
     return place.below[key].below if isinstance(place.below, Mapping) else None
 
 

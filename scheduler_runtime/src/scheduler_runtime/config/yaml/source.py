@@ -18,7 +18,7 @@ import yaml
 
 from scheduler_runtime.config.paths import steps_of
 from scheduler_runtime.config.problems import Problem, Problems
-from scheduler_runtime.config.yaml.composer import Composer, Place
+from scheduler_runtime.config.yaml.composer import Composer, SourcePosition
 
 MAX_BYTES = 1024 * 1024
 """A ConfigMap holds no more, and the scheduler's document lives in one."""
@@ -38,7 +38,7 @@ class Source:
     start_line: int = 1
     allowed: frozenset[str] = frozenset()
     """The codes of findings that a comment ``# berth: allow CODE, CODE`` anywhere in it accepts."""
-    place: Place | None = None
+    place: SourcePosition | None = None
 
     def line(self, path: str) -> int | None:
         """The line of ``profiles[0].plugins``, or of the nearest thing above it that is there; None if unknown."""
@@ -50,7 +50,7 @@ class Source:
         place = self._nearest(path)
         return replace(self, place=place, start_line=place.line if place is not None else self.start_line)
 
-    def _nearest(self, path: str) -> Place | None:
+    def _nearest(self, path: str) -> SourcePosition | None:
         place = self.place
         for step in steps_of(path):
             match place.below if place is not None else None, step:
@@ -94,7 +94,7 @@ def _decoded(text: str | bytes) -> str | Problems:
 def _read_yaml(text: str, name: str) -> tuple[Source, ...] | Problems:
     composer = Composer(text)
     found: list[Source] = []
-    composed: list[tuple[int, Any, Place]] = []
+    composed: list[tuple[int, Any, SourcePosition]] = []
     try:
         composed.extend(composer.documents())
     except yaml.YAMLError as error:
@@ -187,10 +187,10 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _place_in_json(text: str) -> Place | None:
+def _place_in_json(text: str) -> SourcePosition | None:
     """Where things stand: JSON is YAML but for a few corners, in which the lines stay unknown."""
     try:
-        composed: Iterator[tuple[int, Any, Place]] = Composer(text).documents()
+        composed: Iterator[tuple[int, Any, SourcePosition]] = Composer(text).documents()
         return next(composed)[2]
     except yaml.YAMLError:
         return None

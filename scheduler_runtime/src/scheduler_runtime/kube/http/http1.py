@@ -27,11 +27,11 @@ IDLE_SECONDS = 60.0
 """A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
 
 
-class LostError(Exception):
+class ConnectionLostError(Exception):
     """The connection ended before its answer did."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What came back."""
 
     status: int
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     retry_after: str = ""
 
 
-class Link(asyncio.BufferedProtocol, ABC):
+class BufferedProtocol(asyncio.BufferedProtocol, ABC):
     """One end of a connection. What comes is read into a buffer that stays, and copied from there.
 
     As an ``asyncio.Protocol`` each read over TLS would ask for 256 KiB, and give back what it did not need.
@@ -67,7 +67,7 @@ class Link(asyncio.BufferedProtocol, ABC):
         self.data_came(data)
 
 
-class Connection(Link):
+class Connection(BufferedProtocol):
     """One connection. Whoever has it asks, and gives it back or closes it."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Connection(Link):
         self.is_open = True
         self.idle_since = 0.0
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._waiter: asyncio.Future[Response] | None = None
         self._parser = HttpResponseParser(self)
         self._body: list[bytes] = []
         self._retry_after = ""
@@ -85,14 +85,14 @@ class Connection(Link):
         """Whether nothing of a request has still to leave."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    async def exchange(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Answer:
-        """Send ``request`` and return its answer. Raises LostError; then, and when cancelled, it is closed.
+    async def exchange(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Response:
+        """Send ``request`` and return its answer. Raises ConnectionLostError; then, and when cancelled, it is closed.
 
         ``before_send`` is called right before it leaves; what it raises is raised, and nothing is sent.
         """
         if not self.is_open or self._transport is None:
-            raise LostError("the connection was closed")
-        waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            raise ConnectionLostError("the connection was closed")
+        waiter: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         before_send()
         self._waiter = waiter
         self._transport.write(request)
@@ -130,7 +130,7 @@ class Connection(Link):
     def _fail(self, why: str) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
-            waiter.set_exception(LostError(why))
+            waiter.set_exception(ConnectionLostError(why))
 
     # What the parser tells.
 
@@ -145,7 +145,7 @@ class Connection(Link):
         status = self._parser.get_status_code()
         if status < 200:
             return
-        answer = Answer(status, b"".join(self._body), self._retry_after)
+        answer = Response(status, b"".join(self._body), self._retry_after)
         self.is_open = self._parser.should_keep_alive()
         self._parser, self._body, self._retry_after = HttpResponseParser(self), [], ""
         waiter, self._waiter = self._waiter, None
@@ -154,7 +154,7 @@ class Connection(Link):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Where to connect, and how to know that it is there."""
 
     host: str
@@ -165,10 +165,10 @@ class Place:
     """Told of each connection that was opened."""
 
 
-P = TypeVar("P", bound=Link)
+P = TypeVar("P", bound=BufferedProtocol)
 
 
-async def connect(place: Place, protocol: P) -> P:
+async def connect(place: Endpoint, protocol: P) -> P:
     """Open a connection to ``place`` for ``protocol``, and return that. Raises OSError or TimeoutError."""
     try:
         async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
@@ -189,7 +189,7 @@ async def connect(place: Place, protocol: P) -> P:
 class Pool:
     """Connections to one place, at most ``limit`` at a time."""
 
-    def __init__(self, place: Place, limit: int) -> None:
+    def __init__(self, place: Endpoint, limit: int) -> None:
         self._place = place
         self._limit = limit
         self._idle: list[Connection] = []

@@ -20,7 +20,7 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
-class Writer:
+class RequestWriter:
     """Writes the requests of one client to one server. What is the same in many of them is written once."""
 
     def __init__(self, host: str, user_agent: str) -> None:

@@ -10,8 +10,8 @@ import asyncio
 
 from httptools import HttpParserError, HttpResponseParser
 
-from scheduler_runtime.kube.http.http1 import Link, LostError
-from scheduler_runtime.kube.http.timeouts import Limit
+from scheduler_runtime.kube.http.http1 import BufferedProtocol, ConnectionLostError
+from scheduler_runtime.kube.http.timeouts import StallTolerantTimer
 
 BEGIN_SECONDS = 20.0
 """An answer begins at once, unless the API server lets it wait for its turn, which it does for 15 s at most."""
@@ -19,7 +19,7 @@ UNREAD_BYTES = 4 << 20
 """As much waits to be read at most, before nothing more is taken from the connection."""
 
 
-class Stream(Link):
+class Stream(BufferedProtocol):
     """One connection for one answer. Whoever has it closes it."""
 
     def __init__(self, quiet_seconds: float) -> None:
@@ -44,13 +44,13 @@ class Stream(Link):
         self._is_paused = False
         self._news = asyncio.Event()
         self._is_complete = False
-        self._lost: LostError | None = None
+        self._lost: ConnectionLostError | None = None
 
     async def begin(self, request: bytes) -> None:
-        """Send ``request`` and return when ``status`` is known. Raises LostError."""
+        """Send ``request`` and return when ``status`` is known. Raises ConnectionLostError."""
         if self._transport is not None:
             self._transport.write(request)
-        late = Limit(BEGIN_SECONDS, lambda: self._end(f"no answer within {BEGIN_SECONDS:g} s"))
+        late = StallTolerantTimer(BEGIN_SECONDS, lambda: self._end(f"no answer within {BEGIN_SECONDS:g} s"))
         try:
             while not self.status:
                 await self._more()
@@ -58,7 +58,7 @@ class Stream(Link):
             late.cancel()
 
     async def read(self, enough: int = 1) -> bytes:
-        """What has come since, once it is ``enough`` or all; nothing at its end in good order. Raises LostError."""
+        """Return what has come, once it is ``enough`` or all; nothing at a regular end. Raises ConnectionLostError."""
         self._enough = enough
         while self._size < enough and not self._is_complete:
             await self._more()
@@ -72,7 +72,7 @@ class Stream(Link):
         return data
 
     async def rest(self) -> bytes:
-        """All that is still to come. Raises LostError."""
+        """All that is still to come. Raises ConnectionLostError."""
         parts = []
         while part := await self.read():
             parts.append(part)
@@ -98,7 +98,7 @@ class Stream(Link):
 
     def _end(self, why: str) -> None:
         if self._lost is None:
-            self._lost = LostError(why)
+            self._lost = ConnectionLostError(why)
         self._news.set()
         self.close()
 

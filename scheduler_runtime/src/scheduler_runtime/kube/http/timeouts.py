@@ -17,7 +17,7 @@ READ_SECONDS = 0.05
 """So long what came meanwhile may take to be read."""
 
 
-class Limit:
+class StallTolerantTimer:
     """Calls ``end`` after so many seconds, unless it is cancelled before.
 
     When the loop stood still at that time, as many seconds as it did follow, ``longest`` at most, and so up to
@@ -62,7 +62,7 @@ async def limit(
 ) -> AsyncIterator[None]:
     """Raise TimeoutError if what is within takes longer, as ``asyncio.timeout`` does."""
     async with asyncio.timeout(None) as timeout:
-        ends = Limit(seconds, lambda: timeout.reschedule(0), longest, times, waits)
+        ends = StallTolerantTimer(seconds, lambda: timeout.reschedule(0), longest, times, waits)
         try:
             yield
         finally:

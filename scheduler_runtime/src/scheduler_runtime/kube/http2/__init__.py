@@ -4,7 +4,7 @@ Bindings, events and conditions are small, and there are as many of them as pods
 turn of the event loop are sent, encrypted and received together.
 """
 
-from scheduler_runtime.kube.http2.exchange import Leaving, NotSpokenError, RefusedError
+from scheduler_runtime.kube.http2.exchange import Http2UnsupportedError, SendGuard, StreamRefusedError
 from scheduler_runtime.kube.http2.headers import (
     ACCEPT,
     ACCEPT_ENCODING,
@@ -18,7 +18,7 @@ from scheduler_runtime.kube.http2.headers import (
     method,
     never_kept,
 )
-from scheduler_runtime.kube.http2.shared_connection import Shared
+from scheduler_runtime.kube.http2.shared_connection import SharedConnection
 
 __all__ = [
     "ACCEPT",
@@ -29,10 +29,10 @@ __all__ = [
     "HTTPS",
     "PATH",
     "USER_AGENT",
-    "Leaving",
-    "NotSpokenError",
-    "RefusedError",
-    "Shared",
+    "Http2UnsupportedError",
+    "SendGuard",
+    "SharedConnection",
+    "StreamRefusedError",
     "field",
     "method",
     "never_kept",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler_runtime.kube.http.http1 import Answer, Link, LostError
-from scheduler_runtime.kube.http.timeouts import Limit
+from scheduler_runtime.kube.http.http1 import BufferedProtocol, ConnectionLostError, Response
+from scheduler_runtime.kube.http.timeouts import StallTolerantTimer
 from scheduler_runtime.kube.http2 import frames, headers
-from scheduler_runtime.kube.http2.exchange import Exchange, Leaving, NotSpokenError, RefusedError
-from scheduler_runtime.kube.http2.flow_control import Outflow
-from scheduler_runtime.kube.http2.frames import BreachError
-from scheduler_runtime.kube.http2.stream_slots import Rooms
+from scheduler_runtime.kube.http2.exchange import Http2UnsupportedError, RequestStream, SendGuard, StreamRefusedError
+from scheduler_runtime.kube.http2.flow_control import FlowControl
+from scheduler_runtime.kube.http2.frames import ProtocolError
+from scheduler_runtime.kube.http2.stream_slots import StreamSlots
 
 RECEIVED_AT_ONCE = 1 << 30
 """How much may come before we allow more. Answers are small, and whoever asks wants all of its answer."""
@@ -26,7 +26,7 @@ LONGEST_FIELDS = 1 << 18
 """What header fields may have when they come in several frames."""
 
 
-class Connection(Link):
+class Connection(BufferedProtocol):
     """Speaks HTTP/2 with a server."""
 
     def __init__(self, most: int) -> None:
@@ -41,14 +41,14 @@ class Connection(Link):
         self.greeted: asyncio.Future[None] = self._loop.create_future()
         """Done when the server has said what it allows, or the connection has ended."""
         self._most = most
-        self.rooms = Rooms(most)
+        self.rooms = StreamSlots(most)
         """Whoever has taken one sends a request, or gives it back."""
         self._transport: asyncio.Transport | None = None
-        self._asked: list[Exchange] = []
+        self._asked: list[RequestStream] = []
         """What leaves at the end of this turn."""
-        self._exchanges: dict[int, Exchange] = {}
+        self._exchanges: dict[int, RequestStream] = {}
         self._next = 1
-        self._outflow = Outflow()
+        self._outflow = FlowControl()
         self._going: list[bytes] = []
         self._goes = False
         self._rest = b""
@@ -59,7 +59,7 @@ class Connection(Link):
         self._block: tuple[int, bytes] = (0, b"")
         """Of header fields that come in several frames: the flags, and what has come."""
         self._end = "the server closed the connection"
-        self._watch: Limit | None = None
+        self._watch: StallTolerantTimer | None = None
         self._watched_until = 0.0
         """Nothing that is under way is late before."""
 
@@ -68,13 +68,13 @@ class Connection(Link):
         is_used = bool(self._exchanges or self._asked)
         return self.is_open and (is_used or self._loop.time() - self._heard < idle_seconds)
 
-    async def exchange(self, head: bytes, body: bytes, leaving: Leaving) -> Answer:
+    async def exchange(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
         """Send a request for which a room was taken, and return its answer.
 
-        Raises LostError, RefusedError, NotSpokenError, TimeoutError, or what ``leaving`` raises.
+        Raises ConnectionLostError, StreamRefusedError, Http2UnsupportedError, TimeoutError, or what ``leaving`` raises.
         """
         begun = self._loop.time()
-        exchange = Exchange(head, body, leaving, self._loop.create_future())
+        exchange = RequestStream(head, body, leaving, self._loop.create_future())
         self._asked.append(exchange)
         self._go_soon()
         try:
@@ -113,7 +113,7 @@ class Connection(Link):
             self._transport.abort()
             self._transport = None
         for stream, exchange in list(self._exchanges.items()):
-            self._fail(stream, exchange, LostError(why))
+            self._fail(stream, exchange, ConnectionLostError(why))
 
     # What is sent.
 
@@ -146,12 +146,12 @@ class Connection(Link):
             self._transport.write(b"".join(self._going))
         self._going.clear()
 
-    def _leave(self, exchange: Exchange) -> None:
+    def _leave(self, exchange: RequestStream) -> None:
         if exchange.answer.done():  # nobody waits for it any more
             return
         try:
             if not self.is_open:
-                raise RefusedError("the connection takes no more requests")
+                raise StreamRefusedError("the connection takes no more requests")
             exchange.leaving()
             exchange.deadline = self._loop.time() + exchange.leaving.left()
         except Exception as error:  # noqa: BLE001  it is raised to whoever asks
@@ -159,7 +159,7 @@ class Connection(Link):
         else:
             self._write(exchange)
 
-    def _write(self, exchange: Exchange) -> None:
+    def _write(self, exchange: RequestStream) -> None:
         stream, self._next = self._next, self._next + 2
         exchange.stream, self._exchanges[stream] = stream, exchange
         if stream >= LAST_STREAM:
@@ -174,7 +174,7 @@ class Connection(Link):
         if self._watch is not None:
             self._watch.cancel()
         self._watched_until = deadline
-        self._watch = Limit(deadline - self._loop.time(), self._expire, waits=self._has_sent_all)
+        self._watch = StallTolerantTimer(deadline - self._loop.time(), self._expire, waits=self._has_sent_all)
 
     def _expire(self) -> None:
         self._watch = None
@@ -231,12 +231,12 @@ class Connection(Link):
                 start = at + frames.HEAD.size
                 end = start + (high << 8 | low)
                 if end - start > frames.LARGEST:
-                    raise BreachError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
+                    raise ProtocolError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
                 if end > len(data):
                     break
                 self._take(kind, flags, stream & frames.LONGEST_WINDOW, data[start:end])
                 at = end
-        except BreachError as error:
+        except ProtocolError as error:
             self._send(frames.goaway(error.code))
             self.close(f"the server does not keep to HTTP/2: {error}")
         self._rest = data[at:]
@@ -245,7 +245,7 @@ class Connection(Link):
 
     def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if self._due is not None and self._due != (kind, stream):
-            raise BreachError("another frame than had to come")
+            raise ProtocolError("another frame than had to come")
         match kind:
             case frames.HEADERS:
                 self._fields(stream, flags, frames.bare(flags, payload))
@@ -254,19 +254,19 @@ class Connection(Link):
             case frames.CONTINUATION:
                 self._continue(stream, flags, payload)
             case frames.WINDOW_UPDATE | frames.RST_STREAM if len(payload) != 4:
-                raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+                raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
             case frames.WINDOW_UPDATE:
                 self._allow(stream, frames.number(payload))
             case frames.RST_STREAM:
                 self._reset(stream, frames.number(payload))
             case frames.PUSH_PROMISE:
-                raise BreachError("a promise that was not asked for")
+                raise ProtocolError("a promise that was not asked for")
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
                 self._about_connection(kind, stream, flags, payload)
 
     def _about_connection(self, kind: int, stream: int, flags: int, payload: bytes) -> None:
         if stream:
-            raise BreachError("a frame about the connection that names a request")
+            raise ProtocolError("a frame about the connection that names a request")
         if kind == frames.GOAWAY:
             self._goaway(payload)
         elif flags & frames.ACK:
@@ -294,10 +294,10 @@ class Connection(Link):
 
     def _continue(self, stream: int, flags: int, payload: bytes) -> None:
         if self._due is None:
-            raise BreachError("header fields go on that never began")
+            raise ProtocolError("header fields go on that never began")
         first, block = self._block[0], self._block[1] + payload
         if len(block) > LONGEST_FIELDS:
-            raise BreachError("header fields without an end", frames.ENHANCE_YOUR_CALM)
+            raise ProtocolError("header fields without an end", frames.ENHANCE_YOUR_CALM)
         self._due = None
         self._fields(stream, first | flags & frames.END_HEADERS, block)
 
@@ -315,9 +315,9 @@ class Connection(Link):
             self._answered(stream, exchange)
 
     def _see_that_it_was_asked(self, stream: int) -> None:
-        """Of a request that is no longer under way anything may still come. Raises BreachError if it never was."""
+        """Of a request that is no longer under way anything may still come. Raises ProtocolError if it never was."""
         if not stream % 2 or stream >= self._next:
-            raise BreachError("an answer to what was never asked")
+            raise ProtocolError("an answer to what was never asked")
 
     def _settings(self, payload: bytes) -> None:
         asked = frames.settings_of(payload)
@@ -335,12 +335,12 @@ class Connection(Link):
 
     def _ping(self, payload: bytes) -> None:
         if len(payload) != 8:
-            raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+            raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
         self._send(frames.frame(frames.PING, frames.ACK, 0, payload))
 
     def _allow(self, stream: int, by: int) -> None:
         if not by:
-            raise BreachError("a window that does not grow")
+            raise ProtocolError("a window that does not grow")
         self._send(self._outflow.allowed(stream, by))
 
     def _reset(self, stream: int, code: int) -> None:
@@ -348,38 +348,38 @@ class Connection(Link):
         if exchange is None:
             self._see_that_it_was_asked(stream)
         elif code == frames.REFUSED_STREAM:
-            self._fail(stream, exchange, RefusedError("the server refused the request"))
+            self._fail(stream, exchange, StreamRefusedError("the server refused the request"))
         elif code == frames.HTTP_1_1_REQUIRED:
-            self._fail(stream, exchange, NotSpokenError())
+            self._fail(stream, exchange, Http2UnsupportedError())
         else:
-            self._fail(stream, exchange, LostError(f"the server ended the request (HTTP/2 error {code})"))
+            self._fail(stream, exchange, ConnectionLostError(f"the server ended the request (HTTP/2 error {code})"))
 
     def _goaway(self, payload: bytes) -> None:
         """The server closes: it has not looked at requests after the last one that it names."""
         if len(payload) < 8:
-            raise BreachError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
+            raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
         last, code = frames.number(payload), frames.number(payload, 4)
         if code != frames.NO_ERROR:
             said = payload[8:108].decode(errors="replace")
             self._end = f"the server gave the connection up (HTTP/2 error {code}{said and ': ' + said})"
         self.retire()
-        error = NotSpokenError if code == frames.HTTP_1_1_REQUIRED else RefusedError
+        error = Http2UnsupportedError if code == frames.HTTP_1_1_REQUIRED else StreamRefusedError
         for stream, exchange in list(self._exchanges.items()):
             if stream > last:
                 self._fail(stream, exchange, error("the server is closing the connection"))
 
     # How a request ends.
 
-    def _answered(self, stream: int, exchange: Exchange) -> None:
+    def _answered(self, stream: int, exchange: RequestStream) -> None:
         if not exchange.status:
-            raise BreachError("an answer without a status")
+            raise ProtocolError("an answer without a status")
         if self._outflow.forget(stream):
             self._send(frames.reset(stream, frames.CANCEL))  # it was answered before all of it was sent
         self._over(stream)
         if not exchange.answer.done():
-            exchange.answer.set_result(Answer(exchange.status, b"".join(exchange.body), exchange.retry_after))
+            exchange.answer.set_result(Response(exchange.status, b"".join(exchange.body), exchange.retry_after))
 
-    def _fail(self, stream: int, exchange: Exchange, error: Exception) -> None:
+    def _fail(self, stream: int, exchange: RequestStream, error: Exception) -> None:
         self._over(stream)
         if not exchange.answer.done():
             exchange.answer.set_exception(error)

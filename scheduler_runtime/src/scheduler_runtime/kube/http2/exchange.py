@@ -6,18 +6,18 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scheduler_runtime.kube.http.http1 import Answer
+from scheduler_runtime.kube.http.http1 import Response
 
 
-class RefusedError(Exception):
+class StreamRefusedError(Exception):
     """The request did not leave, or the server did not look at it: it can be sent again."""
 
 
-class NotSpokenError(Exception):
+class Http2UnsupportedError(Exception):
     """The server does not speak HTTP/2, or not about this."""
 
 
-class Leaving(Protocol):
+class SendGuard(Protocol):
     """Asked right before a request leaves, each time that it does."""
 
     def __call__(self) -> None:
@@ -28,13 +28,13 @@ class Leaving(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Exchange:
+class RequestStream:
     """A request under way."""
 
     head: bytes
     content: bytes
-    leaving: Leaving
-    answer: asyncio.Future[Answer]
+    leaving: SendGuard
+    answer: asyncio.Future[Response]
     stream: int = 0
     """None of its own until it leaves."""
     deadline: float = 0.0

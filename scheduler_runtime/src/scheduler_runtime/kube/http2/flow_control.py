@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from scheduler_runtime.kube.http2 import frames
 
 
-class Outflow:
+class FlowControl:
     """Bodies that did not go at once, because the other side has yet to read what was sent before."""
 
     def __init__(self) -> None:
@@ -72,5 +72,5 @@ class Outflow:
 
 def _within(window: int) -> int:
     if window > frames.LONGEST_WINDOW:
-        raise frames.BreachError("a window larger than any may be", frames.FLOW_CONTROL_ERROR)
+        raise frames.ProtocolError("a window larger than any may be", frames.FLOW_CONTROL_ERROR)
     return window

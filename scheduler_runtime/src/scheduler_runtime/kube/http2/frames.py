@@ -26,7 +26,7 @@ _number = struct.Struct(">I")
 _setting = struct.Struct(">HI")
 
 
-class BreachError(Exception):
+class ProtocolError(Exception):
     """The other side does not keep the rules. ``code`` is how it is told."""
 
     def __init__(self, why: str, code: int = PROTOCOL_ERROR) -> None:
@@ -46,12 +46,12 @@ def settings(values: dict[int, int]) -> bytes:
 
 
 def settings_of(payload: bytes) -> dict[int, int]:
-    """What the other side asks. Raises BreachError when it may not."""
+    """What the other side asks. Raises ProtocolError when it may not."""
     if len(payload) % _setting.size:
-        raise BreachError("settings of the wrong length", FRAME_SIZE_ERROR)
+        raise ProtocolError("settings of the wrong length", FRAME_SIZE_ERROR)
     asked = dict(_setting.iter_unpack(payload))
     if not LARGEST <= asked.get(MAX_FRAME_SIZE, LARGEST) <= LARGEST_OF_ALL:
-        raise BreachError("settings that allow no frame, or frames larger than any may be")
+        raise ProtocolError("settings that allow no frame, or frames larger than any may be")
     return asked
 
 
@@ -77,7 +77,7 @@ def number(payload: bytes, at: int = 0) -> int:
 
 
 def bare(flags: int, payload: bytes) -> bytes:
-    """A payload without padding and priority. Raises BreachError when it is shorter than it says."""
+    """A payload without padding and priority. Raises ProtocolError when it is shorter than it says."""
     if not flags & (PADDED | PRIORITY):
         return payload
     padding, start = 0, 0
@@ -86,5 +86,5 @@ def bare(flags: int, payload: bytes) -> bytes:
     if flags & PRIORITY:
         start += 5
     if start + padding > len(payload):
-        raise BreachError("padding longer than its frame")
+        raise ProtocolError("padding longer than its frame")
     return payload[start : len(payload) - padding]

@@ -73,7 +73,7 @@ def status(block: bytes) -> int:
         if name not in KNOWN_STATUS and name != b":status":
             break
         return KNOWN_STATUS[name] if value is None else _status(value, huffman=huffman)
-    raise frames.BreachError("an answer without a status")
+    raise frames.ProtocolError("an answer without a status")
 
 
 def retry_after(block: bytes) -> str:
@@ -88,7 +88,7 @@ def retry_after(block: bytes) -> str:
 def _status(value: bytes, *, huffman: bool) -> int:
     digits = _digits(value, huffman=huffman)
     if len(digits) != 3 or digits < "100":
-        raise frames.BreachError("a status that is no number of three digits")
+        raise frames.ProtocolError("a status that is no number of three digits")
     return int(digits)
 
 
@@ -170,5 +170,5 @@ def _read(block: bytes, at: int, bits: int) -> tuple[int, int]:
     raise _unreadable("a number that has no end")
 
 
-def _unreadable(why: str) -> frames.BreachError:
-    return frames.BreachError(why, frames.COMPRESSION_ERROR)
+def _unreadable(why: str) -> frames.ProtocolError:
+    return frames.ProtocolError(why, frames.COMPRESSION_ERROR)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from scheduler_runtime.kube.http.http1 import CONNECT_SECONDS, IDLE_SECONDS, STANDSTILLS, Answer, Place, connect
+from scheduler_runtime.kube.http.http1 import CONNECT_SECONDS, IDLE_SECONDS, STANDSTILLS, Endpoint, Response, connect
 from scheduler_runtime.kube.http.timeouts import limit
 from scheduler_runtime.kube.http2.connection import Connection
-from scheduler_runtime.kube.http2.exchange import Leaving, NotSpokenError, RefusedError
+from scheduler_runtime.kube.http2.exchange import Http2UnsupportedError, SendGuard, StreamRefusedError
 
 TRIES = 6
 """So often a request is sent at most that the server does not look at, because it is closing the connection."""
@@ -18,27 +18,27 @@ LOOK_SECONDS = 10.0
 """After so long in which there was no room for a request, it is seen whether the server is still there."""
 
 
-class Shared:
+class SharedConnection:
     """Requests to one place, ``most`` of them at a time."""
 
-    def __init__(self, place: Place, most: int) -> None:
+    def __init__(self, place: Endpoint, most: int) -> None:
         self._place = place
         self._most = most
         self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
         self._is_closed = False
 
-    async def exchange(self, head: bytes, body: bytes, leaving: Leaving) -> Answer:
+    async def exchange(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
         """Send a request and return its answer.
 
-        Raises OSError when there is no connection, LostError and TimeoutError when there is no answer, RefusedError
-        when the server did not look at it, NotSpokenError, and what ``leaving`` raises.
+        Raises OSError when there is no connection, ConnectionLostError and TimeoutError when there is no answer,
+        StreamRefusedError when the server did not look at it, Http2UnsupportedError, and what ``leaving`` raises.
         """
         connection = self._at_once() or await self._with_room()
         for tries in range(TRIES - 1):
             try:
                 return await connection.exchange(head, body, leaving)
-            except RefusedError as refused:
+            except StreamRefusedError as refused:
                 connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, leaving)
         return await connection.exchange(head, body, leaving)
 
@@ -50,14 +50,14 @@ class Shared:
         if self._connection is not None:
             self._connection.close()
 
-    async def _another(self, refused: RefusedError, pause: float, leaving: Leaving) -> Connection:
+    async def _another(self, refused: StreamRefusedError, pause: float, leaving: SendGuard) -> Connection:
         """A connection with room for a request that was refused, which it stays if there is none."""
         try:
             async with asyncio.timeout(leaving.left()):
                 await asyncio.sleep(pause)
                 return await self._with_room()
         except OSError as error:
-            raise RefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
+            raise StreamRefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
 
     def _at_once(self) -> Connection | None:
         """The connection with room for a request, if there is one that has: nearly always."""
@@ -111,7 +111,7 @@ async def _room_of(connection: Connection) -> None:
         raise
 
 
-async def _opened(place: Place, most: int) -> Connection:
+async def _opened(place: Endpoint, most: int) -> Connection:
     connection = Connection(most)
     try:
         async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
@@ -121,7 +121,7 @@ async def _opened(place: Place, most: int) -> Connection:
         connection.close()
         raise
     if not connection.is_spoken:
-        raise NotSpokenError
+        raise Http2UnsupportedError
     if not connection.is_open:
         raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.ended}")
     place.reached()

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 
 
-class Rooms:
+class StreamSlots:
     """Rooms for requests. Whoever waits gets one in turn: nobody who comes later is faster."""
 
     def __init__(self, count: int) -> None:

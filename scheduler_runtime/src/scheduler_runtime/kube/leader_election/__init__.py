@@ -9,18 +9,18 @@ compares that with ``time.monotonic()`` right before each request.
 """
 
 from scheduler_runtime.kube.credentials import CredentialsError
-from scheduler_runtime.kube.leader_election.elector import Elector, Lease, Leases
-from scheduler_runtime.kube.leader_election.lease_client import HttpLeases, from_credentials
+from scheduler_runtime.kube.leader_election.elector import Elector, Lease, LeaseClient
+from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient, from_credentials
 from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, process_name, unique_identity
 
 __all__ = [
     "CredentialsError",
     "Elector",
-    "HttpLeases",
+    "HttpLeaseClient",
     "Lease",
+    "LeaseClient",
     "LeaseError",
     "LeaseSettings",
-    "Leases",
     "from_credentials",
     "process_name",
     "unique_identity",

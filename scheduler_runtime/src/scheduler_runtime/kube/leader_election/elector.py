@@ -25,10 +25,10 @@ from scheduler_runtime.kube.leader_election.lease_record import (
     LeaseError,
     LeaseRecord,
     LeaseSettings,
-    UnansweredError,
+    NoLeaseResponseError,
     wall_time,
 )
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.log_once import LogOnce
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ PATIENCE = 2
 """So many attempts in a row without an answer are worth a line."""
 
 
-class Leases(Protocol):
+class LeaseClient(Protocol):
     """The Lease as the API server has it. Every method raises LeaseError, 404 and 409 included."""
 
     def get(self, timeout: float) -> Lease: ...
@@ -59,7 +59,7 @@ class Elector:
     def __init__(
         self,
         settings: LeaseSettings,
-        leases: Leases,
+        leases: LeaseClient,
         *,
         clock: Callable[[], float] = time.monotonic,
         on_started: Callable[[], None],
@@ -90,7 +90,7 @@ class Elector:
         self._failure = ""
         self._unanswered = 0
         self._chance = random.SystemRandom()
-        self._trouble = Trouble(logger, clock)
+        self._trouble = LogOnce(logger, clock)
 
     # What others ask, from any thread.
 
@@ -225,7 +225,7 @@ class Elector:
 
     def _say(self, error: LeaseError) -> None:
         """Say what is wrong; not at once that nobody answered, which passes, or which everybody says who asks."""
-        if not isinstance(error, UnansweredError):
+        if not isinstance(error, NoLeaseResponseError):
             self._unanswered = 0
             self._trouble.begins(f"lease {self.settings.key}: {error}")
             return
@@ -369,7 +369,7 @@ class Elector:
         """Send from a thread that may be left behind, so that nothing can outlive the deadline."""
         timeout = min(self.settings.request_timeout, deadline - self._clock())
         if timeout <= 0:
-            raise UnansweredError("no time left before renewDeadline")
+            raise NoLeaseResponseError("no time left before renewDeadline")
         answer: list[Lease | Exception] = []
 
         def fill() -> None:
@@ -382,7 +382,7 @@ class Elector:
         thread.start()
         thread.join(timeout)
         if not answer:
-            raise UnansweredError(f"no answer within {timeout:.1f} s")
+            raise NoLeaseResponseError(f"no answer within {timeout:.1f} s")
         if isinstance(answer[0], Exception):
             raise answer[0]
         return answer[0]

@@ -13,10 +13,10 @@ from scheduler_runtime.kube import credentials as credentials_of
 from scheduler_runtime.kube.blocking_client import connection_to
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
 from scheduler_runtime.kube.leader_election.elector import Elector, Lease
-from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, UnansweredError
+from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, NoLeaseResponseError
 
 
-class HttpLeases:
+class HttpLeaseClient:
     """Reads and writes one Lease. An exchange that does not end well ends its connection too."""
 
     def __init__(self, credentials: Credentials, namespace: str, name: str, user_agent: str = "berth") -> None:
@@ -50,7 +50,7 @@ class HttpLeases:
             status, payload = self._send(connection, method, path, body, timeout)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise UnansweredError(f"{method} failed: {str(error) or type(error).__name__}") from error
+            raise NoLeaseResponseError(f"{method} failed: {str(error) or type(error).__name__}") from error
         except CredentialsError as error:
             connection.close()
             raise LeaseError(str(error)) from error
@@ -91,7 +91,7 @@ def from_credentials(
     Raises CredentialsError.
     """
     credentials = credentials_of.load(kubeconfig)
-    leases = HttpLeases(credentials, settings.namespace, settings.name, user_agent)
+    leases = HttpLeaseClient(credentials, settings.namespace, settings.name, user_agent)
 
     def stopped() -> None:
         leases.close()

@@ -23,7 +23,7 @@ class LeaseError(Exception):
         self.status = status
 
 
-class UnansweredError(LeaseError):
+class NoLeaseResponseError(LeaseError):
     """There was no answer, or none in time."""
 
 

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.watch.envelopes import Identified, decode_identified_list
+from scheduler_runtime.kube.watch.envelopes import ObjectIdentity, decode_identified_list
 from scheduler_runtime.kube.watch.kinds import Kind, T, number, version_of
 from scheduler_runtime.kube.watch.pagination import pages, whole
 
@@ -21,7 +21,7 @@ ONLY_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.i
 
 
 @dataclass(slots=True)
-class Lacking:
+class MissingChanges:
     """What a copy lacked when it was compared."""
 
     until: int
@@ -35,12 +35,12 @@ class Lacking:
         return version < self.until or bool(self.gone)
 
 
-async def lacking(client: Client, kind: Kind[T], objects: Mapping[str, T]) -> Lacking:
+async def lacking(client: Client, kind: Kind[T], objects: Mapping[str, T]) -> MissingChanges:
     """Compare ``objects``, which may change meanwhile, with what there is. Raises as ``pages`` does."""
     return await whole(lambda limit: _compared(client, kind, objects, limit))
 
 
-async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], limit: int) -> Lacking:
+async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], limit: int) -> MissingChanges:
     until, listed_at, present = 0, 0, set[str]()
     listed = pages(client, kind.path, kind.params, decode_identified_list, limit=limit, accept=ONLY_METADATA)
     async with aclosing(listed) as found:
@@ -52,10 +52,10 @@ async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], lim
                     until = max(until, number(item.metadata.resource_version))
             await asyncio.sleep(0)
     held = {key: item for key, item in objects.items() if key not in present and version_of(item) <= listed_at}
-    return Lacking(until, {key: item.metadata.uid for key, item in held.items()})
+    return MissingChanges(until, {key: item.metadata.uid for key, item in held.items()})
 
 
-def _holds(objects: Mapping[str, T], kind: Kind[T], item: Identified) -> bool:
+def _holds(objects: Mapping[str, T], kind: Kind[T], item: ObjectIdentity) -> bool:
     """Whether a copy has this version of an object, or a later one."""
     known = objects.get(kind.key(item))
     return known is not None and version_of(known) >= number(item.metadata.resource_version)

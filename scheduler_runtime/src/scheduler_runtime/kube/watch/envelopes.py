@@ -45,7 +45,7 @@ class Identity(Wire, frozen=True, gc=False):
     resource_version: str = ""
 
 
-class Identified(Wire, frozen=True, gc=False):
+class ObjectIdentity(Wire, frozen=True, gc=False):
     """An object of which nothing else is read."""
 
     metadata: Identity
@@ -61,15 +61,15 @@ class Identified(Wire, frozen=True, gc=False):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
-class IdentifiedList(Wire, frozen=True, gc=False):
+class ObjectIdentityList(Wire, frozen=True, gc=False):
     """A page of objects of any kind, of which only is read which they are."""
 
     metadata: ListMeta = ListMeta()
-    items: tuple[Identified, ...] | None = None
+    items: tuple[ObjectIdentity, ...] | None = None
     """The API server writes null for none."""
 
 
-class Unreadable(Identified, frozen=True, gc=False):
+class Unreadable(ObjectIdentity, frozen=True, gc=False):
     """An object of which some field is not what it must be."""
 
     problem: str = ""
@@ -91,8 +91,8 @@ class _RawPage(Wire, frozen=True, gc=False):
 _decode_list_head = msgspec.json.Decoder(_ListHead).decode
 _decode_status = msgspec.json.Decoder(Status).decode
 _decode_page = msgspec.json.Decoder(_RawPage).decode
-_decode_identified = msgspec.json.Decoder(Identified).decode
-decode_identified_list = msgspec.json.Decoder(IdentifiedList).decode
+_decode_identified = msgspec.json.Decoder(ObjectIdentity).decode
+decode_identified_list = msgspec.json.Decoder(ObjectIdentityList).decode
 
 
 def read_items(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:

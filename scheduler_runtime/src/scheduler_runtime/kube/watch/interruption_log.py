@@ -11,18 +11,18 @@ from __future__ import annotations
 import logging
 from weakref import WeakValueDictionary
 
-from scheduler_runtime.kube.client import ApiError, NoAnswerError
-from scheduler_runtime.kube.log_once import SharedTrouble, Trouble
+from scheduler_runtime.kube.client import ApiError, NoResponseError
+from scheduler_runtime.kube.log_once import LogOnce, SharedLogOnce
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 2
 """So many failures in a row are worth a line."""
-_of_all: WeakValueDictionary[str, SharedTrouble] = WeakValueDictionary()
+_of_all: WeakValueDictionary[str, SharedLogOnce] = WeakValueDictionary()
 """By API server, as long as it is watched: the log is one, however many clients and watches there are."""
 
 
-class Interruption:
+class InterruptionLog:
     """What keeps one watch from going on, said where nobody says it for it."""
 
     def __init__(self, path: str, server: str) -> None:
@@ -32,8 +32,8 @@ class Interruption:
         """The last answer, if it was one that is about this watch and no trouble of the API server."""
         self._path = path
         self._server = server
-        self._own = Trouble(logger)
-        self._of_all = _of_all.setdefault(server, SharedTrouble(logger))
+        self._own = LogOnce(logger)
+        self._of_all = _of_all.setdefault(server, SharedLogOnce(logger))
         self._in_a_row = 0
         self._alone_in_a_row = 0
         """How often of late it failed in a way that is no trouble of the API server."""
@@ -65,7 +65,7 @@ class Interruption:
     def _say_of_all(self, error: Exception) -> None:
         """Unless it has been said to fail already: that it fails in another way now helps nobody."""
         if not self._own.sentence and not self._of_all.concerns(self):
-            why = error.cause if isinstance(error, NoAnswerError) else error
+            why = error.cause if isinstance(error, NoResponseError) else error
             self._of_all.begins(self, f"watches of API server {self._server} are interrupted", f"{self._path}: {why}")
 
     def ends(self) -> None:
@@ -87,7 +87,7 @@ def _remedy(error: Exception) -> str:
 
 
 def _is_said_by_the_client(error: Exception) -> bool:
-    return (isinstance(error, NoAnswerError) and not error.sent) or (
+    return (isinstance(error, NoResponseError) and not error.sent) or (
         isinstance(error, ApiError) and error.status == 401
     )
 
@@ -96,4 +96,4 @@ def _is_of_all(error: Exception) -> bool:
     """Whether it is a trouble of the API server, or of the way there, and not of what is watched."""
     if isinstance(error, ApiError):
         return error.status == 429 or error.status >= 500
-    return isinstance(error, NoAnswerError)
+    return isinstance(error, NoResponseError)

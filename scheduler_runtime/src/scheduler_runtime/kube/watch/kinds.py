@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from scheduler_runtime.kube.watch.envelopes import Identified, ListMeta, WatchEvent
+from scheduler_runtime.kube.watch.envelopes import ListMeta, ObjectIdentity, WatchEvent
 
 
 class Metadata(Protocol):
@@ -53,7 +53,7 @@ class Kind(Generic[T]):
     """What to list and watch, and how to read it. The readers raise msgspec.MsgspecError."""
 
     path: str
-    key: Callable[[T | Identified], str]
+    key: Callable[[T | ObjectIdentity], str]
     read_list: Callable[[bytes], ObjectList[T]]
     read_item: Callable[[WatchEvent], T]
     params: Mapping[str, str] = field(default_factory=dict)

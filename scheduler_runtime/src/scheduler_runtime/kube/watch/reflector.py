@@ -23,16 +23,16 @@ from typing import Generic
 
 import msgspec
 
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError, pause_asked
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, pause_asked
 from scheduler_runtime.kube.http.stream import Stream
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch.catch_up import Lacking, lacking
+from scheduler_runtime.kube.watch.catch_up import MissingChanges, lacking
 from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, read_or_name, read_page
-from scheduler_runtime.kube.watch.interruption_log import Interruption
+from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
 from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number, version_of
 from scheduler_runtime.kube.watch.pagination import pages, whole
-from scheduler_runtime.kube.watch.rollback_check import ForgottenError, check_memory
+from scheduler_runtime.kube.watch.rollback_check import RolledBackError, check_memory
 from scheduler_runtime.kube.watch.streaming_list import parts
 
 logger = logging.getLogger(__name__)
@@ -81,8 +81,8 @@ class Reflector(Generic[T]):
         self._client = client
         self._sink = sink
         self._backoff = backoff or Backoff()
-        self._interruption = Interruption(kind.path, client.server)
-        self._unreadable: dict[str, Trouble] = {}
+        self._interruption = InterruptionLog(kind.path, client.server)
+        self._unreadable: dict[str, LogOnce] = {}
         self._unwell = False
         self._broken_in_a_row = 0
         self._listed_at = float("-inf")
@@ -123,13 +123,13 @@ class Reflector(Generic[T]):
                 await self._watch()
             else:
                 await self._list()
-        except ForgottenError as error:
+        except RolledBackError as error:
             self._client.fell_behind(str(error))
             self._tells_anew = True
             await self._expire(error)
         except ExpiredError as error:
             await self._expire(error)
-        except (BrokenError, NoAnswerError, ApiError, msgspec.MsgspecError) as error:
+        except (BrokenError, NoResponseError, ApiError, msgspec.MsgspecError) as error:
             await self._recover(error)
 
     async def refresh(self) -> None:
@@ -157,21 +157,21 @@ class Reflector(Generic[T]):
                 if self._stream:
                     self._stream.finish()
 
-    async def _lacking(self) -> Lacking:
+    async def _lacking(self) -> MissingChanges:
         """What of all that is written now the copy has yet to see."""
-        backoff, trouble = Backoff(), Trouble(logger)
+        backoff, trouble = Backoff(), LogOnce(logger)
         while True:
             try:
                 found = await lacking(self._client, self.kind, self.objects)
-            except (NoAnswerError, ApiError, msgspec.MsgspecError) as error:
-                if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+            except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
+                if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
                     trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
                 await asyncio.sleep(backoff.pause(pause_asked(error)))
             else:
                 trouble.ends()
                 return found
 
-    async def _expire(self, error: ExpiredError | ForgottenError) -> None:
+    async def _expire(self, error: ExpiredError | RolledBackError) -> None:
         """Have everything listed again; not at once when that was done a moment ago."""
         logger.debug("listing %s again: %s", self.kind.path, error)
         self.resource_version = ""
@@ -182,7 +182,7 @@ class Reflector(Generic[T]):
 
     async def _recover(self, error: Exception) -> None:
         """Say what happened if need be, pause, and after refusals in a row do not rely on the version."""
-        if isinstance(error, NoAnswerError):
+        if isinstance(error, NoResponseError):
             seconds = min(self._backoff.pause(), 5.0)  # nobody is there to be overrun
         elif isinstance(error, ApiError) and error.status == 429:
             seconds = self._backoff.pause(pause_asked(error))
@@ -220,7 +220,7 @@ class Reflector(Generic[T]):
         where = self._client, self.kind.path, self.kind.params, self._part
         try:
             return await self._see_all(parts(*where))
-        except NoAnswerError as error:
+        except NoResponseError as error:
             if not error.sent:
                 raise
             return await whole(lambda limit: self._see_all(pages(*where, limit=limit)))
@@ -328,7 +328,7 @@ class Reflector(Generic[T]):
         known = self.objects.get(key)
         if known is not None and known.metadata.uid != item.metadata.uid:
             self._remove(key)
-        self._unreadable.setdefault(key, Trouble(logger)).begins(
+        self._unreadable.setdefault(key, LogOnce(logger)).begins(
             f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
         )
 

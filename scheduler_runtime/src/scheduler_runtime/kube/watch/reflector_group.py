@@ -20,7 +20,7 @@ class NotListedError(Exception):
     """Something could not be listed in time; the message says what."""
 
 
-class Informers:
+class ReflectorGroup:
     """Runs reflectors. What one of them raises ends ``run``: it is an error of this program."""
 
     def __init__(self) -> None:

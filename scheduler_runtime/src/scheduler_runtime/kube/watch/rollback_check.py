@@ -13,13 +13,13 @@ from scheduler_runtime.kube.watch.envelopes import decode_identified_list
 from scheduler_runtime.kube.watch.kinds import Kind, T, number
 
 
-class ForgottenError(Exception):
+class RolledBackError(Exception):
     """The API server is at an earlier version than one that it has shown."""
 
 
 async def check_memory(client: Client, kind: Kind[T], version: str) -> None:
-    """Raise ForgottenError when the API server has not come to ``version``; ApiError, NoAnswerError, MsgspecError."""
+    """Raise RolledBackError when the API server has not come to ``version``; ApiError, NoAnswerError, MsgspecError."""
     raw = await client.get(kind.path, {**kind.params, "limit": "1"}, ONLY_METADATA)
     current = decode_identified_list(raw).metadata.resource_version
     if 0 < number(current) < number(version):
-        raise ForgottenError(f"the API server is at version {current} and was at {version} before")
+        raise RolledBackError(f"the API server is at version {current} and was at {version} before")

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.kube.http.http1 import LostError
+from scheduler_runtime.kube.http.http1 import ConnectionLostError
 
 PART_BYTES = 1 << 20
 """Some 600 pods, which are read in 5 ms."""
@@ -45,7 +45,7 @@ async def parts(
             for part in coming.take(chunk):
                 yield part
         if stream.fell_silent:
-            raise LostError(f"nothing came for {QUIET_SECONDS:g} s in the middle of a list")
+            raise ConnectionLostError(f"nothing came for {QUIET_SECONDS:g} s in the middle of a list")
         yield coming.rest()
 
 

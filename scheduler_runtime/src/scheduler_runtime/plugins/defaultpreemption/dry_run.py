@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.api import Handle, ManyTrials, NodeTable, Pod
+from scheduler_runtime.api import Handle, NodesWhatIf, NodeTable, Pod
 from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock
 from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
 
@@ -30,7 +30,7 @@ Rows = NDArray[np.intp]
 
 
 @dataclass(slots=True)
-class Sparing:
+class VictimSelection:
     """A node on which the pod fits without any pod of lower priority, while these are put back."""
 
     order: Sequence[Pod]
@@ -126,7 +126,7 @@ class DryRun:
             if candidate:
                 yield candidate
 
-    def _candidate(self, row: int, sparing: Sparing | None) -> Candidate | None:
+    def _candidate(self, row: int, sparing: VictimSelection | None) -> Candidate | None:
         if sparing is None:
             self._refused += 1
             return None
@@ -141,7 +141,7 @@ class DryRun:
 
     # Many nodes at once, for filters that look at each node by itself.
 
-    def _together(self, rows: Rows, trials: ManyTrials) -> Iterable[Sparing | None]:
+    def _together(self, rows: Rows, trials: NodesWhatIf) -> Iterable[VictimSelection | None]:
         try:
             with trials:
                 found = self._all_spared(rows, trials)
@@ -151,7 +151,7 @@ class DryRun:
         self._reasons.update(trials.reasons)
         return found
 
-    def _all_spared(self, rows: Rows, trials: ManyTrials) -> list[Sparing | None]:
+    def _all_spared(self, rows: Rows, trials: NodesWhatIf) -> list[VictimSelection | None]:
         lower = [self._lower(row) for row in rows.tolist()]
         trials.remove(lower)
         fits = trials.fits().tolist()
@@ -164,7 +164,7 @@ class DryRun:
 
     # One node after the other, where filters look at several nodes.
 
-    def _alone(self, row: int) -> Sparing | None:
+    def _alone(self, row: int) -> VictimSelection | None:
         try:
             return self._spared(row)
         except Exception as error:  # a plugin's; as upstream: other nodes may do
@@ -172,7 +172,7 @@ class DryRun:
             self.errors.append(str(error))
             return None
 
-    def _spared(self, row: int) -> Sparing | None:
+    def _spared(self, row: int) -> VictimSelection | None:
         lower = self._lower(row)
         with self._handle.trial(row) as trial:
             trial.remove(*lower)
@@ -190,10 +190,12 @@ class DryRun:
         priority = self._pod.spec.priority
         return [pod for pod in self._nodes.pods(row) if pod.spec.priority < priority]
 
-    def _sparing(self, lower: list[Pod]) -> Sparing:
+    def _sparing(self, lower: list[Pod]) -> VictimSelection:
         lower.sort(key=self._importance)
         if not self._budgets:
-            return Sparing(lower, 0)
+            return VictimSelection(lower, 0)
         protected = self._budgets.protected(lower)
         first = [pod for pod, is_protected in zip(lower, protected, strict=True) if is_protected]
-        return Sparing([*first, *(pod for pod, is_ in zip(lower, protected, strict=True) if not is_)], len(first))
+        return VictimSelection(
+            [*first, *(pod for pod, is_ in zip(lower, protected, strict=True) if not is_)], len(first)
+        )

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from scheduler_runtime.api import Mask, NodeTable, Pod, Reject
-from scheduler_runtime.plugins.interpodaffinity.own_terms import Wanted
+from scheduler_runtime.plugins.interpodaffinity.own_terms import OwnTerms
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import Points
 from scheduler_runtime.state.table import LabelColumn, SelectorError, terms_of
 
@@ -25,7 +25,7 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class AffinityCounts:
     """How many pods there are near each node, by the label ``key``."""
 
     key: str
@@ -49,7 +49,7 @@ class Near:
             counts[self.label.ids == domain] += change
         return counts
 
-    def changed(self, row: int, change: int) -> Near:
+    def changed(self, row: int, change: int) -> AffinityCounts:
         """As it would be with that many pods more on the node in ``row``."""
         domain: int = self.label.ids.item(row)
         if not domain:
@@ -57,7 +57,7 @@ class Near:
         return replace(self, more={**self.more, domain: self.more.get(domain, 0) + change})
 
 
-Nears = tuple[Near, ...]
+Nears = tuple[AffinityCounts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Constraints:
 
     pod: Pod
     namespace_labels: Mapping[str, str]
-    wanted: Wanted
+    wanted: OwnTerms
     affinity: Nears
     """The pods that must be near, for each label by which they must be."""
     partners: int
@@ -136,7 +136,7 @@ class Constraints:
     def _existing_with(self, other: Pod, nodes: NodeTable, row: int, change: int) -> Nears:
         existing = {near.key: near for near in self.existing}
         for key in self._kept_away_by(other):
-            near = existing.get(key) or Near(key, nodes.label(key), np.zeros(len(nodes), np.int32))
+            near = existing.get(key) or AffinityCounts(key, nodes.label(key), np.zeros(len(nodes), np.int32))
             existing[key] = near.changed(row, change)
         return tuple(existing.values())
 
@@ -149,7 +149,7 @@ class Constraints:
         return [term.topology_key for term, _ in terms if term.selects(self.pod, self.namespace_labels)]
 
 
-def _any_near(nears: Iterable[Near]) -> Mask:
+def _any_near(nears: Iterable[AffinityCounts]) -> Mask:
     return reduce(np.logical_or, (near.everywhere() > 0 for near in nears))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from scheduler_runtime.api import Node, Pod
-from scheduler_runtime.plugins.interpodaffinity.own_terms import Wanted
+from scheduler_runtime.plugins.interpodaffinity.own_terms import OwnTerms
 from scheduler_runtime.state.table import PodTerm, SelectorError, terms_of
 
 
@@ -20,7 +20,7 @@ class Waiting:
     """A pod that was rejected, and what it asks for."""
 
     pod: Pod
-    wanted: Wanted
+    wanted: OwnTerms
     namespace_labels: Mapping[str, str]
     others_keys: AbstractSet[str] | None
     """The labels by which other pods may keep it away; None for any."""

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from scheduler_runtime.api import Pod
 from scheduler_runtime.plugins.interpodaffinity.namespaces import Namespaces
-from scheduler_runtime.state.lru import Recent
-from scheduler_runtime.state.table import PodTerm, PodTerms, Population, terms_of
+from scheduler_runtime.state.lru import LruCache
+from scheduler_runtime.state.table import PodSelection, PodTerm, PodTerms, terms_of
 
 MAX_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OwnTerms:
     """What the terms of one pod ask for. The labels are those that tell what is near."""
 
     affinity_keys: tuple[str, ...]
     """The labels by which one of ``affinity`` must be near."""
-    affinity: Population
+    affinity: PodSelection
     """The pods that all terms of the required affinity select. One each would not do."""
-    apart: tuple[tuple[str, Population], ...]
+    apart: tuple[tuple[str, PodSelection], ...]
     """By each label, the pods of which none may be near."""
-    preferred: tuple[tuple[str, Population, int], ...]
+    preferred: tuple[tuple[str, PodSelection, int], ...]
     """By each label, the pods that are better near, and by how many points. Negative: better far."""
     revision: int | None = None
     """Of the namespaces, where terms speak of them by their labels."""
@@ -37,17 +37,17 @@ class Wanted:
         return bool(self.affinity_keys) and self.affinity.has(pod)
 
 
-NOTHING_WANTED = Wanted((), Population(()), (), ())
+NOTHING_WANTED = OwnTerms((), PodSelection(()), (), ())
 
 
-class Wants:
+class OwnTermsCache:
     """What pods asked for lately. Pods of one kind ask for the same."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
-        self._kept: Recent[PodTerms, Wanted] = Recent(MAX_KEPT)
+        self._kept: LruCache[PodTerms, OwnTerms] = LruCache(MAX_KEPT)
 
-    def of(self, pod: Pod) -> Wanted:
+    def of(self, pod: Pod) -> OwnTerms:
         """What ``pod`` asks for. Raises SelectorError naming the field that cannot be read."""
         affinity = pod.spec.affinity
         if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
@@ -60,10 +60,10 @@ class Wants:
         self._kept.put(terms, wanted)
         return wanted
 
-    def _resolved(self, terms: PodTerms) -> Wanted:
+    def _resolved(self, terms: PodTerms) -> OwnTerms:
         near = [term for term, _ in terms.required_affinity]
         every = (*terms.required_affinity, *terms.required_anti_affinity, *terms.preferred)
-        return Wanted(
+        return OwnTerms(
             tuple(dict.fromkeys(term.topology_key for term in near)),
             self._population(*near),
             tuple((term.topology_key, self._population(term)) for term, _ in terms.required_anti_affinity),
@@ -71,5 +71,5 @@ class Wants:
             self._namespaces.revision if any(term.namespace_requirements for term, _ in every) else None,
         )
 
-    def _population(self, *terms: PodTerm) -> Population:
-        return Population(tuple(map(self._namespaces.selector, terms)))
+    def _population(self, *terms: PodTerm) -> PodSelection:
+        return PodSelection(tuple(map(self._namespaces.selector, terms)))

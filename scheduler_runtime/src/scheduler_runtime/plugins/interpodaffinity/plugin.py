@@ -24,13 +24,13 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import InterPodAffinityArgs
-from scheduler_runtime.plugins.interpodaffinity.filter_state import Constraints, Near
+from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, Constraints
 from scheduler_runtime.plugins.interpodaffinity.hints import Waiting
 from scheduler_runtime.plugins.interpodaffinity.namespaces import Namespaces
 from scheduler_runtime.plugins.interpodaffinity.normalising import from_lowest_to_highest
-from scheduler_runtime.plugins.interpodaffinity.own_terms import Wants
-from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, Tallies, Tally
-from scheduler_runtime.state.table import Population, SelectorError
+from scheduler_runtime.plugins.interpodaffinity.own_terms import OwnTermsCache
+from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, TopologyScores, TopologyScoresCache
+from scheduler_runtime.state.table import PodSelection, SelectorError
 
 Sources = dict[str, list[Source]]
 """By each label that tells what is near, which pods count and how much."""
@@ -46,8 +46,8 @@ class InterPodAffinity(Plugin):
         super().__init__(args, handle)
         is_fixed = Version.parse(handle.version).at_least("1.37")
         self._namespaces = Namespaces(handle, asks_the_unlabelled=not is_fixed)
-        self._wants = Wants(self._namespaces)
-        self._tallies = Tallies()
+        self._wants = OwnTermsCache(self._namespaces)
+        self._tallies = TopologyScoresCache()
         self._others_keys: frozenset[str] | None = frozenset()
         """The labels by which pods kept others away so far; None when there were many, so that it may be any."""
 
@@ -117,7 +117,7 @@ class InterPodAffinity(Plugin):
         for each in preferred.matching(pod, labels):
             yield each.term.topology_key, (each.census, each.weight)
 
-    def score(self, pod: Pod, nodes: NodeTable, state: list[Tally]) -> Scores:
+    def score(self, pod: Pod, nodes: NodeTable, state: list[TopologyScores]) -> Scores:
         return reduce(np.add, (tally.points for tally in state))
 
     def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
@@ -141,12 +141,12 @@ class InterPodAffinity(Plugin):
         known = self._others_keys.union(keys)
         self._others_keys = known if len(known) <= _MOST_KEYS else None
 
-    def _tally(self, nodes: NodeTable, key: str, population: Population) -> Tally:
+    def _tally(self, nodes: NodeTable, key: str, population: PodSelection) -> TopologyScores:
         return self._tallies.get(nodes, key, ((nodes.census(population), 1),))
 
-    def _tallied(self, nodes: NodeTable, sources: Sources) -> list[Tally]:
+    def _tallied(self, nodes: NodeTable, sources: Sources) -> list[TopologyScores]:
         return [self._tallies.get(nodes, key, tuple(counted)) for key, counted in sources.items()]
 
 
-def _near(tally: Tally) -> Near:
-    return Near(tally.domains.key, tally.domains.label, tally.points)
+def _near(tally: TopologyScores) -> AffinityCounts:
+    return AffinityCounts(tally.domains.key, tally.domains.label, tally.points)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.state.lru import Recent
-from scheduler_runtime.state.table import Census, NodeTable
+from scheduler_runtime.state.lru import LruCache
+from scheduler_runtime.state.table import MatchCounts, NodeTable
 
 MAX_TALLIES = 512
 """As many are kept; the one that was not asked for the longest is given up."""
@@ -20,7 +20,7 @@ _MANY_CHANGES = 64
 Points = NDArray[np.int32]
 """A number for each node, half as wide as elsewhere: most of what is done here is copying and comparing them."""
 
-Source = tuple[Census, int]
+Source = tuple[MatchCounts, int]
 """Pods, and the points that each of them gives."""
 
 
@@ -46,7 +46,7 @@ class Domains:
         return self._version == nodes.nodes_version and self.label is nodes.label(self.key)
 
 
-class Tally:
+class TopologyScores:
     """The points that each node gets from the pods that are near it by one label."""
 
     __slots__ = ("_positions", "_sources", "domains", "points")
@@ -107,20 +107,20 @@ class Tally:
         self._positions = self._reached()
 
 
-class Tallies:
+class TopologyScoresCache:
     """The tallies that pods asked for lately. Pods of one kind ask for the same ones."""
 
     def __init__(self) -> None:
-        self._kept: Recent[tuple[str, tuple[Source, ...]], Tally] = Recent(MAX_TALLIES)
+        self._kept: LruCache[tuple[str, tuple[Source, ...]], TopologyScores] = LruCache(MAX_TALLIES)
         self._domains: dict[str, Domains] = {}
 
-    def get(self, nodes: NodeTable, key: str, sources: tuple[Source, ...]) -> Tally:
+    def get(self, nodes: NodeTable, key: str, sources: tuple[Source, ...]) -> TopologyScores:
         """The tally of ``sources`` by the label ``key``, as of now."""
         asked = (key, sources)
         domains = self._domains_of(key, nodes)
         tally = self._kept.get(asked)
         if tally is None:
-            tally = Tally(domains, sources)
+            tally = TopologyScores(domains, sources)
             self._kept.put(asked, tally)
         else:
             tally.catch_up(domains)

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler_runtime.api import MAX_SCORE, Ints, NodeTable
 from scheduler_runtime.plugins.noderesources import row_scores as one_row
-from scheduler_runtime.plugins.noderesources.utilization_cache import Floats, Follower, Shares
+from scheduler_runtime.plugins.noderesources.utilization_cache import Floats, IncrementalUpdate, Shares
 
 _OFFSET = MAX_SCORE // 2 + MAX_SCORE
 """50 + (50 + with - without) / 2 is (with - (without - 150)) / 2."""
@@ -14,7 +14,7 @@ _EXACT_BELOW = 2**52
 """Up to here fractions of 64 bits hold every whole number, and the sum of two of them."""
 
 
-class Evenness(Follower):
+class BalanceScores(IncrementalUpdate):
     """What of two resources is offered and taken, and how even that is without another pod.
 
     Only for tables on which every node offers both: the formula is another one where just one of them counts.

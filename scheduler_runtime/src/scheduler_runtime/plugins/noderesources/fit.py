@@ -24,7 +24,7 @@ from scheduler_runtime.api import (
 from scheduler_runtime.catalog import in_tree
 from scheduler_runtime.catalog.args import NodeResourcesFitArgs
 from scheduler_runtime.catalog.syntax import is_extended_resource
-from scheduler_runtime.plugins.noderesources.scored_resources import Wanted, wanted_of
+from scheduler_runtime.plugins.noderesources.scored_resources import ScoredResources, wanted_of
 from scheduler_runtime.plugins.noderesources.strategies import Strategy
 from scheduler_runtime.state.table import offered_by
 
@@ -69,14 +69,14 @@ class NodeResourcesFit(Plugin):
             if allocatable - nodes.requested(resource).item(row) < amount:
                 yield Reject(True, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
-    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[Wanted]:
+    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[ScoredResources]:
         return wanted_of(self.resources, pod.requests.pending)
 
-    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[Wanted] | None) -> Ints:
+    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None) -> Ints:
         wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
         return self.strategy.score(nodes, wanted)
 
-    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[Wanted] | None, row: int) -> int:
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None, row: int) -> int:
         wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
         return self.strategy.score_row(nodes, wanted, row)
 

@@ -9,7 +9,7 @@ from scheduler_runtime.catalog.args import ResourceSpec
 from scheduler_runtime.catalog.syntax import is_scalar_resource
 
 
-class Wanted(NamedTuple):
+class ScoredResources(NamedTuple):
     """A resource that counts, and how much of it the pod would take."""
 
     resource: str
@@ -17,11 +17,11 @@ class Wanted(NamedTuple):
     amount: int
 
 
-def wanted_of(resources: Sequence[ResourceSpec], asked: Mapping[str, int]) -> tuple[Wanted, ...]:
+def wanted_of(resources: Sequence[ResourceSpec], asked: Mapping[str, int]) -> tuple[ScoredResources, ...]:
     """Those of ``resources`` that count for a pod: scalar ones only when it asks for them."""
     return tuple(
         [
-            Wanted(resource.name, resource.weight, asked.get(resource.name, 0))
+            ScoredResources(resource.name, resource.weight, asked.get(resource.name, 0))
             for resource in resources
             if asked.get(resource.name) or not is_scalar_resource(resource.name)
         ]

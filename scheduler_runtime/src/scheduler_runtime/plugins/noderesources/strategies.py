@@ -10,12 +10,12 @@ from scheduler_runtime.api import Ints, NodeTable
 from scheduler_runtime.catalog.args import ScoringStrategy
 from scheduler_runtime.plugins.noderesources import formulas as allocation
 from scheduler_runtime.plugins.noderesources import row_scores as one_row
-from scheduler_runtime.plugins.noderesources.scored_resources import Wanted
-from scheduler_runtime.plugins.noderesources.utilization_cache import Follower, Gauge, Shares
+from scheduler_runtime.plugins.noderesources.scored_resources import ScoredResources
+from scheduler_runtime.plugins.noderesources.utilization_cache import IncrementalUpdate, Shares, UtilizationScores
 from scheduler_runtime.state.table import wrapped
 
 
-class Strategy(Follower):
+class Strategy(IncrementalUpdate):
     """One strategy: for all nodes, quickly where that is exact, and for one."""
 
     def __init__(self, scoring: ScoringStrategy) -> None:
@@ -26,9 +26,9 @@ class Strategy(Follower):
         self._line: Ints | None = allocation.line_of(shape) if scoring.type == "RequestedToCapacityRatio" else None
         self._exactly = allocation.strategy_of(scoring)
         self._row = _row_strategy(scoring, self._line)
-        self._gauges: dict[str, Gauge] = {}
+        self._gauges: dict[str, UtilizationScores] = {}
 
-    def score(self, nodes: NodeTable, wanted: Sequence[Wanted]) -> Ints:
+    def score(self, nodes: NodeTable, wanted: Sequence[ScoredResources]) -> Ints:
         """The scores of all nodes."""
         self.catch_up(nodes)
         gauges = [self._gauge(each.resource, nodes) for each in wanted]
@@ -41,7 +41,7 @@ class Strategy(Follower):
         loads = [allocation.load_of(each.resource, each.weight, each.amount, nodes, nodes.scored) for each in wanted]
         return self._exactly(loads, len(nodes))
 
-    def score_row(self, nodes: NodeTable, wanted: Sequence[Wanted], row: int) -> int:
+    def score_row(self, nodes: NodeTable, wanted: Sequence[ScoredResources], row: int) -> int:
         """The score of one node."""
         taken = []
         for each in wanted:
@@ -59,10 +59,10 @@ class Strategy(Follower):
         for gauge in self._gauges.values():
             gauge.write_row(nodes, row)
 
-    def _gauge(self, resource: str, nodes: NodeTable) -> Gauge:
+    def _gauge(self, resource: str, nodes: NodeTable) -> UtilizationScores:
         gauge = self._gauges.get(resource)
         if gauge is None:
-            gauge = self._gauges[resource] = Gauge(resource, of_what_is_free=self._is_of_free)
+            gauge = self._gauges[resource] = UtilizationScores(resource, of_what_is_free=self._is_of_free)
             gauge.write(nodes)
         return gauge
 
@@ -73,7 +73,7 @@ def _row_strategy(scoring: ScoringStrategy, line: Ints | None) -> one_row.RowStr
     return one_row.least_allocated if scoring.type == "LeastAllocated" else one_row.most_allocated
 
 
-def _mean(shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[Gauge]) -> Ints:
+def _mean(shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[UtilizationScores]) -> Ints:
     """The mean over the resources that a node offers, rounded down; 0 where it offers none."""
     total = _sum(shares, weights)
     if all(gauge.is_offered_everywhere for gauge in gauges):
@@ -91,7 +91,7 @@ def _sum(shares: Sequence[Shares], weights: Sequence[int]) -> Shares:
     return total
 
 
-def _mean_on(line: Ints, shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[Gauge]) -> Ints:
+def _mean_on(line: Ints, shares: Sequence[Shares], weights: Sequence[int], gauges: Sequence[UtilizationScores]) -> Ints:
     """The mean of what the shares are worth on a line, over the resources that are worth anything, rounded half up."""
     total, counted = [np.zeros(len(shares[0]), np.int32) for _ in range(2)]
     for each, weight, gauge in zip(shares, weights, gauges, strict=True):

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Shares = NDArray[np.int32]
 
 
-class Follower:
+class IncrementalUpdate:
     """Something for each row of a table, brought up to date before it is used."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Follower:
         raise NotImplementedError
 
 
-class Gauge:
+class UtilizationScores:
     """How many hundredths of one resource are taken on each node, or free."""
 
     def __init__(self, resource: str, *, of_what_is_free: bool) -> None:

@@ -21,9 +21,9 @@ from scheduler_runtime.plugins.podtopologyspread.constraints import (
     read_constraints,
 )
 from scheduler_runtime.plugins.podtopologyspread.default_selectors import DefaultSelectors
-from scheduler_runtime.plugins.podtopologyspread.domain_counts import Tally
-from scheduler_runtime.plugins.podtopologyspread.eligible_domains import Ground, ScoredGround, scope_of
-from scheduler_runtime.state.lru import Recent
+from scheduler_runtime.plugins.podtopologyspread.domain_counts import DomainCounts
+from scheduler_runtime.plugins.podtopologyspread.eligible_domains import EligibleDomains, ScoredDomains, scope_of
+from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.table.pod_selectors import NO_LABELS
 
 _SYSTEM_DEFAULTS = (
@@ -36,15 +36,15 @@ _written = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Spreading:
+class SpreadConstraints:
     """The tallies of one kind of pod, and why its constraints cannot be read if they cannot."""
 
-    hard: tuple[Tally, ...] = ()
-    soft: tuple[Tally, ...] = ()
+    hard: tuple[DomainCounts, ...] = ()
+    soft: tuple[DomainCounts, ...] = ()
     problem: str = ""
 
 
-class Spreadings:
+class ConstraintCache:
     """Finds the kind of a pod."""
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
@@ -55,15 +55,15 @@ class Spreadings:
         self._selectors = DefaultSelectors(handle) if self._defaults else None
         self._comparing = handle.enabled("TaintTolerationComparisonOperators")
         self._with_match_label_keys = handle.enabled("MatchLabelKeysInPodTopologySpread")
-        self._kinds: Recent[Hashable, Spreading] = Recent(_MOST_KINDS)
-        self._grounds: Recent[Hashable, Ground] = Recent(_MOST_GROUNDS)
+        self._kinds: LruCache[Hashable, SpreadConstraints] = LruCache(_MOST_KINDS)
+        self._grounds: LruCache[Hashable, EligibleDomains] = LruCache(_MOST_GROUNDS)
         self.hard_by_default = any(each.when_unsatisfiable == HARD for each in self._defaults)
 
-    def of(self, pod: Pod) -> Spreading | None:
+    def of(self, pod: Pod) -> SpreadConstraints | None:
         """What is kept for pods like ``pod``; None when nothing asks for them to be spread."""
         return self._by_itself(pod) if pod.spec.topology_spread_constraints else self._by_default(pod)
 
-    def _by_itself(self, pod: Pod) -> Spreading:
+    def _by_itself(self, pod: Pod) -> SpreadConstraints:
         constraints, metadata = pod.spec.topology_spread_constraints, pod.metadata
         labels = metadata.labels or NO_LABELS
         values = tuple(labels.get(key) for each in constraints for key in each.match_label_keys)
@@ -75,14 +75,14 @@ class Spreadings:
             self._kinds.put(kind, known)
         return known
 
-    def _read(self, pod: Pod) -> Spreading:
+    def _read(self, pod: Pod) -> SpreadConstraints:
         try:
             found = read_constraints(pod, with_match_label_keys=self._with_match_label_keys)
         except ConstraintError as error:
-            return Spreading(problem=str(error))
+            return SpreadConstraints(problem=str(error))
         return self._spreading(found, pod, requires_all=True)
 
-    def _by_default(self, pod: Pod) -> Spreading | None:
+    def _by_default(self, pod: Pod) -> SpreadConstraints | None:
         selector = self._selectors.selector(pod) if self._selectors else None
         if selector is None:
             return None
@@ -94,20 +94,22 @@ class Spreadings:
             self._kinds.put(kind, known)
         return known
 
-    def _spreading(self, found: Constraints, pod: Pod, *, requires_all: bool) -> Spreading:
+    def _spreading(self, found: Constraints, pod: Pod, *, requires_all: bool) -> SpreadConstraints:
         """With ``requires_all``, nodes that lack one of the labels of the soft constraints are not scored."""
         keys = [constraint.key for constraint in found.soft] if requires_all else []
-        return Spreading(
-            hard=self._tallies(found.hard, [constraint.key for constraint in found.hard], pod, Ground),
-            soft=self._tallies(found.soft, keys, pod, ScoredGround),
+        return SpreadConstraints(
+            hard=self._tallies(found.hard, [constraint.key for constraint in found.hard], pod, EligibleDomains),
+            soft=self._tallies(found.soft, keys, pod, ScoredDomains),
         )
 
     def _tallies(
-        self, constraints: Sequence[Constraint], required: Sequence[str], pod: Pod, kind: type[Ground]
-    ) -> tuple[Tally, ...]:
-        return tuple(Tally(each, self._ground(each, required, pod, kind)) for each in constraints)
+        self, constraints: Sequence[Constraint], required: Sequence[str], pod: Pod, kind: type[EligibleDomains]
+    ) -> tuple[DomainCounts, ...]:
+        return tuple(DomainCounts(each, self._ground(each, required, pod, kind)) for each in constraints)
 
-    def _ground(self, constraint: Constraint, required: Sequence[str], pod: Pod, kind: type[Ground]) -> Ground:
+    def _ground(
+        self, constraint: Constraint, required: Sequence[str], pod: Pod, kind: type[EligibleDomains]
+    ) -> EligibleDomains:
         scope = scope_of(constraint, required, pod, comparing=self._comparing)
         known = self._grounds.get((kind, scope))
         if known is None:

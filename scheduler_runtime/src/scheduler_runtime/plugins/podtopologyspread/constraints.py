@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from scheduler_runtime.state.objects import Pod, TopologySpreadConstraint
 from scheduler_runtime.state.table import (
+    PodSelection,
     PodSelector,
-    Population,
     Requirement,
     Requirements,
     SelectorError,
@@ -59,12 +59,12 @@ class Constraint:
     """Whether only nodes whose taints the pod tolerates count."""
     selector: PodSelector | None
     """None matches no pod."""
-    counted: Population | None = field(init=False)
+    counted: PodSelection | None = field(init=False)
     """The pods that are counted; None when none is. Upstream counts none for a selector that matches every pod."""
 
     def __post_init__(self) -> None:
         has_any = self.selector is not None and bool(self.selector.requirements)
-        population = Population((self.selector,), living=True) if self.selector and has_any else None
+        population = PodSelection((self.selector,), living=True) if self.selector and has_any else None
         object.__setattr__(self, "counted", population)
 
     def selects(self, pod: Pod) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_runtime.api import Handle, Watch
 from scheduler_runtime.catalog.in_tree import CONTROLLERS, REPLICA_SETS, SERVICES, STATEFUL_SETS
 from scheduler_runtime.plugins.podtopologyspread.constraints import in_namespace, matching_labels
-from scheduler_runtime.state.lru import Recent
+from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import OwnerReference, Pod, Service
 from scheduler_runtime.state.table import PodSelector, Requirement, Requirements, SelectorError, requirements_of
 from scheduler_runtime.state.table.pod_selectors import NO_LABELS
@@ -25,7 +25,7 @@ class DefaultSelectors:
         self._handle = handle
         self._services = ServiceIndex(())
         self._revision = -1
-        self._put_together: Recent[Any, tuple[Any, PodSelector | None]] = Recent(4096)
+        self._put_together: LruCache[Any, tuple[Any, PodSelector | None]] = LruCache(4096)
 
     def selector(self, pod: Pod) -> PodSelector | None:
         """None when nothing selects ``pod``, or only what selects every pod."""

@@ -6,20 +6,20 @@ import numpy as np
 
 from scheduler_runtime.api import Ints, NodeTable
 from scheduler_runtime.plugins.podtopologyspread.constraints import Constraint
-from scheduler_runtime.plugins.podtopologyspread.eligible_domains import Ground
-from scheduler_runtime.state.table import Census
+from scheduler_runtime.plugins.podtopologyspread.eligible_domains import EligibleDomains
+from scheduler_runtime.state.table import MatchCounts
 
 _FEW = 128
 """Up to so many changes are taken in one by one; adding up all nodes anew is quicker than more."""
 
 
-class Tally:
+class DomainCounts:
     """One constraint on its ground, with the pods that are counted for it."""
 
-    def __init__(self, constraint: Constraint, ground: Ground) -> None:
+    def __init__(self, constraint: Constraint, ground: EligibleDomains) -> None:
         self.constraint = constraint
         self.ground = ground
-        self.census: Census | None = None
+        self.census: MatchCounts | None = None
         """Where the pods are that are counted; None when the constraint counts none."""
         self.sums: Ints = np.zeros(1, np.int64)
         """How many of them are in each domain; the last is for all domains that do not count."""
@@ -47,7 +47,7 @@ class Tally:
         self.sums = np.bincount(ground.places[inside], census.counts[inside], ground.size + 1).astype(np.int64)
         self._position = census.position
 
-    def _catch_up(self, census: Census) -> None:
+    def _catch_up(self, census: MatchCounts) -> None:
         changes = census.changes_since(self._position)
         if changes is None or len(changes) > _FEW:
             self._add_up()

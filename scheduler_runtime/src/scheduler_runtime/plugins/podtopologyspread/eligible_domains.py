@@ -18,7 +18,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NodeScope:
     """What decides which nodes count: kinds of pods for which it is equal share their ground."""
 
     key: str
@@ -33,7 +33,7 @@ class Scope:
     """Whether tolerations may compare numbers."""
 
 
-def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, comparing: bool) -> Scope:
+def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, comparing: bool) -> NodeScope:
     """The scope of one of the constraints of ``pod``."""
     labels: tuple[tuple[str, str], ...] = ()
     affinity = None
@@ -41,13 +41,13 @@ def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, compa
         labels = tuple(sorted((pod.spec.node_selector or {}).items()))
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     tolerations = pod.spec.tolerations if constraint.honors_taints else None
-    return Scope(constraint.key, tuple(required), labels, affinity, tolerations, comparing)
+    return NodeScope(constraint.key, tuple(required), labels, affinity, tolerations, comparing)
 
 
-class Ground:
+class EligibleDomains:
     """The nodes of a scope, as of the last :meth:`refresh`."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NodeScope) -> None:
         self.scope = scope
         self.generation = 0
         """Grows when any of the following was found anew."""
@@ -86,13 +86,13 @@ class Ground:
         return _numbered(label.ids, len(label.values) + 1, self.eligible)
 
 
-class ScoredGround(Ground):
+class ScoredDomains(EligibleDomains):
     """As for scoring: a domain is a domain by its candidates, whether or not their pods count.
 
     Without required labels, upstream takes a node without the label for one whose value is the empty text.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: NodeScope) -> None:
         super().__init__(scope)
         self._witnesses: Places = np.zeros(0, np.intp)
 
@@ -140,7 +140,7 @@ def _having_all(keys: Sequence[str], nodes: NodeTable) -> Mask:
     return found
 
 
-def _eligible(scope: Scope, nodes: NodeTable) -> Mask:
+def _eligible(scope: NodeScope, nodes: NodeTable) -> Mask:
     """The nodes that the pod's own selector, affinity and tolerations allow, as far as they are looked at."""
     allowed = labelled_rows(dict(scope.labels), nodes)
     if scope.affinity is not None and scope.affinity.required is not None:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from scheduler_runtime.api import Mask, Pod, Reject
-from scheduler_runtime.plugins.podtopologyspread.domain_counts import Tally
+from scheduler_runtime.plugins.podtopologyspread.domain_counts import DomainCounts
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN: Final = f"{TOO_UNEVEN} (missing required label)"
@@ -19,21 +19,21 @@ Moved = dict[int, int]
 """How many pods more, or fewer, a domain would have."""
 
 
-class Hard:
+class HardConstraints:
     """The filter state of one attempt: the tallies, and what pods that were added or removed change in them."""
 
     __slots__ = ("_emptiest", "_limits", "_moved", "_selves", "tallies")
 
-    def __init__(self, tallies: Sequence[Tally], pod: Pod) -> None:
+    def __init__(self, tallies: Sequence[DomainCounts], pod: Pod) -> None:
         self.tallies = tallies
         self._selves = [tally.constraint.selects(pod) for tally in tallies]
         self._moved: list[Moved] = [{} for _ in tallies]
         self._emptiest: list[tuple[int, int] | None] = [None] * len(tallies)
         self._limits: list[int | None] = [None] * len(tallies)
 
-    def copy(self) -> Hard:
+    def copy(self) -> HardConstraints:
         """The same, to be changed without changing this one."""
-        copied = Hard.__new__(Hard)
+        copied = HardConstraints.__new__(HardConstraints)
         copied.tallies, copied._selves = self.tallies, self._selves
         copied._moved = [dict(moved) for moved in self._moved]
         copied._emptiest = self._emptiest  # What is found out for one holds for all.
@@ -115,7 +115,7 @@ class Hard:
         return known
 
 
-def _two_smallest(tally: Tally) -> tuple[int, int]:
+def _two_smallest(tally: DomainCounts) -> tuple[int, int]:
     inside = tally.sums[: tally.ground.size]
     place = int(inside.argmin())
     smallest = inside.item(place)

@@ -23,10 +23,10 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import PodTopologySpreadArgs
-from scheduler_runtime.plugins.podtopologyspread.constraint_cache import Spreading, Spreadings
-from scheduler_runtime.plugins.podtopologyspread.filtering import Hard
+from scheduler_runtime.plugins.podtopologyspread.constraint_cache import ConstraintCache, SpreadConstraints
+from scheduler_runtime.plugins.podtopologyspread.filtering import HardConstraints
 from scheduler_runtime.plugins.podtopologyspread.hints import node_helps, pod_helps
-from scheduler_runtime.plugins.podtopologyspread.scoring import Soft, normalised, raw_scores, soft_state
+from scheduler_runtime.plugins.podtopologyspread.scoring import SoftConstraints, normalised, raw_scores, soft_state
 
 _SPREADING = "PodTopologySpread"
 """Where the kind of the pod is in the cycle."""
@@ -43,7 +43,7 @@ class PodTopologySpread(Plugin):
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._spreadings = Spreadings(args, handle)
+        self._spreadings = ConstraintCache(args, handle)
         self._hears_of_nominated = Version.parse(handle.version).at_least("1.36")
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
@@ -56,10 +56,10 @@ class PodTopologySpread(Plugin):
             return Reject.pod(spreading.problem)
         return _hard(spreading, pod, nodes) if spreading.hard else SKIP
 
-    def filter(self, pod: Pod, nodes: NodeTable, state: Hard | None) -> Iterable[Reject]:
+    def filter(self, pod: Pod, nodes: NodeTable, state: HardConstraints | None) -> Iterable[Reject]:
         return self._asked_alone(pod, nodes) if state is None else state.rejects()
 
-    def filter_row(self, pod: Pod, nodes: NodeTable, state: Hard | None, row: int) -> Iterable[Reject]:
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: HardConstraints | None, row: int) -> Iterable[Reject]:
         if state is not None:
             return state.rejects_row(row)
         rejects = self._asked_alone(pod, nodes)
@@ -74,11 +74,11 @@ class PodTopologySpread(Plugin):
             return (Reject.pod(spreading.problem),)
         return _hard(spreading, pod, nodes).rejects()
 
-    def add_pod(self, pod: Pod, nodes: NodeTable, state: Hard, other: Pod, row: int) -> Hard:
+    def add_pod(self, pod: Pod, nodes: NodeTable, state: HardConstraints, other: Pod, row: int) -> HardConstraints:
         state.move(other, row, 1)
         return state
 
-    def remove_pod(self, pod: Pod, nodes: NodeTable, state: Hard, other: Pod, row: int) -> Hard:
+    def remove_pod(self, pod: Pod, nodes: NodeTable, state: HardConstraints, other: Pod, row: int) -> HardConstraints:
         state.move(other, row, -1)
         return state
 
@@ -94,15 +94,15 @@ class PodTopologySpread(Plugin):
         soft = self._soft_of(state, pod, nodes)
         return np.zeros(len(nodes), np.int64) if soft is None else normalised(scores, soft, nodes.feasible)
 
-    def _soft_of(self, state: Any, pod: Pod, nodes: NodeTable) -> Soft | None:
+    def _soft_of(self, state: Any, pod: Pod, nodes: NodeTable) -> SoftConstraints | None:
         """The score state; made here in a profile that disables ``pre_score``."""
-        if isinstance(state, Soft):
+        if isinstance(state, SoftConstraints):
             return state
         spreading = self._spreadings.of(pod)
         return _soft(spreading, nodes) if spreading is not None and spreading.soft else None
 
     def hint(self, event: Event, pod: Pod) -> Answer:
-        spreading = self._spreadings.of(pod) or Spreading()
+        spreading = self._spreadings.of(pod) or SpreadConstraints()
         if spreading.problem:
             return QUEUE
         constraints = [tally.constraint for tally in spreading.hard]
@@ -113,13 +113,13 @@ class PodTopologySpread(Plugin):
         return QUEUE if helps else SKIP
 
 
-def _hard(spreading: Spreading, pod: Pod, nodes: NodeTable) -> Hard:
+def _hard(spreading: SpreadConstraints, pod: Pod, nodes: NodeTable) -> HardConstraints:
     for tally in spreading.hard:
         tally.refresh(nodes)
-    return Hard(spreading.hard, pod)
+    return HardConstraints(spreading.hard, pod)
 
 
-def _soft(spreading: Spreading, nodes: NodeTable) -> Soft:
+def _soft(spreading: SpreadConstraints, nodes: NodeTable) -> SoftConstraints:
     for tally in spreading.soft:
         tally.refresh(nodes)
     return soft_state(spreading.soft, nodes)

@@ -11,39 +11,39 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.api import MAX_SCORE, Ints, Mask, NodeTable
 from scheduler_runtime.plugins.podtopologyspread.constraints import HOSTNAME
-from scheduler_runtime.plugins.podtopologyspread.domain_counts import Tally
-from scheduler_runtime.plugins.podtopologyspread.eligible_domains import ScoredGround
+from scheduler_runtime.plugins.podtopologyspread.domain_counts import DomainCounts
+from scheduler_runtime.plugins.podtopologyspread.eligible_domains import ScoredDomains
 from scheduler_runtime.plugins.podtopologyspread.logarithm import log
 
 Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Soft:
+class SoftConstraints:
     """The score state of one attempt: the tallies with their weights, and the nodes that are scored."""
 
-    tallies: Sequence[Tally]
+    tallies: Sequence[DomainCounts]
     weights: Sequence[float]
     ignored: Mask | None
     """The nodes that lack a label which all must have."""
 
 
-def soft_state(tallies: Sequence[Tally], nodes: NodeTable) -> Soft:
+def soft_state(tallies: Sequence[DomainCounts], nodes: NodeTable) -> SoftConstraints:
     """The state for the feasible ``nodes``: the more domains, the more a pod in one of them counts."""
     ignored = tallies[0].ground.out
     candidates = nodes.feasible if ignored is None else nodes.feasible & ~ignored
     number = int(np.count_nonzero(candidates))
-    return Soft(tallies, [log(_domains(tally, candidates, number) + 2) for tally in tallies], ignored)
+    return SoftConstraints(tallies, [log(_domains(tally, candidates, number) + 2) for tally in tallies], ignored)
 
 
-def _domains(tally: Tally, candidates: Mask, number: int) -> int:
+def _domains(tally: DomainCounts, candidates: Mask, number: int) -> int:
     if tally.constraint.key == HOSTNAME:
         return number  # Each node is its own domain here, whatever its label says.
     ground = tally.ground
-    return ground.domains_among(candidates, number) if isinstance(ground, ScoredGround) else ground.size
+    return ground.domains_among(candidates, number) if isinstance(ground, ScoredDomains) else ground.size
 
 
-def raw_scores(state: Soft, size: int) -> Ints:
+def raw_scores(state: SoftConstraints, size: int) -> Ints:
     """How crowded the domains of each node are, weighted and rounded; the fewer, the better."""
     total: Floats | None = None
     for tally, weight in zip(state.tallies, state.weights, strict=True):
@@ -56,7 +56,7 @@ def raw_scores(state: Soft, size: int) -> Ints:
     return total.astype(np.int64)
 
 
-def _crowd(tally: Tally, weight: float, size: int) -> Floats:
+def _crowd(tally: DomainCounts, weight: float, size: int) -> Floats:
     less_tolerated = float(tally.constraint.max_skew - 1)
     ground = tally.ground
     if tally.constraint.key == HOSTNAME:
@@ -70,7 +70,7 @@ def _crowd(tally: Tally, weight: float, size: int) -> Floats:
     return crowd
 
 
-def normalised(scores: Ints, state: Soft, feasible: Mask) -> Ints:
+def normalised(scores: Ints, state: SoftConstraints, feasible: Mask) -> Ints:
     """From 0 to 100, the least crowded node first; 0 for nodes that are ignored."""
     ignored = state.ignored
     candidates = feasible if ignored is None else feasible & ~ignored

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from scheduler_runtime.api import Consulted, Pod, Reject, Victims
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.framework import Advice, Asks, AsksFilter, AsksScores, AsksVictims, Filtered
+from scheduler_runtime.framework import Asks, ExtenderAnswers, Filtered, FilterQuestion, ScoreQuestion, VictimQuestion
 from scheduler_runtime.scheduling.extenders.extender import Extender, PodsOn, needs_nodes
 from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError
-from scheduler_runtime.scheduling.extenders.raw_objects import Originals
+from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 from scheduler_runtime.state.table import Table
 
 logger = logging.getLogger(__name__)
@@ -33,10 +33,10 @@ class Binds(Protocol):
         ...
 
 
-class Extenders:
+class ExtenderChain:
     """Those that may not be passed over are asked first, as upstream asks them."""
 
-    def __init__(self, extenders: Iterable[Extender], originals: Originals, binds: Binds) -> None:
+    def __init__(self, extenders: Iterable[Extender], originals: RawObjects, binds: Binds) -> None:
         self._extenders = sorted(extenders, key=lambda each: each.is_ignorable)
         self._originals = originals
         self._binds = binds
@@ -56,19 +56,19 @@ class Extenders:
         """Whether one of them has a say in whom ``pod`` preempts."""
         return any(each.written.preempt_verb and each.looks_after(pod) for each in self._extenders)
 
-    async def answer(self, asks: Asks, pod: Pod, advice: Advice, table: Table) -> Advice:
+    async def answer(self, asks: Asks, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
         """``advice``, with what they say to ``asks``. Raises ExtenderError or OriginalError."""
         match asks:
-            case AsksFilter(is_own=True):
+            case FilterQuestion(is_own=True):
                 return replace(advice, own=await self._own(asks, pod))
-            case AsksFilter():
-                return Advice(advice.own, await self._filter(asks, pod), rounds=advice.rounds + 1)
-            case AsksScores(nodes):
+            case FilterQuestion():
+                return ExtenderAnswers(advice.own, await self._filter(asks, pod), rounds=advice.rounds + 1)
+            case ScoreQuestion(nodes):
                 return replace(advice, scores=await self._scores(pod, nodes))
-            case AsksVictims(candidates):
+            case VictimQuestion(candidates):
                 return replace(advice, victims=await self._victims(pod, candidates, partial(_pods_on, table)))
 
-    async def _own(self, asks: AsksFilter, pod: Pod) -> Filtered:
+    async def _own(self, asks: FilterQuestion, pod: Pod) -> Filtered:
         """As upstream: if one of them fails, the other nodes are looked at."""
         try:
             return await self._filter(asks, pod)
@@ -76,7 +76,7 @@ class Extenders:
             logger.warning("the nominated node is passed over", extra={"pod": pod.key, "because": str(error)})
             return Filtered(asks, frozenset())
 
-    async def _filter(self, asks: AsksFilter, pod: Pod) -> Filtered:
+    async def _filter(self, asks: FilterQuestion, pod: Pod) -> Filtered:
         extenders = self._asked(pod, lambda written: written.filter_verb)
         if any(needs_nodes(each.written) for each in extenders):
             asks = replace(asks, nodes=await self._originals.known(asks.nodes))

@@ -10,8 +10,8 @@ import msgspec
 from scheduler_runtime.api import MAX_SCORE, Pod, Reject, Victims
 from scheduler_runtime.config import Extender as Written
 from scheduler_runtime.scheduling.extenders import messages
-from scheduler_runtime.scheduling.extenders.http_calls import Address, Calls, ExtenderError, shown
-from scheduler_runtime.scheduling.extenders.raw_objects import Originals
+from scheduler_runtime.scheduling.extenders.http_calls import Address, ExtenderClient, ExtenderError, shown
+from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 
 BEST_SCORE = 10
 """Of extenders; they score from 0."""
@@ -24,12 +24,12 @@ PodsOn = Callable[[str], Iterable[Pod] | None]
 class Extender:
     """A service that has a say where some pods go."""
 
-    def __init__(self, written: Written, originals: Originals) -> None:
+    def __init__(self, written: Written, originals: RawObjects) -> None:
         """Raises OSError or ValueError when its certificates cannot be used."""
         self.written = written
         self.name = shown(written.url_prefix)
         self.is_ignorable = written.ignorable
-        self._calls = Calls(Address.of(written))
+        self._calls = ExtenderClient(Address.of(written))
         self._originals = originals
         self._managed = frozenset(resource.name for resource in written.managed_resources)
 

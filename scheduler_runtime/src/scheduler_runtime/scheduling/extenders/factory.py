@@ -9,28 +9,28 @@ from scheduler_runtime.config import Extender as Written
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.scheduling.extenders.chain import Binds, Extenders
+from scheduler_runtime.scheduling.extenders.chain import Binds, ExtenderChain
 from scheduler_runtime.scheduling.extenders.extender import Extender, needs_nodes
 from scheduler_runtime.scheduling.extenders.http_calls import shown
-from scheduler_runtime.scheduling.extenders.raw_objects import Originals
+from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 
 Reflectors = Collection[Reflector[Any]]
 
 
-class Lending:
+class ExtenderFactory:
     """Makes extenders. Nothing is watched, and nobody is connected to, for a document that has none."""
 
     def __init__(self, client: Client, binds: Binds) -> None:
-        self._originals = Originals(client)
+        self._originals = RawObjects(client)
         self._binds = binds
-        self._made: list[Extenders] = []
+        self._made: list[ExtenderChain] = []
 
-    def made(self, written: Sequence[Written]) -> Extenders | None:
+    def made(self, written: Sequence[Written]) -> ExtenderChain | None:
         """The extenders of a document, None when it has none. Raises RegistrationError."""
         if not written:
             return None
         each = [self._one(extender) for extender in written]
-        self._made.append(Extenders(each, self._originals, self._binds))
+        self._made.append(ExtenderChain(each, self._originals, self._binds))
         return self._made[-1]
 
     def _one(self, written: Written) -> Extender:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config import Extender, ExtenderTLSConfig
-from scheduler_runtime.kube.http.http1 import Answer, Connection, LostError, Place, Pool
+from scheduler_runtime.kube.http.http1 import Connection, ConnectionLostError, Endpoint, Pool, Response
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
@@ -62,7 +62,7 @@ class Address:
         return ExtenderError(f"failed {verb} with extender at URL {shown(self.url_prefix)}/{verb}{problem}", sent=sent)
 
 
-class Calls:
+class ExtenderClient:
     """The connections to one extender; there are none before the first call."""
 
     def __init__(self, address: Address) -> None:
@@ -95,7 +95,7 @@ class Calls:
             target = _target(f"{address.url_prefix}/{verb}")
             async with limit:
                 answer = await self._exchange(target, _request(target, body), sends, repeats=before_send is None)
-        except (LostError, OSError, ValueError) as error:
+        except (ConnectionLostError, OSError, ValueError) as error:
             late = f"no answer within {address.seconds:g} s" if limit.expired() else ""
             raise address.failed(verb, f": {late or str(error) or type(error).__name__}", sent=sent) from error
         if answer.status != 200:
@@ -104,12 +104,12 @@ class Calls:
 
     async def _exchange(
         self, target: SplitResult, request: bytes, before_send: Callable[[], None], *, repeats: bool
-    ) -> Answer:
+    ) -> Response:
         async with self._connection(target) as connection:
             was_idle = connection.idle_since > 0
             try:
                 return await connection.exchange(request, before_send)
-            except LostError:
+            except ConnectionLostError:
                 if not (repeats and was_idle):
                     raise
         return await self._exchange(target, request, before_send, repeats=False)
@@ -120,7 +120,7 @@ class Calls:
         try:
             connection = await pool.take()
         except TimeoutError as error:
-            raise LostError("no connection in time") from error
+            raise ConnectionLostError("no connection in time") from error
         try:
             yield connection
         finally:
@@ -147,10 +147,10 @@ def _target(url: str) -> SplitResult:
     raise ValueError("it is no address of an HTTP server")
 
 
-def _place(target: SplitResult, address: Address) -> Place:
+def _place(target: SplitResult, address: Address) -> Endpoint:
     is_secure = target.scheme == "https"
     tls = (address.tls or ssl.create_default_context()) if is_secure else None
-    return Place(target.hostname or "", target.port or (443 if is_secure else 80), tls, address.server_name)
+    return Endpoint(target.hostname or "", target.port or (443 if is_secure else 80), tls, address.server_name)
 
 
 def _request(target: SplitResult, body: bytes) -> bytes:

@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Raw
 
 from scheduler_runtime.api import Pod
-from scheduler_runtime.kube.client import ApiError, Client, NoAnswerError
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
 from scheduler_runtime.kube.watch.envelopes import WatchEvent, read_items
 from scheduler_runtime.kube.watch.pagination import pages, whole
-from scheduler_runtime.state.lru import Recent
+from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import ObjectMeta
 
 REFRESH_SECONDS = 5.0
@@ -28,7 +28,7 @@ KEPT_PODS = 4096
 """Of so many pods it is remembered how they are written: a few times as many as one pod may preempt."""
 
 
-class OriginalError(Exception):
+class RawObjectError(Exception):
     """An extender cannot be told of a pod, which the API server does not show; that is not the extender's failure."""
 
 
@@ -68,13 +68,13 @@ def _read_event(event: WatchEvent) -> _Whole:
     return _whole(event.object)
 
 
-class Originals:
+class RawObjects:
     """Pods are read when an extender is asked about them; nodes are followed while one is to be told of them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._nodes: Reflector[_Whole] | None = None
-        self._pods = Recent[tuple[str, str], Raw](KEPT_PODS)
+        self._pods = LruCache[tuple[str, str], Raw](KEPT_PODS)
         self._reads = asyncio.Semaphore(READS)
 
     @property
@@ -106,14 +106,14 @@ class Originals:
         return {name: node.text for name, node in found if node is not None}
 
     async def pod(self, pod: Pod) -> Raw:
-        """``pod``, as it is now or was a moment ago. Raises OriginalError."""
+        """``pod``, as it is now or was a moment ago. Raises RawObjectError."""
         text = self._pods.get(_version(pod)) or (await self._read([pod])).get(pod.uid)
         if text is None:
             raise _no_original(pod, "is gone")
         return text
 
     async def pods(self, pods: Iterable[Pod]) -> dict[str, Raw]:
-        """Those of ``pods`` that are still there, by their uids. Raises OriginalError.
+        """Those of ``pods`` that are still there, by their uids. Raises RawObjectError.
 
         Of those that were not read before in this version, all on one node are read with one request. One whose
         binding was not seen yet is read by its name: whether a list of its node has it already nobody knows.
@@ -130,11 +130,11 @@ class Originals:
         return found
 
     async def _read(self, pods: Sequence[Pod]) -> dict[str, Raw]:
-        """Those of ``pods``, one or all on one node, that are still there, by their uids. Raises OriginalError."""
+        """Those of ``pods``, one or all on one node, that are still there, by their uids. Raises RawObjectError."""
         try:
             async with self._reads, asyncio.timeout(READ_SECONDS):
                 there = await (self._one(pods[0]) if len(pods) == 1 else self._on_node(pods[0].spec.node_name))
-        except (ApiError, NoAnswerError, msgspec.MsgspecError) as error:
+        except (ApiError, NoResponseError, msgspec.MsgspecError) as error:
             raise _no_original(pods[0], f"cannot be read: {error}") from error
         except TimeoutError as error:
             raise _no_original(pods[0], f"cannot be read: no answer within {READ_SECONDS:g} s") from error
@@ -188,5 +188,5 @@ def _nobody_is_told(_: Change[_Whole]) -> None:
     """Nothing follows from a change."""
 
 
-def _no_original(pod: Pod, problem: str) -> OriginalError:
-    return OriginalError(f"pod {pod.key}, of which an extender is to be told, {problem}")
+def _no_original(pod: Pod, problem: str) -> RawObjectError:
+    return RawObjectError(f"pod {pod.key}, of which an extender is to be told, {problem}")

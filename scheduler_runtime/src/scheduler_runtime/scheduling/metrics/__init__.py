@@ -9,9 +9,9 @@ from scheduler_runtime.scheduling.metrics.exposition import (
     Gauge,
     Histogram,
     Labels,
+    PlainCounter,
     Samples,
     Series,
-    Tally,
     exponential,
     exposition,
 )
@@ -25,10 +25,10 @@ __all__ = [
     "Histogram",
     "Labels",
     "Metrics",
+    "PlainCounter",
     "Requests",
     "Samples",
     "Series",
-    "Tally",
     "exponential",
     "exposition",
 ]

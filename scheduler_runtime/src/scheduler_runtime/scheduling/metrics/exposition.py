@@ -24,7 +24,7 @@ class Metric(Protocol):
         ...
 
 
-class Tally:
+class PlainCounter:
     """One number that only grows."""
 
     __slots__ = ("number",)
@@ -46,15 +46,15 @@ class Counter:
         self.name = name
         self.text = text
         self._labels = labels
-        self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._tallies: dict[tuple[str, ...], PlainCounter] = {}
         if not labels:
             self.of()
 
-    def of(self, *values: str) -> Tally:
+    def of(self, *values: str) -> PlainCounter:
         """The number for these values of the labels, for those who count often."""
         tally = self._tallies.get(values)
         if tally is None:
-            tally = self._tallies[values] = Tally()
+            tally = self._tallies[values] = PlainCounter()
         return tally
 
     def add(self, *values: str, amount: float = 1) -> None:

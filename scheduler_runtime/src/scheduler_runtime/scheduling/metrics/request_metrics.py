@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from scheduler_runtime.scheduling.metrics.exposition import Counter, Histogram, Metric, Series, Tally
+from scheduler_runtime.scheduling.metrics.exposition import Counter, Histogram, Metric, PlainCounter, Series
 
 _LATENCY = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _SIZES = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
@@ -47,7 +47,7 @@ class RequestsTo:
         self._results = results
         self._spreads = spreads
         self._host = host
-        self._known: dict[tuple[int, str], tuple[Tally, list[Series]]] = {}
+        self._known: dict[tuple[int, str], tuple[PlainCounter, list[Series]]] = {}
 
     def ended(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
         """Note the end of a request; a ``code`` of 0 says that there was no answer.

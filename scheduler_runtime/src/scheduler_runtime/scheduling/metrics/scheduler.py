@@ -10,9 +10,9 @@ from scheduler_runtime.scheduling.metrics.exposition import (
     Gauge,
     Histogram,
     Metric,
+    PlainCounter,
     Samples,
     Series,
-    Tally,
     exponential,
     exposition,
 )
@@ -116,7 +116,7 @@ class Metrics:
         self._deciding = self._algorithm_seconds.of()
         self._needed = self._attempts_needed.of()
         self._waits: dict[int, Series] = {}
-        self._ends: dict[tuple[str, str], tuple[Tally, Series]] = {}
+        self._ends: dict[tuple[str, str], tuple[PlainCounter, Series]] = {}
 
     # Attempts.
 
@@ -156,7 +156,7 @@ class Metrics:
         """Where to note how long a plugin took."""
         return self._plugin_seconds.of(plugin, point, status)
 
-    def evaluations(self, plugin: str, point: str, profile: str) -> Tally:
+    def evaluations(self, plugin: str, point: str, profile: str) -> PlainCounter:
         """Where to count how often a plugin was asked."""
         return self._evaluations.of(plugin, point, profile)
 

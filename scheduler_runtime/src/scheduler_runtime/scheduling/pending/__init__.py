@@ -1,8 +1,8 @@
 """Where pods wait until they have a node."""
 
 from scheduler_runtime.scheduling.pending.backing_off import BackingOff
-from scheduler_runtime.scheduling.pending.entry import Entry, Place
+from scheduler_runtime.scheduling.pending.entry import QueuedPod, QueuePlace
 from scheduler_runtime.scheduling.pending.protocols import Profile
-from scheduler_runtime.scheduling.pending.scheduling_queue import FLUSH_SECONDS, Pending
+from scheduler_runtime.scheduling.pending.scheduling_queue import FLUSH_SECONDS, SchedulingQueue
 
-__all__ = ["FLUSH_SECONDS", "BackingOff", "Entry", "Pending", "Place", "Profile"]
+__all__ = ["FLUSH_SECONDS", "BackingOff", "Profile", "QueuePlace", "QueuedPod", "SchedulingQueue"]

@@ -19,7 +19,7 @@ class Pod(Protocol):
     def uid(self) -> str: ...
 
 
-class Place(Enum):
+class QueuePlace(Enum):
     """Where a pod is."""
 
     ACTIVE = "active"
@@ -31,7 +31,7 @@ class Place(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class QueuedPod:
     """A pod, and what has become of it so far."""
 
     pod: Any
@@ -39,7 +39,7 @@ class Entry:
     profile: str
     added_at: float
     """When it last came to wait; pods of equal priority are taken in this order."""
-    place: Place = Place.ACTIVE
+    place: QueuePlace = QueuePlace.ACTIVE
     waits_since: float = float("inf")
     """When it first became active."""
     attempts: int = 0
@@ -72,13 +72,13 @@ class Entry:
 class Heap:
     """Entries of one place in the order of a key; what leaves otherwise than from the top is swept in time."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: QueuePlace) -> None:
         self._place = place
-        self._items: list[tuple[Any, int, Entry]] = []
+        self._items: list[tuple[Any, int, QueuedPod]] = []
         self._here: dict[str, int] = {}
         self._pushes = 0
 
-    def push(self, entry: Entry, key: Any) -> None:
+    def push(self, entry: QueuedPod, key: Any) -> None:
         """Put ``entry`` here, by ``key``; equal keys leave in the order they came."""
         entry.place = self._place
         self._pushes += 1
@@ -97,16 +97,16 @@ class Heap:
             heapq.heappop(self._items)
         return self._items[0][0] if self._items else None
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> QueuedPod | None:
         if self.first_key() is None:
             return None
         entry = heapq.heappop(self._items)[2]
         del self._here[entry.uid]
         return entry
 
-    def pop_until(self, is_due: Callable[[Any], bool]) -> list[Entry]:
+    def pop_until(self, is_due: Callable[[Any], bool]) -> list[QueuedPod]:
         """Take out everything whose key is due."""
-        due: list[Entry] = []
+        due: list[QueuedPod] = []
         while (key := self.first_key()) is not None and is_due(key) and (entry := self.pop()):
             due.append(entry)
         return due
@@ -121,6 +121,6 @@ class Heap:
         self._items = [item for item in self._items if self._is_here(item)]
         heapq.heapify(self._items)
 
-    def _is_here(self, item: tuple[Any, int, Entry]) -> bool:
+    def _is_here(self, item: tuple[Any, int, QueuedPod]) -> bool:
         _, push, entry = item
         return self._here.get(entry.uid) == push

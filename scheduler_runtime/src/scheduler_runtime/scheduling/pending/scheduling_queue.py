@@ -33,10 +33,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from scheduler_runtime.api import QueueEntry
-from scheduler_runtime.framework import Failures, PluginError
+from scheduler_runtime.framework import FailureLog, PluginError
 from scheduler_runtime.scheduling.pending import upstream_names as causes
 from scheduler_runtime.scheduling.pending.backing_off import BackingOff
-from scheduler_runtime.scheduling.pending.entry import Entry, Heap, Place
+from scheduler_runtime.scheduling.pending.entry import Heap, QueuedPod, QueuePlace
 from scheduler_runtime.scheduling.pending.in_flight import InFlight
 from scheduler_runtime.scheduling.pending.parked import Parked
 from scheduler_runtime.scheduling.pending.protocols import Cause, Event, Profile
@@ -47,7 +47,7 @@ FLUSH_SECONDS = 300.0
 FLUSH_INTERVAL = 30.0
 
 
-class Pending:
+class SchedulingQueue:
     """The pods of several profiles, in one order."""
 
     def __init__(
@@ -68,12 +68,12 @@ class Pending:
         """
         self._profiles = profiles
         self._longest_parked = longest_parked
-        self.failures = Failures(logger)
+        self.failures = FailureLog(logger)
         self._on_ready = on_ready
         self._on_queued = on_queued
         self._on_error = on_error
-        self._entries: dict[str, Entry] = {}
-        self._active = Heap(Place.ACTIVE)
+        self._entries: dict[str, QueuedPod] = {}
+        self._active = Heap(QueuePlace.ACTIVE)
         self._backing_off = backing_off or BackingOff()
         self._parked = Parked()
         self._in_flight = InFlight()
@@ -91,10 +91,10 @@ class Pending:
         entry = self._entries.get(uid)
         return entry.pod if entry else None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[QueuedPod]:
         return iter(list(self._entries.values()))
 
-    def counts(self) -> Mapping[Place, int]:
+    def counts(self) -> Mapping[QueuePlace, int]:
         """Return how many pods are in each place. May be asked from another thread."""
         return Counter(entry.place for entry in self.entries())
 
@@ -106,7 +106,7 @@ class Pending:
 
     def add(self, pod: Any, profile: str, now: float) -> None:
         """Take in a pod that has no node yet."""
-        entry = self._entries[pod.uid] = Entry(pod, profile, now)
+        entry = self._entries[pod.uid] = QueuedPod(pod, profile, now)
         self._activate(entry, now, causes.SEEN)
 
     def update(self, pod: Any, events: Collection[Event], now: float) -> None:
@@ -114,11 +114,11 @@ class Pending:
         entry = self._entries[pod.uid]
         entry.pod = pod
         match entry.place:
-            case Place.ACTIVE | Place.BACKOFF:
+            case QueuePlace.ACTIVE | QueuePlace.BACKOFF:
                 self._stand_anew(entry, now)
-            case Place.IN_FLIGHT:
+            case QueuePlace.IN_FLIGHT:
                 self._in_flight.keep(events, uid=pod.uid)
-            case Place.PARKED | Place.GATED:
+            case QueuePlace.PARKED | QueuePlace.GATED:
                 woken_by = [event for event in events if self._is_woken(entry, event)]
                 if woken_by:
                     self._requeue(entry, now, woken_by[0], at_once=self._is_urgent(entry, woken_by))
@@ -131,7 +131,7 @@ class Pending:
 
     # Attempts
 
-    def take(self, now: float) -> Entry | None:
+    def take(self, now: float) -> QueuedPod | None:
         """Take the next pod to place, if there is one; it is in flight until settled, parked or retried."""
         self._tick(now)
         entry = self._active.pop()
@@ -139,7 +139,7 @@ class Pending:
             entry.waits_since = min(entry.waits_since, now)
             self._on_queued("active", causes.TAKEN_EARLY)
         if entry:
-            entry.place = Place.IN_FLIGHT
+            entry.place = QueuePlace.IN_FLIGHT
             entry.attempts += 1
             entry.is_wanted = False
             self._in_flight.begin(entry.uid)
@@ -155,7 +155,7 @@ class Pending:
         entry = self._entries.get(uid)
         if entry:
             self._leave(entry)
-            entry.place = Place.BINDING
+            entry.place = QueuePlace.BINDING
 
     def park(self, uid: str, plugins: Collection[str], now: float, waits_for: Collection[str] = ()) -> None:
         """Put away a pod that ``plugins`` rejected, unless what happened meanwhile helps it already.
@@ -168,7 +168,7 @@ class Pending:
         if not plugins:
             self.retry(uid, now)
             return
-        missed, was_watched = self._in_flight.missed(uid), entry.place is Place.IN_FLIGHT
+        missed, was_watched = self._in_flight.missed(uid), entry.place is QueuePlace.IN_FLIGHT
         self._comes_back(entry, now, frozenset(plugins), frozenset(waits_for))
         entry.rejections += 1
         entry.errors = 0
@@ -176,7 +176,7 @@ class Pending:
         if woken_by or entry.is_wanted or not was_watched:
             self._requeue(entry, now, causes.ATTEMPT_FAILED, at_once=self._is_urgent(entry, woken_by))
         else:
-            self._put_away(entry, Place.PARKED, causes.ATTEMPT_FAILED)
+            self._put_away(entry, QueuePlace.PARKED, causes.ATTEMPT_FAILED)
 
     def retry(self, uid: str, now: float, error: str = "") -> None:
         """Let a pod whose attempt ended in ``error`` back off and come again."""
@@ -202,7 +202,7 @@ class Pending:
         for entry in gone:
             self.remove(entry.uid)
         for entry in concerned:
-            if entry.place not in (Place.IN_FLIGHT, Place.BINDING):
+            if entry.place not in (QueuePlace.IN_FLIGHT, QueuePlace.BINDING):
                 self._leave(entry)
         self._active.sweep()  # the keys of two orders cannot be compared
         self._backing_off.sweep()
@@ -215,16 +215,16 @@ class Pending:
         """Let pods back off so long from now on."""
         self._backing_off.first_seconds, self._backing_off.longest_seconds = first, longest
 
-    def _ask_again(self, entry: Entry, now: float) -> None:
+    def _ask_again(self, entry: QueuedPod, now: float) -> None:
         match entry.place:
-            case Place.ACTIVE | Place.GATED:
+            case QueuePlace.ACTIVE | QueuePlace.GATED:
                 entry.plugins = frozenset()
                 self._activate(entry, now, causes.UNCHANGED)
-            case Place.PARKED:
+            case QueuePlace.PARKED:
                 self._requeue(entry, now, causes.ACTIVATED)
-            case Place.BACKOFF if self._is_let_in(entry, now, causes.UNCHANGED):
+            case QueuePlace.BACKOFF if self._is_let_in(entry, now, causes.UNCHANGED):
                 self._backing_off.push(entry)
-            case Place.IN_FLIGHT:
+            case QueuePlace.IN_FLIGHT:
                 entry.is_wanted = True
 
     # What happens in the cluster
@@ -252,22 +252,22 @@ class Pending:
         """
         for uid in uids:
             entry = self._entries.get(uid)
-            if entry and entry.place is Place.IN_FLIGHT:
+            if entry and entry.place is QueuePlace.IN_FLIGHT:
                 entry.is_wanted = True
-            elif entry and entry.place is Place.BACKOFF:
+            elif entry and entry.place is QueuePlace.BACKOFF:
                 self._leave(entry)
                 self._back_from_backoff(entry, now, causes.ACTIVATED)
-            elif entry and entry.place in (Place.PARKED, Place.GATED):
+            elif entry and entry.place in (QueuePlace.PARKED, QueuePlace.GATED):
                 self._leave(entry)
                 self._activate(entry, now, causes.ACTIVATED)
 
     # Moves
 
-    def _activate(self, entry: Entry, now: float, cause: Cause) -> None:
+    def _activate(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         if self._is_let_in(entry, now, cause):
             self._push_active(entry, now, cause)
 
-    def _requeue(self, entry: Entry, now: float, cause: Cause, *, at_once: bool = False) -> None:
+    def _requeue(self, entry: QueuedPod, now: float, cause: Cause, *, at_once: bool = False) -> None:
         """Make a pod active, ``at_once`` or as soon as it has backed off."""
         self._leave(entry)
         if not self._is_let_in(entry, now, cause):
@@ -277,14 +277,14 @@ class Pending:
         else:
             self._push_backoff(entry, cause)
 
-    def _back_from_backoff(self, entry: Entry, now: float, cause: Cause) -> None:
+    def _back_from_backoff(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         """Make a pod active whose gates were asked when it began to back off, unless they failed then."""
         if entry.key is None:
             self._activate(entry, now, cause)
         else:
             self._push_active(entry, now, cause)
 
-    def _is_let_in(self, entry: Entry, now: float, cause: Cause) -> bool:
+    def _is_let_in(self, entry: QueuedPod, now: float, cause: Cause) -> bool:
         """Ask the gates. A pod that they keep out is put away; one that they fail for backs off."""
         profile = self._profiles[entry.profile]
         try:
@@ -297,17 +297,17 @@ class Pending:
         if gate:
             entry.plugins |= {gate.plugin}
             entry.was_flushed = False
-            self._put_away(entry, Place.GATED, cause)
+            self._put_away(entry, QueuePlace.GATED, cause)
         return gate is None
 
-    def _gate_failed(self, entry: Entry, now: float, error: PluginError) -> None:
+    def _gate_failed(self, entry: QueuedPod, now: float, error: PluginError) -> None:
         self.failures.say("plugin failed", error, pod=entry.uid, profile=entry.profile)
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
         self._push_backoff(entry, causes.ATTEMPT_FAILED)
         self._on_error(entry.pod, error)
 
-    def _stand_anew(self, entry: Entry, now: float) -> None:
+    def _stand_anew(self, entry: QueuedPod, now: float) -> None:
         """Let a changed pod stand where it belongs now. Its gates are not asked again: it has passed them."""
         if entry.key is None:
             return
@@ -317,44 +317,44 @@ class Pending:
         except PluginError as error:
             self._gate_failed(entry, now, error)
             return
-        if entry.place is Place.ACTIVE:
+        if entry.place is QueuePlace.ACTIVE:
             self._push_active(entry, now, causes.UNCHANGED)
         else:
             self._push_backoff(entry, causes.UNCHANGED)
 
-    def _comes_back(self, entry: Entry, now: float, plugins: frozenset[str], waits_for: frozenset[str]) -> None:
+    def _comes_back(self, entry: QueuedPod, now: float, plugins: frozenset[str], waits_for: frozenset[str]) -> None:
         """Begin another wait, for the reason that ``plugins`` rejected the pod, or for an error if there are none."""
         self._leave(entry)
         entry.plugins, entry.waits_for, entry.added_at = plugins, waits_for, now
         entry.error, entry.gate, entry.key = "", "", None
         entry.was_flushed, entry.flushed_at = False, float("-inf")
 
-    def _push_active(self, entry: Entry, now: float, cause: Cause) -> None:
+    def _push_active(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         entry.waits_since = min(entry.waits_since, now)
         self._active.push(entry, entry.key)
         self._on_queued("active", cause)
         self._on_ready()
 
-    def _push_backoff(self, entry: Entry, cause: Cause) -> None:
+    def _push_backoff(self, entry: QueuedPod, cause: Cause) -> None:
         self._backing_off.push(entry)
         self._on_queued("backoff", cause)
         self._on_ready()
 
-    def _put_away(self, entry: Entry, place: Place, cause: Cause) -> None:
+    def _put_away(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
         entry.place = place
         self._on_queued("unschedulable", cause)
         self._parked.put(entry)
 
-    def _leave(self, entry: Entry) -> None:
+    def _leave(self, entry: QueuedPod) -> None:
         """Take a pod out of the index or heap of its place."""
         match entry.place:
-            case Place.ACTIVE:
+            case QueuePlace.ACTIVE:
                 self._active.discard(entry.uid)
-            case Place.IN_FLIGHT:
+            case QueuePlace.IN_FLIGHT:
                 self._in_flight.end(entry.uid)
-            case Place.BACKOFF:
+            case QueuePlace.BACKOFF:
                 self._backing_off.discard(entry.uid)
-            case Place.PARKED | Place.GATED:
+            case QueuePlace.PARKED | QueuePlace.GATED:
                 self._parked.discard(entry)
 
     def _tick(self, now: float) -> None:
@@ -382,19 +382,19 @@ class Pending:
             ]
         return self._interested[what]
 
-    def _hears(self, entry: Entry, event: Event) -> bool:
+    def _hears(self, entry: QueuedPod, event: Event) -> bool:
         """Whether ``event`` is one for a pod that may be gated: only what its gate registered can open it."""
         return not entry.gate or (entry.profile, entry.gate) in self._who_wants(event)
 
-    def _is_woken(self, entry: Entry, event: Event) -> bool:
+    def _is_woken(self, entry: QueuedPod, event: Event) -> bool:
         """Whether ``event`` may help a pod that its plugins rejected; its gates are asked on its way."""
         return self._says_yes(entry, event, entry.plugins)
 
-    def _is_urgent(self, entry: Entry, events: Iterable[Event]) -> bool:
+    def _is_urgent(self, entry: QueuedPod, events: Iterable[Event]) -> bool:
         """Whether one of ``events`` is what a plugin waited for that had started it."""
         return bool(entry.waits_for) and any(self._says_yes(entry, event, entry.waits_for) for event in events)
 
-    def _says_yes(self, entry: Entry, event: Event, plugins: frozenset[str]) -> bool:
+    def _says_yes(self, entry: QueuedPod, event: Event, plugins: frozenset[str]) -> bool:
         profile = self._profiles[entry.profile]
         wanted = (plugin for name, plugin in self._who_wants(event) if name == entry.profile)
         return any(plugin in plugins and profile.hint(plugin, event, entry.pod) for plugin in wanted)

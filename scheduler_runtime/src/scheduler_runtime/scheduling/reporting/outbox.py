@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import cast
 
-from scheduler_runtime.kube.client import ApiError, NoAnswerError, pause_asked
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.client import ApiError, NoResponseError, pause_asked
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 
 logger = logging.getLogger(__name__)
@@ -95,8 +95,8 @@ class Outbox:
         self._is_busy = is_busy
         self._something = asyncio.Event()
         self._sending: dict[Hashable, Delivery] = {}
-        self._trouble = Trouble(logger)
-        self._full = Trouble(logger)
+        self._trouble = LogOnce(logger)
+        self._full = LogOnce(logger)
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._sending)
@@ -169,10 +169,10 @@ class Outbox:
             begun = time.monotonic()
             try:
                 await delivery.send()
-            except (ApiError, NoAnswerError) as error:
+            except (ApiError, NoResponseError) as error:
                 if _is_over(delivery, error):
                     return
-                if not isinstance(error, NoAnswerError) or error.sent:  # an absent server is said by the client
+                if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
                     self._trouble.begins("events or conditions cannot be written", str(error), begun)
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1

@@ -17,7 +17,7 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 
 
-class Conditions:
+class PodConditions:
     """Writes why pods wait, the newest reason of each pod only."""
 
     def __init__(self, client: Client, outbox: Outbox, nominations: Nominations) -> None:

@@ -37,7 +37,7 @@ class Series:
     count: int = 1
 
 
-class Recorder:
+class PodEvents:
     """Writes events through an outbox."""
 
     def __init__(

@@ -74,8 +74,8 @@ class Access:
     def __init__(self, reviews: Reviews, rules: Rules, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviews = reviews
         self._rules = rules
-        self._callers: Kept[Caller | None] = Kept(clock)
-        self._verdicts: Kept[tuple[bool, str]] = Kept(clock)
+        self._callers: CachedReview[Caller | None] = CachedReview(clock)
+        self._verdicts: CachedReview[tuple[bool, str]] = CachedReview(clock)
 
     def refusal(self, method: str, target: str, authorization: str, certified: Caller | None) -> Answer | None:
         """Why the request is not answered; None when it is. ``certified`` is who the client certificate names."""
@@ -113,7 +113,7 @@ class Access:
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class CachedReview(Generic[T]):
     """Answers that are asked for once in a while only. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

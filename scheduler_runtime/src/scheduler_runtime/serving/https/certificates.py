@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from scheduler_runtime.kube.log_once import Trouble
-from scheduler_runtime.serving.https.sni import ByName, NamedPair
+from scheduler_runtime.kube.log_once import LogOnce
+from scheduler_runtime.serving.https.sni import NamedPair, SniCertificates
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def certificate(serving: Serving, address: str) -> Certificate:
     if not serving.by_name:
         return found
     files = [FileCertificate(Path(each.certificate_file), Path(each.key_file), serving) for each in serving.by_name]
-    return ByName(found.context, list(zip(serving.by_name, (each.context for each in files), strict=True)))
+    return SniCertificates(found.context, list(zip(serving.by_name, (each.context for each in files), strict=True)))
 
 
 def _for_everybody(serving: Serving, address: str) -> Certificate:
@@ -93,7 +93,7 @@ class FileCertificate:
         """Raises CertificateError."""
         self._files = (certificate, key)
         self._serving = serving
-        self._trouble = Trouble(logger)
+        self._trouble = LogOnce(logger)
         self._seen = self._stamps()
         self._context = self._load()
 

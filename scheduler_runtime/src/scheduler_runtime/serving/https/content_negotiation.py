@@ -26,7 +26,7 @@ PLAIN = Form(TEXT_PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AcceptedType:
     """One media type, or a range of them, out of the header."""
 
     type: str
@@ -65,14 +65,14 @@ def _form(media_type: str, parameters: dict[str, str], kind: str, versions: Coll
     return Form(media_type, version) if known else None
 
 
-def _wishes(header: str) -> Iterator[Wish]:
+def _wishes(header: str) -> Iterator[AcceptedType]:
     for clause in header.split(","):
         media_type, *rest = (part.strip() for part in clause.split(";"))
         kind, slash, subtype = media_type.partition("/")
         parameters = dict(_pair(each) for each in rest if each)
         quality = _quality(parameters.pop("q", "1"))
         if slash and quality > 0:
-            yield Wish(kind, subtype, quality, parameters)
+            yield AcceptedType(kind, subtype, quality, parameters)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_runtime.kube.blocking_client import RefusedError, ask
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.serving.https.access import Caller, ReviewError
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Reviews:
         self._authentication = _Once(authentication)
         self._authorization = _Once(authorization)
         self._user_agent = user_agent
-        self._trouble = Trouble(logger)
+        self._trouble = LogOnce(logger)
 
     def caller(self, token: str) -> Caller | None:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}

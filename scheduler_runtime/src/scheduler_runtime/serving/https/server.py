@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from scheduler_runtime.kube.log_once import Trouble
+from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.serving.https.access import Access, Caller
 from scheduler_runtime.serving.https.certificates import Certificate
 from scheduler_runtime.serving.https.routes import TEXT, Answer, Endpoints
@@ -73,7 +73,7 @@ class Server(ThreadingHTTPServer):
         self.endpoints = endpoints
         self.access = access
         self._tls = tls
-        self._unsecured = Trouble(logger)
+        self._unsecured = LogOnce(logger)
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__((address, port), Handler)
 

@@ -33,7 +33,7 @@ class NamedPair:
         return f"{self.certificate_file},{self.key_file}{names}"
 
 
-class ByName:
+class SniCertificates:
     """One certificate for each name that is asked for, and another for everything else."""
 
     def __init__(self, otherwise: Contexts, named: Sequence[tuple[NamedPair, Contexts]]) -> None:
@@ -65,12 +65,12 @@ class ByName:
         known, names = self._borne.get(pair, (None, frozenset[str]()))
         if known is not context:
             with contextlib.suppress(OSError, ValueError):  # it changed once more: the names stay until it is read
-                names = frozenset(names_borne(Path(pair.certificate_file).read_bytes()))
+                names = frozenset(certificate_names(Path(pair.certificate_file).read_bytes()))
             self._borne[pair] = context, names
         return names
 
 
-def names_borne(pem: bytes) -> Iterator[str]:
+def certificate_names(pem: bytes) -> Iterator[str]:
     """The names of hosts that a certificate is for: its common name, if that is one, and all that stand beside it.
 
     Raises ValueError.

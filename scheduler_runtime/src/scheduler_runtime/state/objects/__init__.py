@@ -10,7 +10,7 @@ from scheduler_runtime.state.objects.decoding import (
     decode_pod,
     decode_pod_list,
 )
-from scheduler_runtime.state.objects.in_place_resize import Resizing
+from scheduler_runtime.state.objects.in_place_resize import ResizeRules
 from scheduler_runtime.state.objects.other_kinds import (
     KINDS,
     ConfigMap,
@@ -95,7 +95,7 @@ __all__ = [
     "ReplicaSet",
     "ReplicationController",
     "Requests",
-    "Resizing",
+    "ResizeRules",
     "ResourceRequirements",
     "Service",
     "StatefulSet",

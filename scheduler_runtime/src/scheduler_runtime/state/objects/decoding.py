@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from scheduler_runtime.kube.watch.envelopes import ListMeta, Wire
-from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, Resizing
+from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, ResizeRules
 from scheduler_runtime.state.objects.shared_images import SharedImages
-from scheduler_runtime.state.objects.shared_specs import Shapes
+from scheduler_runtime.state.objects.shared_specs import SharedSpecs
 from scheduler_runtime.state.objects.structs import Node, Pod
 
 
@@ -25,7 +25,7 @@ class NodeList(Wire, frozen=True, gc=False):
     items: tuple[Node, ...] = ()
 
 
-_shapes = Shapes()
+_shapes = SharedSpecs()
 _images = SharedImages()
 _decode_pod = msgspec.json.Decoder(Pod).decode
 _decode_pod_list = msgspec.json.Decoder(PodList).decode
@@ -33,12 +33,12 @@ _decode_node = msgspec.json.Decoder(Node).decode
 _decode_node_list = msgspec.json.Decoder(NodeList).decode
 
 
-def decode_pod(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> Pod:
+def decode_pod(raw: bytes | str, resizing: ResizeRules = BY_CONTAINER) -> Pod:
     """Read a pod; what it takes is added up as ``resizing`` has it. Raises msgspec.MsgspecError."""
     return _shapes.share(_decode_pod(raw), resizing)
 
 
-def decode_pod_list(raw: bytes | str, resizing: Resizing = BY_CONTAINER) -> PodList:
+def decode_pod_list(raw: bytes | str, resizing: ResizeRules = BY_CONTAINER) -> PodList:
     """Read a page of pods. Raises msgspec.MsgspecError."""
     page = _decode_pod_list(raw)
     for pod in page.items:

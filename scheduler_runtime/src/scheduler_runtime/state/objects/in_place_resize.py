@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Resizing:
+class ResizeRules:
     """How a version of Kubernetes adds up what such a pod takes."""
 
     sums_are_compared: bool = False
@@ -21,12 +21,12 @@ class Resizing:
     """Whether what the pod as a whole was given and has counts, too."""
 
     @classmethod
-    def of(cls, target: Target) -> Resizing:
+    def of(cls, target: Target) -> ResizeRules:
         """As the kube-scheduler that is meant does it."""
         return cls(target.version.at_least("1.37"), target.enabled("InPlacePodLevelResourcesVerticalScaling"))
 
 
-BY_CONTAINER = Resizing()
+BY_CONTAINER = ResizeRules()
 
 
 def follows_from_spec(status: PodStatus) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from scheduler_runtime.kube.watch import Kind
 from scheduler_runtime.state.objects.decoding import decode_node, decode_node_list, decode_pod, decode_pod_list
-from scheduler_runtime.state.objects.in_place_resize import Resizing
+from scheduler_runtime.state.objects.in_place_resize import ResizeRules
 from scheduler_runtime.state.objects.structs import Node, Pod
 
 
-def pods(resizing: Resizing) -> Kind[Pod]:
+def pods(resizing: ResizeRules) -> Kind[Pod]:
     """Pods that have not ended: one that ends is seen as deleted, because it needs nothing any more."""
     return Kind(
         "/api/v1/pods",

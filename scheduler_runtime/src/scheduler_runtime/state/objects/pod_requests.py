@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from scheduler_runtime.catalog.syntax import is_scalar_resource
-from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, Resizing, follows_from_spec, is_infeasible
+from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, ResizeRules, follows_from_spec, is_infeasible
 from scheduler_runtime.state.objects.quantity import QuantityError, thousandths, whole_units, within_int64
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Requests(msgspec.Struct, frozen=True, gc=False):
     """The same for pods that ask for the same."""
 
 
-def requests_of(pod: Pod, resizing: Resizing = BY_CONTAINER) -> Requests:
+def requests_of(pod: Pod, resizing: ResizeRules = BY_CONTAINER) -> Requests:
     """Add up what ``pod`` asks for. Raises ``QuantityError`` naming the field of a malformed quantity."""
     containers = _containers(pod)
     level = _pod_level(pod, resizing)
@@ -141,7 +141,7 @@ def _container(role: Role, container: Container, statuses: dict[str, ContainerSt
     return _Container(role, asked, allocated, actual)
 
 
-def _running(pod: Pod, containers: list[_Container], defaults: Amounts, resizing: Resizing) -> Amounts:
+def _running(pod: Pod, containers: list[_Container], defaults: Amounts, resizing: ResizeRules) -> Amounts:
     """What all containers take together."""
     if follows_from_spec(pod.status):
         return _total([(each.asked, each.role) for each in containers], defaults)
@@ -158,7 +158,7 @@ def _largest_of(container: _Container, keeps_asking: bool) -> Amounts:
 
 
 def _largest_sum(
-    pod: Pod, containers: list[_Container], defaults: Amounts, resizing: Resizing, keeps_asking: bool
+    pod: Pod, containers: list[_Container], defaults: Amounts, resizing: ResizeRules, keeps_asking: bool
 ) -> Amounts:
     """The largest of three sums: what is asked for, what was given, and what is there."""
     status = pod.status
@@ -175,7 +175,7 @@ def _largest_sum(
     return _largest([*sums, _total(given, defaults), _total(there, defaults)])
 
 
-def _pod_level(pod: Pod, resizing: Resizing) -> Amounts:
+def _pod_level(pod: Pod, resizing: ResizeRules) -> Amounts:
     """Requests for the pod as a whole, which stand above the sum of its containers'."""
     if pod.spec.resources is None or not pod.spec.resources.requests:
         return {}

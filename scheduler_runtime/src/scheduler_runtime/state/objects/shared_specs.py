@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from scheduler_runtime.state.lru import Recent, next_sweep
-from scheduler_runtime.state.objects.in_place_resize import Resizing, follows_from_spec
+from scheduler_runtime.state.lru import LruCache, next_sweep
+from scheduler_runtime.state.objects.in_place_resize import ResizeRules, follows_from_spec
 from scheduler_runtime.state.objects.pod_requests import Requests, requests_of
 from scheduler_runtime.state.objects.quantity import QuantityError
 from scheduler_runtime.state.objects.structs import Affinity, AnnotatedMeta, OwnerReference, Pod, PodSpec
@@ -72,7 +72,7 @@ class _Shape:
     """By what the status says."""
     terms: dict[str, Any] = field(default_factory=dict)
 
-    def run_of(self, pod: Pod, resizing: Resizing) -> _Run:
+    def run_of(self, pod: Pod, resizing: ResizeRules) -> _Run:
         """How ``pod`` runs. Raises QuantityError."""
         status = tuple([getattr(pod.status, name) for name in _RUNS])
         key = _encode((status, resizing))
@@ -97,15 +97,15 @@ class _Shape:
         self.runs = {key: run for key, run in self.runs.items() if run.references > _NOBODYS_RUN}
 
 
-class Shapes:
+class SharedSpecs:
     """The shapes of the pods that were seen last."""
 
     def __init__(self, size: int = MAX_SHAPES) -> None:
-        self._shapes: Recent[bytes, _Shape] = Recent(size)
-        self._kin: Recent[bytes, _Kin] = Recent(size)
+        self._shapes: LruCache[bytes, _Shape] = LruCache(size)
+        self._kin: LruCache[bytes, _Kin] = LruCache(size)
         self._sweep_at = FEW
 
-    def share(self, pod: Pod, resizing: Resizing) -> Pod:
+    def share(self, pod: Pod, resizing: ResizeRules) -> Pod:
         """Let ``pod``, which is changed, share what it has in common with others; return it.
 
         What a pod takes that is not what its spec says is added up as ``resizing`` has it.

@@ -4,7 +4,7 @@ from scheduler_runtime.state.table.affinity_terms import HeldTerm, PodTerm, PodT
 from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask, wrapped
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.node_table import NodeTable
-from scheduler_runtime.state.table.pod_counts import Census, Population
+from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
     PodSelector,
     Requirement,
@@ -18,18 +18,18 @@ from scheduler_runtime.state.table.table import Table, offered_by
 
 __all__ = [
     "EVERY_ADDRESS",
-    "Census",
     "HeldTerm",
     "HostPort",
     "Image",
     "Ints",
     "LabelColumn",
     "Mask",
+    "MatchCounts",
     "NodeTable",
+    "PodSelection",
     "PodSelector",
     "PodTerm",
     "PodTerms",
-    "Population",
     "Requirement",
     "Requirements",
     "SelectorError",

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from scheduler_runtime.state.objects import Pod, PodAffinityTerm, PodAffinityTerms
 from scheduler_runtime.state.table.cached_hash import hashed_once
-from scheduler_runtime.state.table.pod_counts import Census
+from scheduler_runtime.state.table.pod_counts import MatchCounts
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
     ByLabels,
@@ -135,14 +135,14 @@ class HeldTerm:
 
     term: PodTerm
     weight: int
-    census: Census
+    census: MatchCounts
     """The pods that hold the term; not those it speaks of."""
 
 
 class Terms:
     """The terms of one kind that pods on nodes hold."""
 
-    def __init__(self, new: Callable[[], Census]) -> None:
+    def __init__(self, new: Callable[[], MatchCounts]) -> None:
         self._new = new
         self._held: dict[Weighted, HeldTerm] = {}
         self._index: ByLabels[Weighted, HeldTerm] = ByLabels()

@@ -9,7 +9,7 @@ T = TypeVar("T")
 _LONGEST = 2048
 
 
-class Changes(Generic[T]):
+class ChangeLog(Generic[T]):
     """The latest changes, oldest first. A reader keeps the ``position`` it has come to."""
 
     __slots__ = ("_first", "_log")

@@ -48,7 +48,7 @@ class Column:
 _Value = TypeVar("_Value", bound=Hashable)
 
 
-class Distinct(Generic[_Value]):
+class InternedColumn(Generic[_Value]):
     """One of a few different values per row: each of them once in ``values``, and a number per row that says which."""
 
     __slots__ = ("_numbers", "column", "values")

@@ -12,7 +12,7 @@ from scheduler_runtime.state.table.ports import Ports, host_ports
 from scheduler_runtime.state.table.requested import Requested, requests_of
 
 
-class TriedRow:
+class HypotheticalNode:
     """The pods of a row, what they ask for and the ports they bind, to be changed and put back exactly as it was.
 
     Who keeps verdicts does not see the change: no clock moves, and neither what scores nor what censuses count.
@@ -40,7 +40,7 @@ class TriedRow:
         self._row = row
         self._pods = pods
         self._counts = counts
-        self._traces = Traces(requested, ports)
+        self._traces = UndoLog(requested, ports)
         self._before = pods[row]
         self._columns: dict[str, NDArray[Any]] = {}
         self._values = {resource: column.all.item(row) for resource, column in requested.columns.items()}
@@ -90,7 +90,7 @@ class TriedRow:
             self._traces.bind(row, pod, sign)
 
 
-class Traces:
+class UndoLog:
     """What trying leaves in the table beside the pods and their numbers: columns that were not there, and ports."""
 
     __slots__ = ("_bound", "_made", "_ports", "_requested")

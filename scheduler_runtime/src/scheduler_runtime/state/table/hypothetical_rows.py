@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Container, Pod, Requests
 from scheduler_runtime.state.table.columns import Column, Ints
-from scheduler_runtime.state.table.hypothetical_row import Traces, may_bind_ports
+from scheduler_runtime.state.table.hypothetical_row import UndoLog, may_bind_ports
 from scheduler_runtime.state.table.ports import Ports
 from scheduler_runtime.state.table.requested import Requested, requests_of
 
@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
     may_bind_ports: bool
 
 
-class TriedRows:
+class HypotheticalNodes:
     """As :class:`TriedRow` for several rows at once: what concerns all of them is added up and written once."""
 
     __slots__ = (
@@ -54,7 +54,7 @@ class TriedRows:
         self._pods = pods
         self._counts = counts
         self._requested = requested
-        self._traces = Traces(requested, ports)
+        self._traces = UndoLog(requested, ports)
         self._kinds: dict[int, _Kind] = {}
         self._before = {row: pods[row] for row in rows.tolist()}
         self._saved: dict[str, Ints] = {name: column.all[rows] for name, column in requested.columns.items()}

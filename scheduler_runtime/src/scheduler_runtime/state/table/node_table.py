@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from scheduler_runtime.state.objects import Node, Pod, Taint
 from scheduler_runtime.state.table.affinity_terms import TermKind, Terms
-from scheduler_runtime.state.table.change_log import Changes
+from scheduler_runtime.state.table.change_log import ChangeLog
 from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask
 from scheduler_runtime.state.table.images import Image
-from scheduler_runtime.state.table.pod_counts import Census, Population
+from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.ports import HostPort
 from scheduler_runtime.state.table.table import Table
 
@@ -121,7 +121,7 @@ class NodeTable:
         return self._table.label(key)
 
     @property
-    def changes(self) -> Changes[int]:
+    def changes(self) -> ChangeLog[int]:
         """The rows on which anything changed, for what is kept row by row; it starts over when rows move."""
         return self._table.changes
 
@@ -130,7 +130,7 @@ class NodeTable:
         """Changes with the nodes' own data and their order, and not with the pods on them."""
         return self._table.nodes_version
 
-    def census(self, population: Population) -> Census:
+    def census(self, population: PodSelection) -> MatchCounts:
         """How many pods of ``population`` are on each node."""
         return self._table.census(population)
 

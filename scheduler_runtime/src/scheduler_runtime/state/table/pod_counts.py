@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scheduler_runtime.state.lru import next_sweep
 from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table.cached_hash import hashed_once
-from scheduler_runtime.state.table.change_log import Changes
+from scheduler_runtime.state.table.change_log import ChangeLog
 from scheduler_runtime.state.table.columns import Column, Ints, LabelColumn
 from scheduler_runtime.state.table.pod_selectors import ByLabels, PodSelector, Requirements
-from scheduler_runtime.state.table.pods_by_label import Whereabouts
+from scheduler_runtime.state.table.pods_by_label import PodsByLabel
 
 BUDGET_BYTES = 64 * 2**20
 """What all censuses together may take; the one that was not asked for the longest is given up."""
@@ -34,7 +34,7 @@ MAX_SUMS = 8
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
-class Population:
+class PodSelection:
     """The pods that all selectors match; with ``living`` without those that are being deleted."""
 
     selectors: tuple[PodSelector, ...]
@@ -57,7 +57,7 @@ class _Sums:
     counts: Ints
 
 
-class Census:
+class MatchCounts:
     """How many pods of one kind are on each node.
 
     Most kinds are on few nodes, and most are never asked about row by row: a column is made for those that are.
@@ -78,7 +78,7 @@ class Census:
         self._rows: dict[int, int] = {}
         self._column: Column | None = None
         self._sums: dict[str, _Sums] = {}
-        self._changes: Changes[tuple[int, int]] = Changes()
+        self._changes: ChangeLog[tuple[int, int]] = ChangeLog()
         self.total = 0
 
     @property
@@ -174,25 +174,25 @@ class Census:
             self._column.all[row] = number
 
 
-class Censuses:
+class MatchCountsCache:
     """The populations that were asked about, each with its census."""
 
-    def __init__(self, new: Callable[[], Census], pods: Sequence[dict[str, Pod]]) -> None:
+    def __init__(self, new: Callable[[], MatchCounts], pods: Sequence[dict[str, Pod]]) -> None:
         """``pods`` are those in each row."""
         self._new = new
         self._pods = pods
-        self._whereabouts = Whereabouts(pods)
-        self._kept: OrderedDict[Population, Census] = OrderedDict()
-        self._sizes: dict[Population, int] = {}
+        self._whereabouts = PodsByLabel(pods)
+        self._kept: OrderedDict[PodSelection, MatchCounts] = OrderedDict()
+        self._sizes: dict[PodSelection, int] = {}
         """As they were when each was asked for the last time."""
         self._taken = 0
         self._sweep_at = FEW
-        self._index: ByLabels[Population, Census] = ByLabels()
+        self._index: ByLabels[PodSelection, MatchCounts] = ByLabels()
 
-    def __iter__(self) -> Iterator[Census]:
+    def __iter__(self) -> Iterator[MatchCounts]:
         return iter(self._kept.values())
 
-    def get(self, population: Population) -> Census:
+    def get(self, population: PodSelection) -> MatchCounts:
         """The census of ``population``, counted when it is asked for the first time."""
         census = self._kept.get(population)
         if census is None:
@@ -203,7 +203,7 @@ class Censuses:
         self._weigh(population, census.size)
         return census
 
-    def _counted(self, population: Population) -> Census:
+    def _counted(self, population: PodSelection) -> MatchCounts:
         census = self._new()
         for row in self._whereabouts.rows(population.selectors):
             number = sum(population.has(pod) for pod in self._pods[row].values())
@@ -211,7 +211,7 @@ class Censuses:
                 census.add(row, number)
         return census
 
-    def _weigh(self, population: Population, size: int) -> None:
+    def _weigh(self, population: PodSelection, size: int) -> None:
         self._taken += size - self._sizes.get(population, 0)
         self._sizes[population] = size
         while self._taken > BUDGET_BYTES and len(self._kept) > 1:
@@ -228,7 +228,7 @@ class Censuses:
             self._give_up(population)
         self._sweep_at = next_sweep(len(self._kept), FEW)
 
-    def _give_up(self, population: Population) -> None:
+    def _give_up(self, population: PodSelection) -> None:
         del self._kept[population]
         self._taken -= self._sizes.pop(population)
         self._index.remove(_requirements(population), population)
@@ -246,6 +246,6 @@ class Censuses:
                     census.add(row, change)
 
 
-def _requirements(population: Population) -> Requirements:
+def _requirements(population: PodSelection) -> Requirements:
     """What its pods must meet, all selectors together."""
     return tuple(each for selector in population.selectors for each in selector.requirements)

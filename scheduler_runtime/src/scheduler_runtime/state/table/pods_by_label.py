@@ -19,7 +19,7 @@ _Filed = dict[str, dict[str, _Rows]]
 """By the value of the label, then by namespace."""
 
 
-class Whereabouts:
+class PodsByLabel:
     """Files pods by the labels that selectors ask for, as soon as one does."""
 
     def __init__(self, pods: Sequence[dict[str, Pod]]) -> None:

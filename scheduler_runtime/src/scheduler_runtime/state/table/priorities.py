@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from scheduler_runtime.state.objects import Pod
-from scheduler_runtime.state.table.change_log import Changes
+from scheduler_runtime.state.table.change_log import ChangeLog
 from scheduler_runtime.state.table.columns import Column, Ints
 
 NOBODY: Final = 2**31
@@ -16,7 +16,9 @@ NOBODY: Final = 2**31
 class LowestPriorities:
     """The lowest priority on each node, looked at only when somebody asks, and then where something changed."""
 
-    def __init__(self, pods: Sequence[dict[str, Pod]], changes: Changes[int], new_column: Callable[[], Column]) -> None:
+    def __init__(
+        self, pods: Sequence[dict[str, Pod]], changes: ChangeLog[int], new_column: Callable[[], Column]
+    ) -> None:
         self._pods = pods
         self._changes = changes
         self._new_column = new_column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Uses:
+class ReferenceCounts:
     """The names that are in use."""
 
     __slots__ = ("_numbers",)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from scheduler_runtime.state.objects import Pod, QuantityError, Requests
 from scheduler_runtime.state.objects.pod_requests import Amounts
 from scheduler_runtime.state.table.columns import Column
-from scheduler_runtime.state.table.reference_counts import Uses
+from scheduler_runtime.state.table.reference_counts import ReferenceCounts
 
 _NOTHING = Requests(amounts={}, scored_cpu=0, scored_memory=0, pending={})
 
@@ -27,7 +27,7 @@ class Requested:
 
     def __init__(self, new_column: Callable[[], Column]) -> None:
         self._new_column = new_column
-        self._uses = Uses()
+        self._uses = ReferenceCounts()
         self.columns: dict[str, Column] = {}
 
     def column(self, resource: str) -> Column:

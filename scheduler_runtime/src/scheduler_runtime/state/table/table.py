@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from scheduler_runtime.state.objects import Node, Pod, QuantityError, Taint
 from scheduler_runtime.state.objects.pod_requests import Amounts, counted, thousandths_of
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
-from scheduler_runtime.state.table.change_log import Changes
-from scheduler_runtime.state.table.columns import Column, Distinct, Ints, LabelColumn, Mask, WrittenLabels
-from scheduler_runtime.state.table.hypothetical_row import TriedRow
-from scheduler_runtime.state.table.hypothetical_rows import TriedRows
+from scheduler_runtime.state.table.change_log import ChangeLog
+from scheduler_runtime.state.table.columns import Column, InternedColumn, Ints, LabelColumn, Mask, WrittenLabels
+from scheduler_runtime.state.table.hypothetical_row import HypotheticalNode
+from scheduler_runtime.state.table.hypothetical_rows import HypotheticalNodes
 from scheduler_runtime.state.table.images import Image, Images
-from scheduler_runtime.state.table.pod_counts import Census, Censuses, Population
+from scheduler_runtime.state.table.pod_counts import MatchCounts, MatchCountsCache, PodSelection
 from scheduler_runtime.state.table.pod_equivalence import counts_alike
 from scheduler_runtime.state.table.pod_selectors import SelectorError
 from scheduler_runtime.state.table.ports import HostPort, Ports, host_ports
 from scheduler_runtime.state.table.priorities import LowestPriorities
-from scheduler_runtime.state.table.reference_counts import Uses
+from scheduler_runtime.state.table.reference_counts import ReferenceCounts
 from scheduler_runtime.state.table.requested import Requested, requests_of
 
 _FIRST_CAPACITY = 64
@@ -37,7 +37,7 @@ class Table:
     """
 
     def __init__(self) -> None:
-        self.changes: Changes[int] = Changes()
+        self.changes: ChangeLog[int] = ChangeLog()
         self.nodes_version = 0
         self.tells_every_version = False
         """Set once somebody who follows ``changes`` looks at fields of pods that are not counted, such as phases."""
@@ -48,22 +48,22 @@ class Table:
         self._aside: dict[str, dict[str, Pod]] = {}
         self._capacity = _FIRST_CAPACITY
         self._allocatable: dict[str, Column] = {}
-        self._offering = Uses()
+        self._offering = ReferenceCounts()
         self._requested = Requested(lambda: self._new(np.int64))
         self._scored = {"cpu": self._new(np.int64), "memory": self._new(np.int64)}
         self._pod_counts = self._new(np.int64)
         self._max_pods = self._new(np.int64)
         self._unschedulable = self._new(np.bool_)
-        self._taints: Distinct[tuple[Taint, ...]] = Distinct(self._new(np.int64))
-        self._features: Distinct[tuple[str, ...]] = Distinct(self._new(np.int64))
+        self._taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self._new(np.int64))
+        self._features: InternedColumn[tuple[str, ...]] = InternedColumn(self._new(np.int64))
         self._images = Images(self._new, self.row)
         self._ports = Ports(lambda: self._new(np.int64))
         self._zeros = self._new(np.int64)
         self._lowest = LowestPriorities(self._pods, self.changes, lambda: self._new(np.int64))
         self._labels: dict[str, WrittenLabels] = {}
-        self._label_uses = Uses()
+        self._label_uses = ReferenceCounts()
         self._absent = WrittenLabels((), 0, 0)
-        self._censuses = Censuses(self._new_census, self._pods)
+        self._censuses = MatchCountsCache(self._new_census, self._pods)
         self._terms: dict[TermKind, Terms] = {kind: Terms(self._new_census) for kind in TERM_KINDS}
 
     # What is read.
@@ -164,7 +164,7 @@ class Table:
         self._labels[key] = column
         return column
 
-    def census(self, population: Population) -> Census:
+    def census(self, population: PodSelection) -> MatchCounts:
         """How many pods of ``population`` are on each node."""
         return self._censuses.get(population)
 
@@ -246,13 +246,13 @@ class Table:
             del self._aside[node_name]
         return kept_aside
 
-    def try_row(self, row: int) -> TriedRow:
+    def try_row(self, row: int) -> HypotheticalNode:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
-        return TriedRow(row, self._pods, self._pod_counts, self._requested, self._ports)
+        return HypotheticalNode(row, self._pods, self._pod_counts, self._requested, self._ports)
 
-    def try_rows(self, rows: NDArray[np.intp]) -> TriedRows:
+    def try_rows(self, rows: NDArray[np.intp]) -> HypotheticalNodes:
         """As :meth:`try_row` for several nodes at once."""
-        return TriedRows(rows, self._pods, self._pod_counts, self._requested, self._ports)
+        return HypotheticalNodes(rows, self._pods, self._pod_counts, self._requested, self._ports)
 
     def replace_pod(self, pod: Pod, node_name: str) -> None:
         """Put a newer version of a pod in the place of the one of its uid. Raises KeyError when there is none.
@@ -275,10 +275,10 @@ class Table:
     def _new(self, dtype: type) -> Column:
         return Column(dtype, len(self.names), self._capacity)
 
-    def _new_census(self) -> Census:
-        return Census(lambda: self._new(np.int64), self.label, lambda: self.nodes_version)
+    def _new_census(self) -> MatchCounts:
+        return MatchCounts(lambda: self._new(np.int64), self.label, lambda: self.nodes_version)
 
-    def _all_censuses(self) -> Iterator[Census]:
+    def _all_censuses(self) -> Iterator[MatchCounts]:
         yield from self._censuses
         for terms in self._terms.values():
             for held in terms:

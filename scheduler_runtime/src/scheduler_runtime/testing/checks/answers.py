@@ -10,11 +10,11 @@ import numpy as np
 from scheduler_runtime.api import SKIP, NodeTable, Reject
 from scheduler_runtime.testing.checks.case import Case
 from scheduler_runtime.testing.driver import Asked, mask_of
-from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
 from scheduler_runtime.testing.recorded_answers import difference, difference_of_reasons
 
 
-def order(subject: Subject, case: Case) -> Iterator[str]:
+def order(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Shuffling the nodes shuffles the answers, and nothing else."""
     one = subject.fresh().about_pod(case.pod, case.cluster)
     other = subject.fresh().about_pod(case.pod, case.scene.shuffled(case.chance.random).cluster())
@@ -22,7 +22,7 @@ def order(subject: Subject, case: Case) -> Iterator[str]:
         yield f"the order of the nodes changes its answers ({words}); let no answer depend on where a row is"
 
 
-def purity(subject: Subject, case: Case) -> Iterator[str]:
+def purity(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Asking twice gives the same answer and changes nothing."""
     asked, cluster = subject.fresh(), case.cluster
     one = asked.about_pod(case.pod, cluster)
@@ -32,7 +32,7 @@ def purity(subject: Subject, case: Case) -> Iterator[str]:
         yield f"it changed {changed} while it was asked; hooks only read"
 
 
-def states(subject: Subject, case: Case) -> Iterator[str]:
+def states(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Hooks leave the states they are given as they are."""
     asked, cluster = case.asked, case.cluster
     with asked.about(cluster) as nodes:
@@ -49,7 +49,7 @@ def states(subject: Subject, case: Case) -> Iterator[str]:
             yield "score answers differently when it gets the same state again; it must leave its state as it is"
 
 
-def in_play(subject: Subject, case: Case) -> Iterator[str]:
+def in_play(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """What filter says of a node does not depend on which other nodes are still in play."""
     asked, cluster = subject.fresh(), case.cluster
     with asked.about(cluster) as nodes:
@@ -66,7 +66,7 @@ def in_play(subject: Subject, case: Case) -> Iterator[str]:
                 )
 
 
-def normalising(subject: Subject, case: Case) -> Iterator[str]:
+def normalising(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``normalize_score`` looks only at the nodes in play."""
     if not subject.has("normalize_score"):
         return

@@ -16,14 +16,14 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class AttributeSnapshot:
     """Copies of the attributes of a plugin, of those that equal their copies: of others nothing can be told."""
 
     copies: Mapping[str, Any]
     untold: frozenset[str]
 
     @classmethod
-    def by(cls, plugin: Plugin) -> Kept:
+    def by(cls, plugin: Plugin) -> AttributeSnapshot:
         """What ``plugin`` keeps now."""
         own = {name: value for name, value in vars(plugin).items() if name not in _GIVEN}
         copies = {name: copied for name, value in own.items() if same(value, copied := _copied(value))}

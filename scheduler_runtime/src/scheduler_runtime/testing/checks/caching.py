@@ -11,15 +11,15 @@ from scheduler_runtime.framework import PluginError
 from scheduler_runtime.state.objects import PodSpec
 from scheduler_runtime.testing.checks.case import Case
 from scheduler_runtime.testing.driver import Asked
-from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
 from scheduler_runtime.testing.random_objects import renamed
-from scheduler_runtime.testing.recorded_answers import Said, difference, difference_of_reasons, same_number
+from scheduler_runtime.testing.recorded_answers import RecordedAnswers, difference, difference_of_reasons, same_number
 from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
 
 _OF_SPEC = tuple(field for field in PodSpec.__struct_fields__ if field != "scheduler_name")
 
 
-def memory(subject: Subject, case: Case) -> Iterator[str]:
+def memory(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """A plugin that has seen everything answers as one that has seen nothing."""
     asked, scene, cluster = subject.fresh(), case.scene, case.scene.cluster()
     asked.about_pod(case.pod, cluster)
@@ -35,7 +35,7 @@ def memory(subject: Subject, case: Case) -> Iterator[str]:
             )
 
 
-def row_local(subject: Subject, case: Case) -> Iterator[str]:
+def row_local(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """What a row-local plugin says of a row depends on that row and the pod alone."""
     if not subject.kind.row_local:
         return
@@ -51,7 +51,7 @@ def row_local(subject: Subject, case: Case) -> Iterator[str]:
             )
 
 
-def shared_states(subject: Subject, case: Case) -> Iterator[str]:
+def shared_states(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """The states of a row-local plugin are made once for pods of a kind, and used for every later cluster."""
     if not (subject.kind.row_local and subject.has("pre_filter")):
         return
@@ -73,7 +73,7 @@ def shared_states(subject: Subject, case: Case) -> Iterator[str]:
             )
 
 
-def looks_at_pods(subject: Subject, case: Case) -> Iterator[str]:
+def looks_at_pods(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """What such a plugin says of a row does not depend on the pods there."""
     if subject.kind.looks_at_pods:
         return
@@ -87,7 +87,7 @@ def looks_at_pods(subject: Subject, case: Case) -> Iterator[str]:
             )
 
 
-def signature(subject: Subject, case: Case) -> Iterator[str]:
+def signature(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Pods with equal signatures get equal answers."""
     if not subject.has("signature"):
         return
@@ -127,12 +127,12 @@ def _change_of_pods(case: Case) -> Change:
     return pod_placed(case.scene, case.chance.pod(), random.choice(case.scene.names))
 
 
-def _before_and_after(subject: Subject, case: Case, change: Change) -> tuple[Said, Said]:
+def _before_and_after(subject: PluginUnderTest, case: Case, change: Change) -> tuple[RecordedAnswers, RecordedAnswers]:
     asked: Asked = subject.fresh()
     return asked.about_pod(case.pod, case.cluster), asked.about_pod(case.pod, change.scene.cluster())
 
 
-def _changed(before: Said, after: Said, name: str) -> str:
+def _changed(before: RecordedAnswers, after: RecordedAnswers, name: str) -> str:
     """How the answer about one node changed, its normalised score aside, which depends on the others by nature."""
     (reasons, raw), (reasons_after, raw_after) = before.of(name), after.of(name)
     if words := difference_of_reasons(reasons, reasons_after):

@@ -12,8 +12,8 @@ from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table import Table
 from scheduler_runtime.testing.builders import Cluster
 from scheduler_runtime.testing.driver import Asked
-from scheduler_runtime.testing.plugin_under_test import Subject
-from scheduler_runtime.testing.random_objects import Chance
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
+from scheduler_runtime.testing.random_objects import RandomObjects
 from scheduler_runtime.testing.scenes import Scene
 
 
@@ -24,7 +24,7 @@ class Case:
     number: int
     scene: Scene
     pod: Pod
-    chance: Chance
+    chance: RandomObjects
     asked: Asked
     """An object of the plugin that was asked about nothing but this case, for checks that change nothing."""
     untouched: Mapping[str, object] = field(init=False, repr=False)
@@ -67,5 +67,5 @@ def _on(table: Table, row: int) -> object:
     return sorted(pod.uid for pod in table.pods(row)), int(table.pod_counts[row]), amounts
 
 
-Check = Callable[[Subject, Case], Iterator[str]]
+Check = Callable[[PluginUnderTest, Case], Iterator[str]]
 """Yields a sentence for each promise that the plugin breaks in a case: what was seen, and what to do."""

@@ -7,15 +7,15 @@ from collections.abc import Coroutine, Iterable, Iterator
 
 from scheduler_runtime.api import ALLOW, PARALLEL, SERIAL, SKIP, Nomination, QueueEntry, Reject, Verdicts, Wait
 from scheduler_runtime.testing.builders import Cluster
-from scheduler_runtime.testing.checks.attribute_snapshot import Kept
+from scheduler_runtime.testing.checks.attribute_snapshot import AttributeSnapshot
 from scheduler_runtime.testing.checks.case import Case
 from scheduler_runtime.testing.driver import Asked, mask_of, unrestricted
 from scheduler_runtime.testing.formatting import brief
-from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
 from scheduler_runtime.testing.recorded_answers import difference
 
 
-def pre_enqueue(subject: Subject, case: Case) -> Iterator[str]:
+def pre_enqueue(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``pre_enqueue`` answers None or a Reject, the same each time."""
     if not subject.has("pre_enqueue"):
         return
@@ -27,7 +27,7 @@ def pre_enqueue(subject: Subject, case: Case) -> Iterator[str]:
         yield "pre_enqueue answers differently when it is asked again; it must not remember pods, nor use chance"
 
 
-def sort_key(subject: Subject, case: Case) -> Iterator[str]:
+def sort_key(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Any two keys can be compared, and a pod's key stays."""
     if not subject.has("sort_key"):
         return
@@ -43,7 +43,7 @@ def sort_key(subject: Subject, case: Case) -> Iterator[str]:
         yield "sort_key gives a pod another key when it is asked again; it must not use clock or chance"
 
 
-def reserving(subject: Subject, case: Case) -> Iterator[str]:
+def reserving(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``unreserve`` gives back what ``reserve`` took, however often it runs."""
     if not subject.has("reserve", "unreserve"):
         return
@@ -61,13 +61,13 @@ def reserving(subject: Subject, case: Case) -> Iterator[str]:
         yield f"after reserve and unreserve it answers otherwise ({words}); unreserve must give back all of it, once"
 
 
-def taking_back(subject: Subject, case: Case) -> Iterator[str]:
+def taking_back(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """A plugin whose ``reserve`` keeps something has an ``unreserve``."""
     if not subject.has("reserve") or subject.has("unreserve"):
         return
     asked, cluster = subject.fresh(), case.cluster
     state = _state(asked, case, cluster)
-    kept = Kept.by(asked.plugin)
+    kept = AttributeSnapshot.by(asked.plugin)
     asked("reserve", case.pod, case.scene.names[0], state)
     if changed := kept.changed_in(asked.plugin):
         yield (
@@ -76,7 +76,7 @@ def taking_back(subject: Subject, case: Case) -> Iterator[str]:
         )
 
 
-def permit(subject: Subject, case: Case) -> Iterator[str]:
+def permit(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``permit`` answers ALLOW, a Reject or a Wait."""
     if not subject.has("permit"):
         return
@@ -91,7 +91,7 @@ def permit(subject: Subject, case: Case) -> Iterator[str]:
         )
 
 
-def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
+def pre_bind_flight(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``pre_bind_flight`` answers SKIP, SERIAL or PARALLEL."""
     if not subject.has("pre_bind_flight"):
         return
@@ -101,7 +101,7 @@ def pre_bind_flight(subject: Subject, case: Case) -> Iterator[str]:
         yield f"pre_bind_flight answered {brief(answer)}; answer SKIP, SERIAL or PARALLEL"
 
 
-def post_filter(subject: Subject, case: Case) -> Iterator[str]:
+def post_filter(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``post_filter`` answers what the contract knows, and leaves the table as it was."""
     if not subject.has("post_filter"):
         return

@@ -9,15 +9,15 @@ from scheduler_runtime.scheduling.cluster_events import node_actions
 from scheduler_runtime.testing.checks.case import Case
 from scheduler_runtime.testing.driver import Asked
 from scheduler_runtime.testing.formatting import brief
-from scheduler_runtime.testing.plugin_under_test import Subject
-from scheduler_runtime.testing.recorded_answers import Said
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
+from scheduler_runtime.testing.recorded_answers import RecordedAnswers
 from scheduler_runtime.testing.scenes import Change
 
 _CHANGES = 4
 """So many are tried with each pod that was rejected, because few of them help."""
 
 
-def events(subject: Subject, case: Case) -> Iterator[str]:
+def events(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """A plugin that rejects declares after which events it is worth asking again."""
     if declaration_of(subject.kind).events:
         return
@@ -31,7 +31,7 @@ def events(subject: Subject, case: Case) -> Iterator[str]:
         )
 
 
-def hints(subject: Subject, case: Case) -> Iterator[str]:
+def hints(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``hint`` answers QUEUE or SKIP to every event that was registered."""
     if not subject.has("hint"):
         return
@@ -42,7 +42,7 @@ def hints(subject: Subject, case: Case) -> Iterator[str]:
             yield f"hint answered {brief(answer)} to {event.action!r} of {event.resource}; answer QUEUE or SKIP"
 
 
-def waking(subject: Subject, case: Case) -> Iterator[str]:
+def waking(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """A change after which a node is no longer rejected is an event, and the hint lets it through."""
     if not (declaration_of(subject.kind).events and subject.has("filter")):
         return
@@ -54,7 +54,7 @@ def waking(subject: Subject, case: Case) -> Iterator[str]:
         yield from _woken_by(subject, asked, case, before)
 
 
-def _woken_by(subject: Subject, asked: Asked, case: Case, before: Said) -> Iterator[str]:
+def _woken_by(subject: PluginUnderTest, asked: Asked, case: Case, before: RecordedAnswers) -> Iterator[str]:
     change = case.chance.change(case.scene)
     after = subject.fresh().about_pod(case.pod, change.scene.cluster())
     helped = _newly_accepted(before, after)
@@ -66,20 +66,20 @@ def _woken_by(subject: Subject, asked: Asked, case: Case, before: Said) -> Itera
         )
 
 
-def _newly_accepted(before: Said, after: Said) -> str:
+def _newly_accepted(before: RecordedAnswers, after: RecordedAnswers) -> str:
     """A node that is rejected no more, or is there only now; empty when there is none."""
     accepted = (name for name in sorted(after.reasons) if not after.rejects(name))
     return next((name for name in accepted if before.rejects(name) or name not in before.reasons), "")
 
 
-def _woken(subject: Subject, asked: Asked, change: Change, pod: Pod) -> bool:
+def _woken(subject: PluginUnderTest, asked: Asked, change: Change, pod: Pod) -> bool:
     registered = list(_registered(subject, change))
     if not subject.has("hint"):
         return bool(registered)
     return any(asked("hint", event, pod) is not SKIP for event in registered)
 
 
-def _registered(subject: Subject, change: Change) -> Iterator[Event]:
+def _registered(subject: PluginUnderTest, change: Change) -> Iterator[Event]:
     """The events of ``change`` of which the plugin wants to hear."""
     for old, new in change.events:
         event = _event(old, new)

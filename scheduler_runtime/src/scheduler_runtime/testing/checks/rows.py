@@ -9,18 +9,18 @@ import numpy as np
 from scheduler_runtime.api import SKIP, Pod, Reject
 from scheduler_runtime.framework import PluginError
 from scheduler_runtime.framework.hook import rejections
-from scheduler_runtime.framework.what_if import Trials
+from scheduler_runtime.framework.what_if import WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import Cluster
 from scheduler_runtime.testing.checks.case import Case
 from scheduler_runtime.testing.driver import ELSEWHERE, Asked, unrestricted
 from scheduler_runtime.testing.formatting import shortened, told
-from scheduler_runtime.testing.plugin_under_test import Subject
+from scheduler_runtime.testing.plugin_under_test import PluginUnderTest
 from scheduler_runtime.testing.recorded_answers import Reason, difference, difference_of_reasons, same_number
 from scheduler_runtime.testing.scenes import Change, pod_placed, pod_removed
 
 
-def filter_row(subject: Subject, case: Case) -> Iterator[str]:
+def filter_row(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``filter_row`` says of each row what ``filter`` says."""
     if not subject.has("filter_row"):
         return
@@ -39,7 +39,7 @@ def filter_row(subject: Subject, case: Case) -> Iterator[str]:
                 )
 
 
-def score_row(subject: Subject, case: Case) -> Iterator[str]:
+def score_row(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """``score_row`` says of each row what ``score`` says."""
     if not subject.has("score_row"):
         return
@@ -56,7 +56,7 @@ def score_row(subject: Subject, case: Case) -> Iterator[str]:
                 yield f"score_row scores {name} {found}, and score {whole[row].item()}; both must give the same number"
 
 
-def trial(subject: Subject, case: Case) -> Iterator[str]:
+def trial(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """What is said of a node with one pod more or less on trial is what is said when the pod really comes or goes."""
     if not subject.has("filter"):
         return
@@ -68,7 +68,7 @@ def trial(subject: Subject, case: Case) -> Iterator[str]:
         yield from _tried(subject, case, pod_removed(scene, *random.choice(living)))
 
 
-def after_rejecting(subject: Subject, case: Case) -> Iterator[str]:
+def after_rejecting(subject: PluginUnderTest, case: Case) -> Iterator[str]:
     """Where ``pre_filter`` rejects a pod and eviction could help, ``filter`` can be asked without a state."""
     if not subject.has("pre_filter") or not subject.has("filter"):
         return
@@ -87,7 +87,7 @@ def after_rejecting(subject: Subject, case: Case) -> Iterator[str]:
             )
 
 
-def _tried(subject: Subject, case: Case, change: Change) -> Iterator[str]:
+def _tried(subject: PluginUnderTest, case: Case, change: Change) -> Iterator[str]:
     asked, cluster = subject.fresh(), case.cluster
     with asked.about(cluster) as nodes:
         state = asked.filter_state(case.pod, nodes)
@@ -108,7 +108,7 @@ def _tried(subject: Subject, case: Case, change: Change) -> Iterator[str]:
 
 def _on_trial(asked: Asked, case: Case, cluster: Cluster, state: object, change: Change) -> Sequence[Reject]:
     filters, row = [asked.row_filter()], cluster.table.row(change.node)
-    trials = Trials(case.pod, cluster.table, filters, {asked.name: state}, Nominations())
+    trials = WhatIf(case.pod, cluster.table, filters, {asked.name: state}, Nominations())
     assert row is not None, change  # noqa: S101 - the node is there before and after
     with trials.trial(row) as tried:
         for old, new in change.events:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import Entry, Pending, Place
+from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
 
 PV = ClusterEvent("PersistentVolume", Action.ADD)
 NODE = ClusterEvent("Node", Action.ADD)
@@ -69,7 +69,7 @@ class Profile:
         self.asked.append(pod.uid)
         return next((Gate(gate) for gate in ("gate", "other gate") if gate in self.closed), None)
 
-    def sort_key(self, entry: Entry) -> Any:
+    def sort_key(self, entry: QueuedPod) -> Any:
         return (-entry.pod.priority, entry.added_at)
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
@@ -87,7 +87,7 @@ class Queue:
     now: float = 0.0
 
     def __post_init__(self) -> None:
-        self.pending = Pending({"": self.profile})
+        self.pending = SchedulingQueue({"": self.profile})
 
     def add(self, *pods: Pod) -> None:
         for pod in pods:
@@ -109,10 +109,10 @@ class Queue:
         assert self.take() == "p"
         self.park("p", *plugins)
 
-    def entry(self, uid: str = "p") -> Entry:
+    def entry(self, uid: str = "p") -> QueuedPod:
         return next(entry for entry in self.pending.entries() if entry.uid == uid)
 
-    def place(self, uid: str = "p") -> Place:
+    def place(self, uid: str = "p") -> QueuePlace:
         return self.entry(uid).place
 
     def happened(self, event: Happened = NODE_ADDED) -> None:

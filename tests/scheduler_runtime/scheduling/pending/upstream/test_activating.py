@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.scheduler_runtime.scheduling.pending.upstream.queueing import NODE_ADDED, Pod, Queue
 
 # TestPriorityQueue_Activate
@@ -14,13 +14,13 @@ def test_activate_leaves_alone_what_is_active_binding_or_unknown(queue: Queue) -
     queue.pending.settle("binding")
     queue.add(Pod("p"))
     queue.pending.activate(["p", "binding", "unknown"], 0)
-    assert (queue.place(), queue.place("binding"), len(queue.pending)) == (Place.ACTIVE, Place.BINDING, 2)
+    assert (queue.place(), queue.place("binding"), len(queue.pending)) == (QueuePlace.ACTIVE, QueuePlace.BINDING, 2)
 
 
 def test_activate_a_pod_that_is_parked(queue: Queue) -> None:
     queue.parked("foo")
     queue.pending.activate(["p"], 0)
-    assert queue.place() is Place.ACTIVE
+    assert queue.place() is QueuePlace.ACTIVE
 
 
 def test_activate_a_pod_that_backs_off_without_asking_its_gates(queue: Queue) -> None:
@@ -28,7 +28,7 @@ def test_activate_a_pod_that_backs_off_without_asking_its_gates(queue: Queue) ->
     queue.happened()
     queue.profile.closed = {"gate"}
     queue.pending.activate(["p"], 0)
-    assert queue.place() is Place.ACTIVE
+    assert queue.place() is QueuePlace.ACTIVE
 
 
 def test_activate_a_pod_in_flight_lets_it_back_off_when_it_comes_back(queue: Queue) -> None:
@@ -36,7 +36,7 @@ def test_activate_a_pod_in_flight_lets_it_back_off_when_it_comes_back(queue: Que
     assert queue.take() == "p"
     queue.pending.activate(["p"], 0)
     queue.park("p", "bar")
-    assert queue.place() is Place.BACKOFF
+    assert queue.place() is QueuePlace.BACKOFF
 
 
 # TestPriorityQueue_moveToActiveQ, _moveToBackoffQ
@@ -47,7 +47,7 @@ def test_gates_reject_a_pod_even_if_it_is_after_backoff(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
     queue.now = 9
     queue.happened()
-    assert queue.place() is Place.GATED
+    assert queue.place() is QueuePlace.GATED
     assert queue.entry().plugins == {"foo", "gate"}
 
 
@@ -63,7 +63,7 @@ def test_gates_reject_a_pod_that_is_activated_from_where_it_was_parked(queue: Qu
     queue.parked("foo")
     queue.profile.closed = {"other gate"}
     queue.pending.activate(["p"], 0)
-    assert (queue.place(), queue.entry().gate) == (Place.GATED, "other gate")
+    assert (queue.place(), queue.entry().gate) == (QueuePlace.GATED, "other gate")
 
 
 def test_gates_reject_a_pod_that_would_back_off_from_an_error(queue: Queue) -> None:
@@ -71,8 +71,8 @@ def test_gates_reject_a_pod_that_would_back_off_from_an_error(queue: Queue) -> N
     assert queue.take() == "p"
     queue.profile.closed = {"gate"}
     queue.pending.retry("p", 0)
-    assert queue.place() is Place.GATED
+    assert queue.place() is QueuePlace.GATED
     queue.profile.closed = set()
     queue.happened(NODE_ADDED)
-    assert queue.place() is Place.BACKOFF
+    assert queue.place() is QueuePlace.BACKOFF
     assert queue.take() == "p"  # it is a rejection now that it waits for, and may be taken early

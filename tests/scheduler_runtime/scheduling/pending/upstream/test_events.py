@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.scheduler_runtime.scheduling.pending.upstream.queueing import LABELLED, NODE_ADDED, PV_ADDED, Pod, Queue
 
 # Test_isPodWorthRequeuing, with MoveAllToActiveOrBackoffQueueWithQueueingHint
@@ -13,15 +13,15 @@ from tests.scheduler_runtime.scheduling.pending.upstream.queueing import LABELLE
 @pytest.mark.parametrize(
     ("waits_for", "skips", "later", "place"),
     [
-        pytest.param("foo", "", 0, Place.ACTIVE, id="queue-from-the-pending-plugin-is-immediately"),
-        pytest.param("bar", "", 0, Place.ACTIVE, id="the-pending-plugin-counts-more-than-the-unschedulable-one"),
-        pytest.param("bar", "bar", 0, Place.BACKOFF, id="queue-from-the-unschedulable-plugin-is-after-backoff"),
-        pytest.param("", "", 0, Place.BACKOFF, id="queue-if-the-pod-is-backing-off"),
-        pytest.param("", "", 2, Place.ACTIVE, id="queue-if-the-pod-is-not-backing-off"),
-        pytest.param("", "foo bar", 2, Place.PARKED, id="skip"),
+        pytest.param("foo", "", 0, QueuePlace.ACTIVE, id="queue-from-the-pending-plugin-is-immediately"),
+        pytest.param("bar", "", 0, QueuePlace.ACTIVE, id="the-pending-plugin-counts-more-than-the-unschedulable-one"),
+        pytest.param("bar", "bar", 0, QueuePlace.BACKOFF, id="queue-from-the-unschedulable-plugin-is-after-backoff"),
+        pytest.param("", "", 0, QueuePlace.BACKOFF, id="queue-if-the-pod-is-backing-off"),
+        pytest.param("", "", 2, QueuePlace.ACTIVE, id="queue-if-the-pod-is-not-backing-off"),
+        pytest.param("", "foo bar", 2, QueuePlace.PARKED, id="skip"),
     ],
 )
-def test_an_event_moves_to(queue: Queue, waits_for: str, skips: str, later: float, place: Place) -> None:
+def test_an_event_moves_to(queue: Queue, waits_for: str, skips: str, later: float, place: QueuePlace) -> None:
     queue.add(Pod("p"))
     assert queue.take() == "p"
     queue.park("p", "foo", "bar", waits_for=waits_for)
@@ -36,16 +36,16 @@ def test_a_hint_is_not_called_when_the_gate_is_not_interested(queue: Queue) -> N
     queue.add(Pod("p"))
     queue.profile.closed = set()
     queue.happened(PV_ADDED)
-    assert queue.place() is Place.GATED
+    assert queue.place() is QueuePlace.GATED
     queue.happened(NODE_ADDED)
-    assert queue.place() is Place.ACTIVE
+    assert queue.place() is QueuePlace.ACTIVE
 
 
 def test_a_pod_that_stays_gated_is_put_away_again(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
     queue.add(Pod("p"))
     queue.happened(NODE_ADDED)
-    assert (queue.place(), queue.profile.asked) == (Place.GATED, ["p", "p"])
+    assert (queue.place(), queue.profile.asked) == (QueuePlace.GATED, ["p", "p"])
 
 
 # TestPriorityQueue_Update
@@ -63,18 +63,18 @@ def test_a_pod_that_is_still_backing_off_is_updated_there(queue: Queue) -> None:
     queue.happened()
     queue.profile.closed = {"gate"}
     queue.pending.update(Pod("p", 5), [LABELLED], 0)
-    assert (queue.place(), queue.entry().pod.priority) == (Place.BACKOFF, 5)
+    assert (queue.place(), queue.entry().pod.priority) == (QueuePlace.BACKOFF, 5)
 
 
 @pytest.mark.parametrize(
     ("skips", "later", "place"),
     [
-        pytest.param("", 0.5, Place.BACKOFF, id="its-backoff-has-not-expired"),
-        pytest.param("", 2, Place.ACTIVE, id="its-backoff-has-expired"),
-        pytest.param("foo", 2, Place.PARKED, id="the-hint-skips"),
+        pytest.param("", 0.5, QueuePlace.BACKOFF, id="its-backoff-has-not-expired"),
+        pytest.param("", 2, QueuePlace.ACTIVE, id="its-backoff-has-expired"),
+        pytest.param("foo", 2, QueuePlace.PARKED, id="the-hint-skips"),
     ],
 )
-def test_when_a_parked_pod_is_updated(queue: Queue, skips: str, later: float, place: Place) -> None:
+def test_when_a_parked_pod_is_updated(queue: Queue, skips: str, later: float, place: QueuePlace) -> None:
     queue.parked("foo")
     queue.profile.skips = {skips}
     queue.pending.update(Pod("p", 5), [LABELLED], later)
@@ -85,16 +85,16 @@ def test_update_when_in_flight(queue: Queue) -> None:
     queue.add(Pod("p"))
     assert queue.take() == "p"
     queue.pending.update(Pod("p", 5), [LABELLED], 0)
-    assert queue.place() is Place.IN_FLIGHT
+    assert queue.place() is QueuePlace.IN_FLIGHT
     queue.park("p", "foo")
-    assert queue.place() is Place.BACKOFF
+    assert queue.place() is QueuePlace.BACKOFF
 
 
 def test_any_rejecting_plugin_lets_an_update_ask_the_gates(queue: Queue) -> None:
     queue.parked("foo")
     queue.profile.closed = {"gate"}
     queue.happened(NODE_ADDED)
-    assert queue.place() is Place.GATED
+    assert queue.place() is QueuePlace.GATED
     queue.profile.closed = set()
     queue.pending.update(Pod("p", 5), [LABELLED], 5)
-    assert queue.place() is Place.ACTIVE
+    assert queue.place() is QueuePlace.ACTIVE

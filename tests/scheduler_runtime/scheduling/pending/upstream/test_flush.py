@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.scheduling.pending import Pending
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from tests.scheduler_runtime.scheduling.pending.upstream.queueing import Pod, Queue
 
 
@@ -48,7 +48,7 @@ def test_gated_pod_flush_frequency(queue: Queue) -> None:
 
 
 def test_max_in_unschedulable_pods_duration(queue: Queue) -> None:
-    queue.pending = Pending({"": queue.profile}, longest_parked=30)
+    queue.pending = SchedulingQueue({"": queue.profile}, longest_parked=30)
     queue.parked("bar")
     queue.now = 61
     assert queue.take() == "p"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.scheduling.pending import Place
+from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.scheduler_runtime.scheduling.pending.upstream.queueing import (
     LABELLED,
     NODE_ADDED,
@@ -49,7 +49,7 @@ def test_events_are_dropped_as_pods_come_back(queue: Queue) -> None:
     assert queue.take() == "b"
     queue.happened(NODE_ADDED)
     queue.pending.retry("a", 0)
-    assert (queue.place("a"), queue.pending.kept_events()) == (Place.BACKOFF, [NODE_ADDED])
+    assert (queue.place("a"), queue.pending.kept_events()) == (QueuePlace.BACKOFF, [NODE_ADDED])
     queue.pending.retry("b", 0)
     assert queue.pending.kept_events() == []
 
@@ -66,13 +66,13 @@ def test_one_intermediate_pod_comes_back(queue: Queue) -> None:
 @pytest.mark.parametrize(
     ("plugin", "event", "skips", "place"),
     [
-        pytest.param("foo", NODE_ADDED, "", Place.BACKOFF, id="the-failed-plugin-has-a-hint-that-queues"),
-        pytest.param("foo", NODE_ADDED, "foo", Place.PARKED, id="the-failed-plugin-has-a-hint-that-skips"),
-        pytest.param("bar", NODE_ADDED, "", Place.PARKED, id="no-events-that-can-make-the-pod-schedulable"),
-        pytest.param("", NODE_ADDED, "", Place.BACKOFF, id="no-failed-plugin"),
+        pytest.param("foo", NODE_ADDED, "", QueuePlace.BACKOFF, id="the-failed-plugin-has-a-hint-that-queues"),
+        pytest.param("foo", NODE_ADDED, "foo", QueuePlace.PARKED, id="the-failed-plugin-has-a-hint-that-skips"),
+        pytest.param("bar", NODE_ADDED, "", QueuePlace.PARKED, id="no-events-that-can-make-the-pod-schedulable"),
+        pytest.param("", NODE_ADDED, "", QueuePlace.BACKOFF, id="no-failed-plugin"),
     ],
 )
-def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skips: str, place: Place) -> None:
+def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skips: str, place: QueuePlace) -> None:
     queue.profile.skips = {skips}
     queue.add(Pod("p"))
     assert queue.take() == "p"
@@ -87,7 +87,7 @@ def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue)
     queue.happened(NODE_ADDED)
     assert queue.take() == "p"
     queue.park("p", "foo")
-    assert queue.place() is Place.PARKED
+    assert queue.place() is QueuePlace.PARKED
 
 
 def test_a_pending_plugin_whose_hint_queues_makes_the_pod_active(queue: Queue) -> None:
@@ -96,4 +96,4 @@ def test_a_pending_plugin_whose_hint_queues_makes_the_pod_active(queue: Queue) -
     queue.happened(NODE_ADDED)
     queue.happened(PV_ADDED)
     queue.park("p", "foo", "bar", waits_for="bar")
-    assert queue.place() is Place.ACTIVE
+    assert queue.place() is QueuePlace.ACTIVE
