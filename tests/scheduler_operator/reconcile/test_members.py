@@ -18,7 +18,7 @@ NONSENSE = "profiles[0].plugin: is not a field"
 
 def pod(name: str, says: LoadReport | None = None, **metadata: str) -> dict[str, Any]:
     conditions = [says.condition()] if says else []
-    return {"metadata": {"name": name, **metadata}, "status": {"phase": "SchedulerState", "conditions": conditions}}
+    return {"metadata": {"name": name, **metadata}, "status": {"phase": "Running", "conditions": conditions}}
 
 
 def status(*pods: dict[str, Any]) -> Status:

@@ -30,7 +30,7 @@ def test_what_is_said_is_what_is_read(said: LoadReport) -> None:
 
 def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> None:
     said = [each.condition() for each in (LOADED, REFUSED, WAITS, GONE)]
-    assert [each["reason"] for each in said] == ["LoadReport", "Refused", "Waiting", "Missing"]
+    assert [each["reason"] for each in said] == ["Loaded", "Refused", "Waiting", "Missing"]
     assert [each["status"] for each in said] == ["True", "False", "False", "False"]
     assert said[-1]["message"].endswith("Z\nConfigMap n/a is not there")
 
