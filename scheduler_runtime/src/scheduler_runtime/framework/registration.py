@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from traceback import walk_tb
+from weakref import WeakSet
 
 from scheduler_runtime.api import Declaration, Plugin, Watch, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.hook import Hook, format_exception
 from scheduler_runtime.framework.outcomes import RegistrationError, failures
 from scheduler_runtime.framework.plugin_handle import FrameworkContext, PluginHandle
+
+_SOUND: WeakSet[type[Plugin]] = WeakSet()
+"""The classes that passed ``check``: a class does not change, and each reload registers the same ones again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ def _place(error: BaseException, kind: type[Plugin]) -> str:
 
 def check(kind: type[Plugin], declaration: Declaration) -> None:
     """Refuse a class whose hooks are not the declared ones, or that declares what is none. Raises RegistrationError."""
+    if kind in _SOUND:
+        return
     for flaw in flaws_of(kind):
         raise RegistrationError(f"plugin {declaration.name}: {flaw}")
     implemented, declared = hooks_of(kind), frozenset(declaration.hooks)
@@ -83,3 +89,4 @@ def check(kind: type[Plugin], declaration: Declaration) -> None:
     ):
         if hook in implemented and base not in implemented:
             raise RegistrationError(f"plugin {declaration.name}: {hook} without {base} never runs")
+    _SOUND.add(kind)
