@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.kube.leader_election import Elector, LeaseError, LeaseSettings
+from scheduler_runtime.kube.leader_election import LeaderElector, LeaseError, LeaseSettings
 from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 
 Lease = dict[str, Any]
@@ -80,8 +80,8 @@ def settings(**changes: Any) -> LeaseSettings:
     return LeaseSettings(**{"namespace": "foo", "name": "bar", "identity": "baz", **changes})
 
 
-def candidate(leases: MemoryLeases, clock: Callable[[], float] = time.monotonic, **changes: Any) -> Elector:
-    return Elector(settings(**changes), leases, clock=clock, on_started=lambda: None, on_stopped=lambda: None)
+def candidate(leases: MemoryLeases, clock: Callable[[], float] = time.monotonic, **changes: Any) -> LeaderElector:
+    return LeaderElector(settings(**changes), leases, clock=clock, on_started=lambda: None, on_stopped=lambda: None)
 
 
 def led_by(holder: str, seconds: int = 15, transitions: int = 0) -> MemoryLeases:
@@ -90,5 +90,5 @@ def led_by(holder: str, seconds: int = 15, transitions: int = 0) -> MemoryLeases
     return leases
 
 
-def attempt(elector: Elector, clock: Clock) -> bool:
-    return elector.attempt(clock() + 10)
+def attempt(elector: LeaderElector, clock: Clock) -> bool:
+    return elector.try_acquire_or_renew(clock() + 10)

@@ -72,11 +72,11 @@ def _tried(metrics: Metrics, profile: str, last: str, status: str) -> None:
 
 
 def _asked(metrics: Metrics) -> None:
-    server = metrics.requests.to("server")
+    server = metrics.requests.for_host("server")
     for code, method, many in ((201, "POST", 10), (409, "POST", 1), (200, "DELETE", 2), (200, "GET", 3)):
         for _ in range(many):
-            server.ended(code, method, (0.0, 0.02, 300, 500))
-    server.ended(200, "GET")  # a watch
+            server.count(code, method, (0.0, 0.02, 300, 500))
+    server.count(200, "GET")  # a watch
 
 
 def _shown(metrics: Metrics) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.kube.blocking_client import RefusedError, ask, connection_to
+from scheduler_runtime.kube.blocking_client import RequestFailedError, connection_to, request
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.leader_election import HttpLeaseClient
 from scheduler_runtime.serving.https.self_signed import self_signed
@@ -58,15 +58,15 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_a_server_is_asked_for_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:
-    assert ask(served.credentials, "GET", "/x", user_agent="tests") == b"{}"
+    assert request(served.credentials, "GET", "/x", user_agent="tests") == b"{}"
     with contextlib.closing(HttpLeaseClient(served.credentials, "ns", "one")) as leases:
         assert leases.get(5) == {}
     assert served.called == ["localhost", "localhost"]
 
 
 def test_a_server_with_a_certificate_for_another_name_is_not_spoken_to(served: Served) -> None:
-    with pytest.raises(RefusedError, match="not valid for 'elsewhere'"):
-        ask(replace(served.credentials, server_name="elsewhere"), "GET", "/x", user_agent="tests")
+    with pytest.raises(RequestFailedError, match="not valid for 'elsewhere'"):
+        request(replace(served.credentials, server_name="elsewhere"), "GET", "/x", user_agent="tests")
 
 
 def test_small_requests_are_not_held_back(served: Served) -> None:

@@ -255,13 +255,13 @@ class SlowToken:
         time.sleep(0.3)
         return "bad"
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """There is no other."""
 
 
 async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over() -> None:
     async with http2_serving("h2", act=lambda asked: asked.answer(401, b"{}")) as server:
-        credentials = replace(server.credentials, source=SlowToken(), slow=True)
+        credentials = replace(server.credentials, source=SlowToken(), is_slow=True)
         async with Client(credentials, "tests") as client:
             with pytest.raises(NoResponseError, match="no answer in time"):
                 await client.request("GET", "/x", seconds=0.2)

@@ -92,9 +92,9 @@ def test_http2_is_offered_where_it_may_be_spoken_and_nowhere_else(
     (tmp_path / "token").write_text("pod")
     pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     for found in (load("", pod, tmp_path), load(str(kubeconfig(tmp_path, {"token": "t"})), {})):
-        assert b"\x02h2\x08http/1.1" in hello(found.offering)
+        assert b"\x02h2\x08http/1.1" in hello(found.http2_tls)
         assert b"http/1.1" not in hello(found.tls)
-    assert load(str(kubeconfig(tmp_path, {}, {"server": "http://here"})), {}).offering is None
+    assert load(str(kubeconfig(tmp_path, {}, {"server": "http://here"})), {}).http2_tls is None
 
 
 def test_nothing_at_all_says_what_to_give(tmp_path: Path) -> None:
@@ -151,14 +151,14 @@ def test_a_replaced_token_is_read_after_a_while_and_at_once_when_refused(tmp_pat
     credentials = load(str(write("one")))
     assert isinstance(credentials.source, FileToken)
     credentials.source._clock = lambda: now[0]
-    credentials.source.forget()
+    credentials.source.invalidate()
     assert authorization(credentials) == "Bearer one"
     write("two")
     assert authorization(credentials) == "Bearer one"
     now[0] += 31
     assert authorization(credentials) == "Bearer two"
     write("three")
-    credentials.refused()
+    credentials.reject_token()
     assert authorization(credentials) == "Bearer three"
 
 
@@ -170,7 +170,7 @@ def test_a_token_file_that_is_being_replaced_does_no_harm(tmp_path: Path) -> Non
     file.unlink()
     now[0] += 31
     assert source.token() == "good"
-    source.forget()
+    source.invalidate()
     with pytest.raises(CredentialsError, match="cannot read the token: No such file"):
         source.token()
 
@@ -194,10 +194,10 @@ def test_an_exec_plugin_is_run_once_until_its_token_expires_or_is_refused(tmp_pa
     status = {"token": "secret", "expirationTimestamp": soon}
     user = exec_user(tmp_path, COUNT + f"print({json.dumps(json.dumps({'status': status}))})", args=[str(ran)])
     credentials = load(str(kubeconfig(tmp_path, user)))
-    assert credentials.slow
+    assert credentials.is_slow
     assert [authorization(credentials) for _ in range(3)] == ["Bearer secret"] * 3
     assert ran.read_text() == "x"
-    credentials.refused()
+    credentials.reject_token()
     authorization(credentials)
     assert ran.read_text() == "xx"
 
@@ -292,7 +292,7 @@ def test_a_kubeconfig_that_is_being_written_leaves_the_token_as_it_was(tmp_path:
     now[0] += 10_000_000
     path.write_bytes(half_written)
     assert source.token() == "old"
-    source.forget()
+    source.invalidate()
     with pytest.raises(CredentialsError, match=r"a\.yaml: (the token is empty|cannot read the token)"):
         source.token()
     kubeconfig(tmp_path, {"token": "new"})

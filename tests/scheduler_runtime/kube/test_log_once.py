@@ -13,13 +13,13 @@ def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCap
     caplog.set_level(logging.INFO)
     now = [0.0]
     trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
-    trouble.ends()
+    trouble.recovered()
     for cause in ("refused", "reset", "refused"):
-        trouble.begins("no API server", cause)
-    trouble.begins("no credentials")
+        trouble.failing("no API server", cause)
+    trouble.failing("no credentials")
     now[0] = 2.5
-    trouble.ends()
-    trouble.ends()
+    trouble.recovered()
+    trouble.recovered()
     assert trouble.sentence == ""
     assert [record.getMessage() for record in caplog.records] == [
         "no API server: refused",
@@ -31,23 +31,23 @@ def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCap
 def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.0]
     trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
-    trouble.begins("bindings fail")
+    trouble.failing("bindings fail")
     now[0] = 3.0
-    trouble.begins("bindings fail")
-    trouble.ends(2.0)
+    trouble.failing("bindings fail")
+    trouble.recovered(2.0)
     assert trouble.sentence == "bindings fail"
-    trouble.ends(3.5)
+    trouble.recovered(3.5)
     assert trouble.sentence == ""
 
 
 def test_what_began_before_it_went_well_again_begins_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.0]
     trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
-    trouble.begins("bindings fail", begun=0.5)
+    trouble.failing("bindings fail", started_at=0.5)
     now[0] = 3.0
-    trouble.ends(2.0)
-    trouble.begins("bindings fail", begun=2.5)
+    trouble.recovered(2.0)
+    trouble.failing("bindings fail", started_at=2.5)
     assert trouble.sentence == ""
-    trouble.begins("bindings fail", begun=3.5)
+    trouble.failing("bindings fail", started_at=3.5)
     assert trouble.sentence == "bindings fail"
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2

@@ -8,15 +8,15 @@ from scheduler_runtime.kube.retry import Backoff
 def test_pauses_double_up_to_the_longest_each_lengthened_by_less_than_itself() -> None:
     backoff = Backoff(1, 8)
     for least in (1, 2, 4, 8, 8):
-        assert least <= backoff.pause() <= min(2 * least, 8)
+        assert least <= backoff.next_delay() <= min(2 * least, 8)
     backoff.reset()
-    assert backoff.pause() <= 2
+    assert backoff.next_delay() <= 2
 
 
 def test_a_pause_that_is_asked_for_is_made_ten_times_in_a_row_and_then_only_the_least() -> None:
     backoff = Backoff(10, 60)
-    assert [backoff.pause(3) for _ in range(10)] == [3] * 10
-    assert 10 <= backoff.pause(3) <= 20
-    assert backoff.pause(90) == 90
+    assert [backoff.next_delay(3) for _ in range(10)] == [3] * 10
+    assert 10 <= backoff.next_delay(3) <= 20
+    assert backoff.next_delay(90) == 90
     backoff.reset()
-    assert backoff.pause(3) == 3
+    assert backoff.next_delay(3) == 3

@@ -33,7 +33,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     class Soon:
         def __init__(self, *_: float) -> None: ...
 
-        def pause(self, asked: float = 0) -> float:
+        def next_delay(self, requested: float = 0) -> float:
             return 0.0
 
     monkeypatch.setattr(preemptions, "Backoff", Soon)

@@ -14,7 +14,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Progress
-from scheduler_runtime.kube.blocking_client import RefusedError
+from scheduler_runtime.kube.blocking_client import RequestFailedError
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.serving import debug_dumps as dumps
@@ -129,5 +129,5 @@ def test_differences_from_the_api_are_named() -> None:
 
 
 def test_without_an_api_server_there_is_nothing_to_compare_with() -> None:
-    with pytest.raises(RefusedError, match="Connection refused"):
+    with pytest.raises(RequestFailedError, match="Connection refused"):
         dumps.differences(cache(), Credentials("http://127.0.0.1:9"), "tests")

@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from scheduler_runtime.kube.leader_election import Elector, LeaseSettings, from_credentials
+from scheduler_runtime.kube.leader_election import LeaderElector, LeaseSettings, create_elector
 
 JOIN_SECONDS = 15.0
 
@@ -18,7 +18,7 @@ class Election:
         self._loop = asyncio.get_running_loop()
         self.won = asyncio.Event()
         self.over = asyncio.Event()
-        self.elector: Elector = from_credentials(
+        self.elector: LeaderElector = create_elector(
             settings,
             kubeconfig=kubeconfig,
             user_agent=user_agent,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from scheduler_runtime.app.forced_exit import run_or_exit
 from scheduler_runtime.app.watchdog.heartbeat import Heartbeat
 from scheduler_runtime.config import LeaderElection
-from scheduler_runtime.kube.leader_election import Elector, Lease, LeaseSettings, from_credentials, unique_identity
+from scheduler_runtime.kube.leader_election import LeaderElector, Lease, LeaseSettings, create_elector, unique_identity
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Election:
         self.pulse = Heartbeat()
         self.on_restored: Callable[[str, str], None] = lambda *_: None
         """Is told by a word and in words how we got our own lease back."""
-        self._elector: Elector | None = None
+        self._elector: LeaderElector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
         if not wanted.leader_elect:
@@ -49,7 +49,7 @@ class Election:
         # A binding that arrives must have been sent so late at most that no other leads yet.
         self.bind_seconds = 0.9 * (settings.lease_duration - settings.renew_deadline)
         loop = asyncio.get_running_loop()
-        self._elector = from_credentials(
+        self._elector = create_elector(
             settings,
             kubeconfig=kubeconfig,
             user_agent=user_agent,
@@ -122,9 +122,9 @@ class Election:
         elector = self._elector
         if elector is None or identity == elector.settings.identity:
             return
-        logger.info("lease %s is held by %s", elector.settings.key, standing_by(identity, elector.taken_for))
+        logger.info("lease %s is held by %s", elector.settings.key, standing_by(identity, elector.seconds_until_free))
 
-    def _run(self, elector: Elector) -> None:
+    def _run(self, elector: LeaderElector) -> None:
         try:
             elector.run()
         except Exception:  # an elector that fails has lost: on_stopped has said so

@@ -31,7 +31,7 @@ from scheduler_runtime.framework import Framework, PluginServices, Progress
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import process_name
 from scheduler_runtime.kube.watch import Change, Reflector
-from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, caught_up, listed
+from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up, wait_until_listed
 from scheduler_runtime.reload.frameworks import Frameworks
 from scheduler_runtime.reload.plan import Plan
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
@@ -198,7 +198,7 @@ class Scheduler:
     async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
-            self.informers.begin(self.reflectors)
+            self.informers.start(self.reflectors)
             turns = IoBatching(self.binder.crowded, self.outbox)
             around = [
                 group.create_task(run)
@@ -266,7 +266,7 @@ class Scheduler:
         await self.election.won.wait()
         self.own_events.became_leader()
         if self.election.has_rivals:
-            await caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
+            await wait_until_caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
         logger.info("scheduling", extra={"pending": len(self.pending)})
         await self.loop.run()
 
@@ -278,18 +278,18 @@ class Scheduler:
         before, new = self.objects.watches, self.objects.reflectors_for(plan.watches)
         originals = self.extenders.reflectors_for(plan.document.extenders)
         begun = (*new.values(), *originals)
-        self.informers.begin(begun)
+        self.informers.start(begun)
         try:
-            await listed(begun)
+            await wait_until_listed(begun)
             self.objects.adopt(new)
             made = self.profiles.made(plan)
         except BaseException:
             self.objects.drop({*new, *self.objects.watches} - before)
-            self.informers.end(begun)
+            self.informers.stop(begun)
             raise
         finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
             asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.release_memory)
-        self.informers.end(self.extenders.adopt(originals, plan.document.extenders))
+        self.informers.stop(self.extenders.adopt(originals, plan.document.extenders))
         self._swap(plan, made)
 
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
@@ -311,7 +311,7 @@ class Scheduler:
             self._take_in(new)
         self.intake.pods_are_watched = _watches_pods(plan)
         self.recorder.events = plan.extras.events
-        self.informers.end(self.objects.drop(self.objects.watches.difference(plan.watches)))
+        self.informers.stop(self.objects.drop(self.objects.watches.difference(plan.watches)))
 
     def _take_in(self, profiles: frozenset[str]) -> None:
         """Pods that were nobody's until now are those of ``profiles``."""

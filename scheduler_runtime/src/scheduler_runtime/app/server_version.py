@@ -10,7 +10,7 @@ import msgspec
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new, is_too_old
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.retry import Backoff, unless
+from scheduler_runtime.kube.retry import Backoff, run_until
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class _Answer(msgspec.Struct, rename="camel"):
 
 async def server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
     """Ask the API server until it says its version, None when stopped meanwhile."""
-    return await unless(stop, _asked(client, backoff or Backoff(longest=5.0)))
+    return await run_until(stop, _asked(client, backoff or Backoff(longest=5.0)))
 
 
 async def _asked(client: Client, backoff: Backoff) -> Version:
@@ -33,8 +33,8 @@ async def _asked(client: Client, backoff: Backoff) -> Version:
             return _parse(await client.request("GET", "/version"))
         except (NoResponseError, ApiError, ValueError) as error:
             if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
-                trouble.begins(f"the API server's version cannot be read: {client.server}/version: {error}")
-            await asyncio.sleep(backoff.pause())
+                trouble.failing(f"the API server's version cannot be read: {client.server}/version: {error}")
+            await asyncio.sleep(backoff.next_delay())
 
 
 def refusal(version: Version) -> str:

@@ -149,7 +149,7 @@ async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple
         named = f"{settings.source}: clientConnection.kubeconfig: " if connection.kubeconfig else ""
         raise NotReadyError(f"{named}{error}") from error
     if os.environ.get("DISABLE_HTTP2"):  # what kube-scheduler goes by, too
-        found = [replace(each, offering=None) for each in found]
+        found = [replace(each, http2_tls=None) for each in found]
     counted, out_of_reach = metrics.requests, LogOnce(logger)
     async with (
         Client(found[0], settings.user_agent, throttles[0], counted, out_of_reach) as client,

@@ -13,11 +13,11 @@ from scheduler_runtime.kube.credentials import Credentials, CredentialsError
 SECONDS = 10.0
 
 
-class RefusedError(Exception):
+class RequestFailedError(Exception):
     """The API server did not do what was asked, or was not reached; the message says why."""
 
 
-def ask(
+def request(
     credentials: Credentials,
     method: str,
     path: str,
@@ -27,7 +27,7 @@ def ask(
     params: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> bytes:
-    """Send one request, on a connection of its own, and return the body of its answer. Raises RefusedError."""
+    """Send one request, on a connection of its own, and return the body of its answer. Raises RequestFailedError."""
     target = urlsplit(credentials.server).path + path + (f"?{urlencode(params)}" if params else "")
     connection = connection_to(credentials, seconds)
     try:
@@ -38,15 +38,15 @@ def ask(
         answer = connection.getresponse()
         payload = answer.read()
     except (OSError, http.client.HTTPException) as error:
-        raise RefusedError(f"{method} {path}: {str(error) or type(error).__name__}") from error
+        raise RequestFailedError(f"{method} {path}: {str(error) or type(error).__name__}") from error
     except CredentialsError as error:
-        raise RefusedError(str(error)) from error
+        raise RequestFailedError(str(error)) from error
     finally:
         connection.close()
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
-        credentials.refused()
+        credentials.reject_token()
     if answer.status >= http.HTTPStatus.BAD_REQUEST:
-        raise RefusedError(f"{method} {path}: {answer.status}: {_message(payload)}")
+        raise RequestFailedError(f"{method} {path}: {answer.status}: {_message(payload)}")
     return payload
 
 

@@ -66,7 +66,7 @@ class NoResponseError(Exception):
         self.cause = cause or message
 
 
-def pause_asked(error: Exception) -> float:
+def retry_after(error: Exception) -> float:
     """After how many seconds to ask again, if whoever refused has said so; otherwise 0."""
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
@@ -84,14 +84,14 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 class HostObserver(Protocol):
     """Told of each request to one host when it has ended."""
 
-    def ended(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
+    def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
         """``code`` 0: no answer. ``numbers``: seconds throttled, seconds until the answer, bytes sent and received."""
 
 
 class RequestObserver(Protocol):
     """Counts requests, for metrics."""
 
-    def to(self, host: str) -> HostObserver:
+    def for_host(self, host: str) -> HostObserver:
         """The observer of requests to ``host``."""
         ...
 
@@ -99,11 +99,11 @@ class RequestObserver(Protocol):
 class Unobserved:
     """Counts nothing."""
 
-    def to(self, host: str) -> Unobserved:
+    def for_host(self, host: str) -> Unobserved:
         """The same for every host."""
         return self
 
-    def ended(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
+    def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
         """Nothing."""
 
 
@@ -131,7 +131,7 @@ class Client:
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
-        self._requests = (requests or Unobserved()).to(base.netloc)
+        self._requests = (requests or Unobserved()).for_host(base.netloc)
         self._writer = RequestWriter(base.netloc, user_agent)
         is_secure = base.scheme == "https"
         self._place = Endpoint(
@@ -139,13 +139,13 @@ class Client:
             base.port or (443 if is_secure else 80),
             (credentials.tls or ssl.create_default_context()) if is_secure else None,
             credentials.server_name,
-            self._out_of_reach.ends,
+            self._out_of_reach.recovered,
         )
         self._pool = Pool(self._place, CONNECTIONS)
         self._shared: http2.SharedConnection | None = None
         self._alone_until = 0.0
-        if is_secure and credentials.offering is not None:
-            self._shared = http2.SharedConnection(replace(self._place, tls=credentials.offering), CONNECTIONS)
+        if is_secure and credentials.http2_tls is not None:
+            self._shared = http2.SharedConnection(replace(self._place, tls=credentials.http2_tls), CONNECTIONS)
 
     async def __aenter__(self) -> Client:
         return self
@@ -194,7 +194,7 @@ class Client:
         try:
             answer = await self._exchange(request, send, leaving)
         except (ConnectionLostError, TimeoutError, OSError, http2.StreamRefusedError) as error:
-            self._requests.ended(0, method)
+            self._requests.count(0, method)
             if isinstance(error, http2.StreamRefusedError):
                 raise self._refused(error) from error
             if leaving.at is None:
@@ -202,26 +202,26 @@ class Client:
             cause = _cause(error)
             raise NoResponseError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
         numbers = (waited, leaving.took(), len(request.body), len(answer.body))
-        self._requests.ended(answer.status, method, numbers)
-        self._refusing.ends()
+        self._requests.count(answer.status, method, numbers)
+        self._refusing.recovered()
         if answer.status >= 400:
             raise self._refusal(answer)
-        self._not_let_in.ends()
+        self._not_let_in.recovered()
         return answer.body
 
     async def _exchange(self, request: Request, send: _Send, leaving: _SendGuard) -> Response:
         answer = await send(request, await self._identity(), leaving)
         if answer.status != 401:
             return answer
-        self._credentials.refused()
+        self._credentials.reject_token()
         return await send(request, await self._identity(), leaving)
 
     async def _send(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
         """Send it over the connection that is shared, if the server speaks HTTP/2."""
         if self._shared is not None and perf_counter() >= self._alone_until:
-            fields = self._writer.fields(request, identity)
+            fields = self._writer.http2_headers(request, identity)
             try:
-                return await self._shared.exchange(fields, request.body, leaving)
+                return await self._shared.request(fields, request.body, leaving)
             except http2.Http2UnsupportedError:
                 self._alone_until = perf_counter() + ALONE_SECONDS
                 logger.debug("API server %s does not speak HTTP/2", self.server)
@@ -229,12 +229,12 @@ class Client:
 
     async def _send_alone(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
         """Send it over a connection that nobody else has meanwhile."""
-        connection = await self._pool.take()
+        connection = await self._pool.acquire()
         try:
             async with limit(leaving.left(), waits=lambda: connection.has_sent_all):
-                return await connection.exchange(self._writer.text(request, identity), leaving)
+                return await connection.request(self._writer.http1_request(request, identity), leaving)
         finally:
-            self._pool.give(connection)
+            self._pool.release(connection)
 
     def _target(self, path: str, params: Mapping[str, str] | None) -> str:
         target = self._path + path
@@ -244,15 +244,15 @@ class Client:
 
     def _unreachable(self, error: BaseException) -> NoResponseError:
         text, cause = f"API server {self.server} cannot be reached", _cause(error)
-        self._out_of_reach.begins(text, cause)
+        self._out_of_reach.failing(text, cause)
         return NoResponseError(f"{text}: {cause}", sent=False)
 
     def _refused(self, error: http2.StreamRefusedError) -> NoResponseError:
         text = f"API server {self.server} takes no requests"
-        self._refusing.begins(text, str(error))
+        self._refusing.failing(text, str(error))
         return NoResponseError(f"{text}: {error}", sent=False)
 
-    def fell_behind(self, how: str) -> None:
+    def report_rollback(self, how: str) -> None:
         """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
         now = perf_counter()
         if now - self._behind_since > SAID_AGAIN_SECONDS:
@@ -277,12 +277,12 @@ class Client:
         try:
             if stream.status == 401:
                 stream.close()
-                self._credentials.refused()
+                self._credentials.reject_token()
                 stream = await self._begun(path, request, quiet_seconds)
-            self._requests.ended(stream.status, "GET")
+            self._requests.count(stream.status, "GET")
             if stream.status >= 400:
-                raise self._refusal(Response(stream.status, await stream.rest(), stream.retry_after))
-            self._not_let_in.ends()
+                raise self._refusal(Response(stream.status, await stream.read_all(), stream.retry_after))
+            self._not_let_in.recovered()
             yield stream
         except ConnectionLostError as error:
             raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
@@ -297,9 +297,9 @@ class Client:
         except (OSError, TimeoutError) as error:
             raise self._unreachable(error) from error
         try:
-            await stream.begin(self._writer.text(request, identity))
+            await stream.send_request(self._writer.http1_request(request, identity))
         except ConnectionLostError as error:
-            self._requests.ended(0, "GET")
+            self._requests.count(0, "GET")
             raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         except BaseException:
             stream.close()
@@ -309,11 +309,11 @@ class Client:
     async def _identity(self) -> dict[str, str]:
         """Return the headers that say who asks, however long getting them takes."""
         try:
-            if self._credentials.slow:
+            if self._credentials.is_slow:
                 return await asyncio.to_thread(self._credentials.headers)
             return self._credentials.headers()
         except CredentialsError as error:
-            self._not_let_in.begins(str(error))
+            self._not_let_in.failing(str(error))
             raise NoResponseError(str(error), sent=False) from error
 
     def _refusal(self, answer: Response) -> ApiError:
@@ -322,9 +322,9 @@ class Client:
         except msgspec.MsgspecError:
             said = _Status(message=answer.body[:200].decode(errors="replace").strip())
         if answer.status == 401:
-            self._not_let_in.begins(f"API server {self.server} refuses our credentials (401); waiting for new ones")
+            self._not_let_in.failing(f"API server {self.server} refuses our credentials (401); waiting for new ones")
         else:
-            self._not_let_in.ends()
+            self._not_let_in.recovered()
         return ApiError(answer.status, said.reason, said.message, _seconds(answer.retry_after))
 
 

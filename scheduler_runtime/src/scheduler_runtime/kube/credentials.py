@@ -42,7 +42,7 @@ class TokenSource(Protocol):
     def token(self) -> str:
         """Return the token; may read a file or run a program. Raises CredentialsError."""
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """The API server refused the token: fetch a new one next time."""
 
 
@@ -72,7 +72,7 @@ class FileToken:
             # The file is being replaced: what we have is good until it is refused.
         return self._token
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         self._token = ""
 
     def _read(self) -> str:
@@ -113,7 +113,7 @@ class ExecToken:
                 self._fetch()
             return self._token
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         with self._lock:
             self._token = ""
 
@@ -152,24 +152,24 @@ class Credentials:
     namespace: str = "default"
     tls: ssl.SSLContext | None = None
     """None for plain http."""
-    offering: ssl.SSLContext | None = None
+    http2_tls: ssl.SSLContext | None = None
     """As ``tls``, and offers the server to speak HTTP/2."""
     server_name: str | None = None
     """The name to expect in the server's certificate, where it is not the host's."""
     source: TokenSource | None = None
-    slow: bool = False
+    is_slow: bool = False
     """The token may take a program to run: ask for it off the event loop."""
-    where: str = field(default="")
+    origin: str = field(default="")
     """The file these credentials were read from, for messages."""
 
     def headers(self) -> dict[str, str]:
         """Return the headers that authenticate a request. Raises CredentialsError."""
         return {"Authorization": f"Bearer {self.source.token()}"} if self.source else {}
 
-    def refused(self) -> None:
+    def reject_token(self) -> None:
         """Note that the API server answered 401, so that the token is read again."""
         if self.source:
-            self.source.forget()
+            self.source.invalidate()
 
 
 def load(kubeconfig: str = "", environ: Mapping[str, str] = os.environ, in_cluster: Path = IN_CLUSTER) -> Credentials:
@@ -195,9 +195,9 @@ def from_pod(environ: Mapping[str, str], directory: Path = IN_CLUSTER) -> Creden
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         tls=_context(authority, directory, str(directory)),
-        offering=_context(authority, directory, str(directory), *OFFERED),
+        http2_tls=_context(authority, directory, str(directory), *OFFERED),
         source=FileToken(directory / "token"),
-        where=str(directory),
+        origin=str(directory),
     )
 
 
@@ -221,11 +221,11 @@ def from_kubeconfig(paths: list[Path]) -> Credentials:
         server=server,
         namespace=str(context.get("namespace") or "default"),
         tls=tls,
-        offering=offering,
+        http2_tls=offering,
         server_name=cluster.get("tls-server-name"),
         source=_token_source(user, user_path, name, where),
-        slow=bool(user.get("exec")),
-        where=str(user_path),
+        is_slow=bool(user.get("exec")),
+        origin=str(user_path),
     )
 
 

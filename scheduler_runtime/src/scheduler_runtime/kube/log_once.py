@@ -30,13 +30,13 @@ class LogOnce:
         """What is wrong now; empty when nothing is."""
         return self._sentence
 
-    def begins(self, sentence: str, because: str = "", begun: float = float("inf")) -> None:
+    def failing(self, sentence: str, cause: str = "", started_at: float = float("inf")) -> None:
         """Log ``sentence`` with its cause, unless it is what was said last, whatever the cause is now.
 
-        What failed has ``begun`` then: if that was before others went well again, it is no news.
+        What failed has ``started_at`` then: if that was before others went well again, it is no news.
         """
         with self._lock:
-            if not self._sentence and begun < self._over_at:
+            if not self._sentence and started_at < self._over_at:
                 return
             self._seen_at = self._clock()
             if sentence == self._sentence:
@@ -44,19 +44,19 @@ class LogOnce:
             if not self._sentence:
                 self._since = self._seen_at
             self._sentence = sentence
-        self._logger.warning("%s", f"{sentence}: {because}" if because else sentence)
+        self._logger.warning("%s", f"{sentence}: {cause}" if cause else sentence)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Think no more of it, whether it is over or not."""
         with self._lock:
             self._sentence = ""
 
-    def ends(self, begun: float = float("inf")) -> None:
-        """Log that the trouble is over, if there was one, and what went well has ``begun`` since it was seen last."""
+    def recovered(self, started_at: float = float("inf")) -> None:
+        """Log that the trouble is over, if what went well has ``started_at`` after the last failure."""
         if not self._sentence:  # the usual case, at every request
             return
         with self._lock:
-            if not self._sentence or begun < self._seen_at:
+            if not self._sentence or started_at < self._seen_at:
                 return
             sentence, self._sentence = self._sentence, ""
             self._over_at = self._clock()
@@ -74,24 +74,24 @@ class SharedLogOnce:
         self._trouble = LogOnce(logger, clock)
         self._concerned: set[object] = set()
 
-    def concerns(self, who: object) -> bool:
+    def affects(self, who: object) -> bool:
         """Whether ``who`` has it."""
         return who in self._concerned
 
-    def begins(self, who: object, sentence: str, because: str = "") -> None:
+    def failing(self, who: object, sentence: str, cause: str = "") -> None:
         """Now ``who`` has it, too."""
         self._concerned.add(who)
-        self._trouble.begins(sentence, because)
+        self._trouble.failing(sentence, cause)
 
-    def ends(self, who: object) -> None:
+    def recovered(self, who: object) -> None:
         """It is over for ``who``."""
         if who in self._concerned:
             self._concerned.remove(who)
             if not self._concerned:
-                self._trouble.ends()
+                self._trouble.recovered()
 
-    def leave(self, who: object) -> None:
+    def withdraw(self, who: object) -> None:
         """What becomes of it is no matter of ``who`` any more. When nobody is left that is not said to be its end."""
         self._concerned.discard(who)
         if not self._concerned:
-            self._trouble.forget()
+            self._trouble.reset()

@@ -24,21 +24,21 @@ class Backoff:
         self._next = first
         self._obeyed = 0
 
-    def pause(self, asked: float = 0.0) -> float:
-        """Return how long to wait now: as long as was ``asked`` for, otherwise longer than the last time."""
-        if asked and self._obeyed < OBEYED_IN_A_ROW:
+    def next_delay(self, requested: float = 0.0) -> float:
+        """Return how long to wait now: as long as was ``requested`` for, otherwise longer than the last time."""
+        if requested and self._obeyed < OBEYED_IN_A_ROW:
             self._obeyed += 1
-            return asked
+            return requested
         seconds = self._next * (1 + _chance.random())
         self._next = min(self._next * 2, self._longest)
-        return max(asked, min(seconds, self._longest))
+        return max(requested, min(seconds, self._longest))
 
     def reset(self) -> None:
         self._next = self._first
         self._obeyed = 0
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """What ``work`` comes to; None when ``stop`` is set before, which cancels it whatever it waits for."""
     working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:

@@ -17,7 +17,7 @@ from scheduler_runtime.config import Problem, Problems
 from scheduler_runtime.config.berth_options import ConfigMapSource, Extras
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.kube.retry import Backoff, unless
+from scheduler_runtime.kube.retry import Backoff, run_until
 from scheduler_runtime.reload.declaration_check import differences
 from scheduler_runtime.state.objects import ConfigMap
 
@@ -115,7 +115,7 @@ async def retry_until_available(
     ask: Callable[[], Awaitable[T]], stop: asyncio.Event, backoff: Backoff | None = None
 ) -> T | None:
     """What ``ask`` comes to once it does not raise PluginSourceUnavailableError any more; None when stopped before."""
-    return await unless(stop, _again_and_again(ask, backoff or Backoff(longest=LONGEST_PAUSE_SECONDS)))
+    return await run_until(stop, _again_and_again(ask, backoff or Backoff(longest=LONGEST_PAUSE_SECONDS)))
 
 
 async def _again_and_again(ask: Callable[[], Awaitable[T]], backoff: Backoff) -> T:
@@ -125,10 +125,10 @@ async def _again_and_again(ask: Callable[[], Awaitable[T]], backoff: Backoff) ->
             outcome = await ask()
         except PluginSourceUnavailableError as error:
             if not error.is_said:
-                trouble.begins("waiting for the code of plugins", str(error))
-            await asyncio.sleep(backoff.pause())
+                trouble.failing("waiting for the code of plugins", str(error))
+            await asyncio.sleep(backoff.next_delay())
         else:
-            trouble.ends()
+            trouble.recovered()
             return outcome
 
 

@@ -40,11 +40,11 @@ class ConfigCondition:
             try:
                 await self._write()
             except (ApiError, NoResponseError) as error:
-                self._trouble.begins(f"{CONDITION} of pod {self._called} cannot be written", str(error))
+                self._trouble.failing(f"{CONDITION} of pod {self._called} cannot be written", str(error))
                 self._news.set()
-                await asyncio.sleep(backoff.pause())
+                await asyncio.sleep(backoff.next_delay())
             else:
-                self._trouble.ends()
+                self._trouble.recovered()
                 backoff.reset()
 
     async def _write(self) -> None:

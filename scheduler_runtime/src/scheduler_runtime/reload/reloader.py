@@ -116,7 +116,7 @@ class Reloader:
 
         Says whether one was told.
         """
-        seconds = self._backoff.pause() if self.loaded.newest else None
+        seconds = self._backoff.next_delay() if self.loaded.newest else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()

@@ -78,11 +78,11 @@ class FencedBinds:
                 if not tries_left:
                     raise
                 what = error.cause if isinstance(error, NoResponseError) else f"{error.status} {error.reason}"
-                self._trouble.begins("bindings fail and are sent again", what, begun)
+                self._trouble.failing("bindings fail and are sent again", what, begun)
             else:
-                self._trouble.ends(begun)
+                self._trouble.recovered(begun)
                 return
-            await asyncio.sleep(backoff.pause())
+            await asyncio.sleep(backoff.next_delay())
 
     async def is_bound(self, pod: Pod, node: str) -> bool:
         """Whether ``pod``, which somebody else was to bind to ``node``, is there.
@@ -104,11 +104,11 @@ class FencedBinds:
                 pause = error.retry_after or 1.0
                 waited += pause
                 if waited > SAID_AFTER_SECONDS:
-                    self._busy.begins("the API server is too busy for bindings and asks to send them later (429)")
+                    self._busy.failing("the API server is too busy for bindings and asks to send them later (429)")
                 await asyncio.sleep(pause)
             else:
                 if waited > SAID_AFTER_SECONDS:
-                    self._busy.ends()
+                    self._busy.recovered()
                 return
 
     async def _is_bound(self, path: str, uid: str, node: str, error: ApiError | NoResponseError) -> bool:
@@ -137,13 +137,13 @@ class FencedBinds:
             try:
                 return decode_pod(await self._client.request("GET", path, seconds=self._seconds))
             except NoResponseError:
-                await asyncio.sleep(backoff.pause())
+                await asyncio.sleep(backoff.next_delay())
             except ApiError as error:
                 if error.status == 404:
                     return None
                 if error.status in (401, 403):  # our rights come back, or we stop leading
-                    self._trouble.begins("what became of a binding cannot be read", str(error))
-                await asyncio.sleep(backoff.pause(error.retry_after))
+                    self._trouble.failing("what became of a binding cannot be read", str(error))
+                await asyncio.sleep(backoff.next_delay(error.retry_after))
 
     def check_fence(self) -> None:
         """Raise FencedError when this process does not surely lead any more."""

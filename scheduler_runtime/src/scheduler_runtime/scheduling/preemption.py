@@ -18,7 +18,7 @@ from typing import Any
 
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.framework.log_levels import DECISION
-from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, pause_asked
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, retry_after
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.scheduling.fenced_binds import PodGoneError
@@ -128,9 +128,9 @@ class Preemption:
                         str(error)
                     ) from error  # what is sent names no version: only another uid can conflict with it
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
-                    self._trouble.begins("pods cannot be preempted", str(error))
+                    self._trouble.failing("pods cannot be preempted", str(error))
                     raise
-                await asyncio.sleep(backoff.pause(pause_asked(error)))
+                await asyncio.sleep(backoff.next_delay(retry_after(error)))
             else:
-                self._trouble.ends()
+                self._trouble.recovered()
                 return

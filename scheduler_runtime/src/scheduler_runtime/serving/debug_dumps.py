@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from scheduler_runtime.framework import Progress
-from scheduler_runtime.kube.blocking_client import ask
+from scheduler_runtime.kube.blocking_client import request
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
 from scheduler_runtime.state.cache import Cache, PlacedPod
@@ -129,7 +129,10 @@ _decode = msgspec.json.Decoder(_List).decode
 
 
 def differences(cache: Cache, credentials: Credentials, user_agent: str) -> dict[str, list[str]]:
-    """Where the cache and the API server differ now; what is on its way differs for a moment. Raises RefusedError."""
+    """Where the cache and the API server differ now; what is on its way differs for a moment.
+
+    Raises RequestFailedError.
+    """
     nodes = {each.metadata.name for each in _listed(credentials, "/api/v1/nodes", user_agent)}
     pods = {
         each.metadata.uid: each
@@ -160,7 +163,7 @@ def _listed(credentials: Credentials, path: str, user_agent: str) -> Iterator[_O
     """Every object, a page at a time."""
     params = {"limit": str(PAGE)}
     while True:
-        page = _decode(ask(credentials, "GET", path, user_agent=user_agent, params=params, seconds=30))
+        page = _decode(request(credentials, "GET", path, user_agent=user_agent, params=params, seconds=30))
         yield from page.items
         if not page.metadata.cont:
             return

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube import credentials
-from scheduler_runtime.kube.blocking_client import RefusedError
+from scheduler_runtime.kube.blocking_client import RequestFailedError
 from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.metrics import Metrics
@@ -140,7 +140,7 @@ class Pages:
             return {}
         try:
             return dumps.differences(self.process.cache, credentials.load(kubeconfig), user_agent)
-        except (RefusedError, CredentialsError) as error:
+        except (RequestFailedError, CredentialsError) as error:
             return {"error": str(error)}
 
     def _pending(self) -> dict[str, Any]:

@@ -55,11 +55,11 @@ def answering(*answers: bytes) -> Serve:
 
 
 async def ask(made: Pool) -> tuple[int, bytes, str]:
-    connection = await made.take()
+    connection = await made.acquire()
     try:
-        answer = await connection.exchange(REQUEST)
+        answer = await connection.request(REQUEST)
     finally:
-        made.give(connection)
+        made.release(connection)
     return answer.status, answer.body, answer.retry_after
 
 
@@ -136,33 +136,33 @@ async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
         for task in waiting[1:]:
             task.cancel()
         await asyncio.gather(holding, *waiting, return_exceptions=True)
-        assert (await made.take()).is_open
+        assert (await made.acquire()).is_open
 
 
 async def test_room_that_is_offered_to_who_gives_up_goes_to_the_next() -> None:
     async with pool(answering(OK), limit=1) as made:
-        held = await made.take()
-        gives_up, stays = (asyncio.create_task(made.take()) for _ in range(2))
+        held = await made.acquire()
+        gives_up, stays = (asyncio.create_task(made.acquire()) for _ in range(2))
         await asyncio.sleep(0)
         held.close()
-        made.give(held)
+        made.release(held)
         gives_up.cancel()
         assert (await asyncio.wait_for(stays, 5)).is_open
-        made.give(await stays)
+        made.release(await stays)
         with pytest.raises(asyncio.CancelledError):
             await gives_up
 
 
 async def test_a_connection_that_ends_on_its_way_to_who_waits_is_replaced() -> None:
     async with pool(answering(OK), limit=1) as made:
-        held = await made.take()
-        waiting = asyncio.create_task(made.take())
+        held = await made.acquire()
+        waiting = asyncio.create_task(made.acquire())
         await asyncio.sleep(0)
-        made.give(held)
+        made.release(held)
         held.close()
         given = await asyncio.wait_for(waiting, 5)
         assert given is not held
-        assert (await given.exchange(REQUEST)).status == 200
+        assert (await given.request(REQUEST)).status == 200
 
 
 async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> None:
@@ -177,10 +177,10 @@ async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> No
             writer.write(OK)
 
     async with pool(serve, limit=1) as made:
-        connection = await made.take()
+        connection = await made.acquire()
         with pytest.raises(PermissionError):
-            await connection.exchange(REQUEST, refuse)
-        assert (await connection.exchange(REQUEST)).status == 200
+            await connection.request(REQUEST, refuse)
+        assert (await connection.request(REQUEST)).status == 200
         assert asked == [REQUEST]
 
 
@@ -188,7 +188,7 @@ async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
     made = Pool(Endpoint("127.0.0.1", 9), limit=1)
     for _ in range(3):
         with pytest.raises(OSError, match="onnect"):
-            await made.take()
+            await made.acquire()
 
 
 async def test_a_connection_that_was_open_when_its_opener_gave_up_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,9 @@ POST = Request("POST", "/api/v1/events", content_type="application/json", body=b
     ],
 )
 def test_a_request_in_http1_is_whole(request_: Request, expected: bytes) -> None:
-    assert RequestWriter("server:6443", "berth/1").text(request_, {"Authorization": "Bearer secret"}) == expected
+    assert (
+        RequestWriter("server:6443", "berth/1").http1_request(request_, {"Authorization": "Bearer secret"}) == expected
+    )
 
 
 def test_fields_that_are_written_once_do_not_mix() -> None:
@@ -38,8 +40,10 @@ def test_fields_that_are_written_once_do_not_mix() -> None:
     asked = [(request, {"Authorization": who}) for request in requests for who in ("me", "you")]
     shared = RequestWriter("server", "berth")
     for request, identity in [*asked, *reversed(asked)]:
-        assert shared.fields(request, identity) == RequestWriter("server", "berth").fields(request, identity)
-        fields = {str(name): str(value) for name, value in Decoder().decode(shared.fields(request, identity))}
+        assert shared.http2_headers(request, identity) == RequestWriter("server", "berth").http2_headers(
+            request, identity
+        )
+        fields = {str(name): str(value) for name, value in Decoder().decode(shared.http2_headers(request, identity))}
         assert (fields[":method"], fields["accept"]) == (request.method, request.accept)
         assert fields["authorization"] == identity["Authorization"]
         assert fields.get("content-type", "") == request.content_type

@@ -58,7 +58,7 @@ def sending(*parts: bytes) -> Serve:
 
 async def test_what_comes_is_read_when_it_comes_until_its_end_in_good_order() -> None:
     async with streaming_from(sending(HEAD, chunk(b"one"), chunk(b"two"), b"0\r\n\r\n")) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         assert stream.status == 200
         assert await stream.read() == b"one"
         assert await stream.read() == b"two"
@@ -68,13 +68,13 @@ async def test_what_comes_is_read_when_it_comes_until_its_end_in_good_order() ->
 
 async def test_who_wants_much_is_not_woken_for_little() -> None:
     async with streaming_from(sending(HEAD, chunk(b"one"), chunk(b"two"), chunk(b"three"), b"0\r\n\r\n")) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         assert (await stream.read(5), await stream.read(100), await stream.read(100)) == (b"onetwo", b"three", b"")
 
 
 async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_told() -> None:
     async with streaming_from(sending(HEAD + chunk(b"one"))) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         assert await stream.read() == b"one"
         with pytest.raises(ConnectionLostError, match="the server closed the connection"):
             await stream.read()
@@ -83,9 +83,9 @@ async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_told() -> None
 async def test_a_refusal_is_read_as_a_whole() -> None:
     refusal = b"HTTP/1.1 429 No\r\nRetry-After: 7\r\nContent-Length: 6\r\n\r\nlat"
     async with streaming_from(sending(b"HTTP/1.1 100 Continue\r\n\r\n", refusal, b"er!")) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         assert (stream.status, stream.retry_after) == (429, "7")
-        assert await stream.rest() == b"later!"
+        assert await stream.read_all() == b"later!"
 
 
 def silent_after(answer: bytes, over: asyncio.Event) -> Serve:
@@ -100,14 +100,14 @@ async def test_a_server_that_does_not_answer_is_a_lost_connection() -> None:
     over = asyncio.Event()
     async with streaming_from(silent_after(b"", over), quiet_seconds=0.1) as stream:
         with pytest.raises(ConnectionLostError, match=r"no word for 0\.1 s"):
-            await stream.begin(REQUEST)
+            await stream.send_request(REQUEST)
         over.set()
 
 
 async def test_silence_after_what_came_is_an_end() -> None:
     over = asyncio.Event()
     async with streaming_from(silent_after(HEAD + chunk(b"one"), over), quiet_seconds=0.1) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         assert await stream.read() == b"one"
         assert await stream.read() == b""
         assert stream.fell_silent
@@ -117,7 +117,7 @@ async def test_silence_after_what_came_is_an_end() -> None:
 async def test_what_is_not_http_is_told() -> None:
     async with streaming_from(sending(b"SSH-2.0\r\n\r\n")) as stream:
         with pytest.raises(ConnectionLostError, match="not HTTP"):
-            await stream.begin(REQUEST)
+            await stream.send_request(REQUEST)
 
 
 async def test_a_sender_waits_for_a_slow_reader_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ async def test_a_sender_waits_for_a_slow_reader_and_nothing_is_lost(monkeypatch:
         await writer.drain()
 
     async with streaming_from(serve, quiet_seconds=0.2) as stream:
-        await stream.begin(REQUEST)
+        await stream.send_request(REQUEST)
         await asyncio.sleep(0.5)  # longer than the silence that ends a connection
         assert sent < count
-        assert len(await stream.rest()) == count * len(part)
+        assert len(await stream.read_all()) == count * len(part)

@@ -55,7 +55,7 @@ def server(tls: ssl.SSLContext | None, came: list[float], answer: bytes = OK) ->
 async def asked_before_a_standstill(place: Endpoint) -> float:
     """Ask in a turn in which something else then takes its time; return when that was over."""
     connection = await connect(place, Connection())
-    asking = asyncio.create_task(connection.exchange(REQUEST))
+    asking = asyncio.create_task(connection.request(REQUEST))
     over = asyncio.get_running_loop().create_future()
 
     def stand_still() -> None:
@@ -93,7 +93,7 @@ async def most_taken_while_reading(place: Endpoint) -> int:
     connection = await connect(place, Connection())
     tracemalloc.start()
     try:
-        assert (await connection.exchange(REQUEST)).body == b"ok"
+        assert (await connection.request(REQUEST)).body == b"ok"
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -112,7 +112,7 @@ async def read_late(place: Endpoint) -> int:
     connection = await connect(place, Connection())
     asyncio.get_running_loop().call_later(0.001, time.sleep, STANDSTILL_SECONDS)
     try:
-        return len((await connection.exchange(REQUEST)).body)
+        return len((await connection.request(REQUEST)).body)
     finally:
         connection.close()
 

@@ -164,7 +164,7 @@ def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0)
 
     async def asked() -> Response:
         await peer.connection.rooms.take()
-        return await peer.connection.exchange(head, body, Within(seconds))
+        return await peer.connection.request(head, body, Within(seconds))
 
     task = asyncio.create_task(asked())
     task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not every test looks

@@ -74,7 +74,7 @@ class Server:
     @property
     def credentials(self) -> Credentials:
         """For a client that would rather speak HTTP/2."""
-        return Credentials(f"https://{self.place.host}:{self.place.port}", tls=self.old, offering=self.place.tls)
+        return Credentials(f"https://{self.place.host}:{self.place.port}", tls=self.old, http2_tls=self.place.tls)
 
 
 class Visit(asyncio.Protocol):

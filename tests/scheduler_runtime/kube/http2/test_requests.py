@@ -51,7 +51,7 @@ async def test_answers_find_their_requests_in_whatever_order_and_pieces_they_com
 
 async def test_fields_arrive_as_they_were_written() -> None:
     async with greeted() as peer:
-        ask(peer, WRITER.fields(BINDING, {"Authorization": "Bearer secret", "X-Other": "é"}), BINDING.body)
+        ask(peer, WRITER.http2_headers(BINDING, {"Authorization": "Bearer secret", "X-Other": "é"}), BINDING.body)
         await peer.settle()
         assert peer.asked[1].fields == [
             (":method", "POST"),
@@ -73,7 +73,7 @@ async def test_fields_arrive_as_they_were_written() -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 async def test_methods_arrive(method: str) -> None:
     async with greeted() as peer:
-        ask(peer, WRITER.fields(Request(method, "/x"), {}))
+        ask(peer, WRITER.http2_headers(Request(method, "/x"), {}))
         await peer.settle()
         assert peer.asked[1][":method"] == method
         assert peer.asked[1].is_complete
@@ -84,7 +84,7 @@ async def test_tokens_of_any_length_arrive(length: int) -> None:
     token = "x" * length
     async with greeted(max_header_list_size=1 << 17) as peer:
         for body in (b"", b"{}"):
-            ask(peer, WRITER.fields(BINDING._replace(body=body), {"Authorization": token}), body)
+            ask(peer, WRITER.http2_headers(BINDING._replace(body=body), {"Authorization": token}), body)
         await peer.settle()
         assert [(each["authorization"], each.is_complete) for each in peer.asked.values()] == [(token, True)] * 2
 
@@ -92,7 +92,7 @@ async def test_tokens_of_any_length_arrive(length: int) -> None:
 async def test_another_token_is_sent_when_who_asks_has_another() -> None:
     async with greeted() as peer:
         for token in ("old", "old", "new", "old"):
-            ask(peer, WRITER.fields(BINDING, {"Authorization": token}), BINDING.body)
+            ask(peer, WRITER.http2_headers(BINDING, {"Authorization": token}), BINDING.body)
         await peer.settle()
         assert [each["authorization"] for each in peer.asked.values()] == ["old", "old", "new", "old"]
 
@@ -134,7 +134,7 @@ async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_
     async with greeted() as peer:
         await peer.connection.rooms.take()
         leaving = Within(60.0, allow)
-        asked = asyncio.ensure_future(peer.connection.exchange(GET, b"", leaving))
+        asked = asyncio.ensure_future(peer.connection.request(GET, b"", leaving))
         await asyncio.sleep(0)  # it was asked for, and something else has its turn before it is written
         may_leave = False
         with pytest.raises(NotNowError):

@@ -32,7 +32,7 @@ async def ask(
     made: SharedConnection, body: bytes = b"", seconds: float = 30.0, before_send: Callable[[], None] = lambda: None
 ) -> Response:
     async with asyncio.timeout(30):
-        return await made.exchange(POST if body else GET, body, Within(seconds, before_send))
+        return await made.request(POST if body else GET, body, Within(seconds, before_send))
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -245,7 +245,7 @@ async def test_who_gives_up_early_leaves_a_connection_that_has_fallen_silent(mon
             assert len(server.visits) == 1
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await made.exchange(GET, b"", Within(30.0))
+                    await made.request(GET, b"", Within(30.0))
         assert await ask(made) == OK
         assert len(server.visits) == 2
 

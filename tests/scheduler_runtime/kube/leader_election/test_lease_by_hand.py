@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler_runtime.kube.leader_election import Elector
+from scheduler_runtime.kube.leader_election import LeaderElector
 from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by
 
@@ -31,7 +31,7 @@ def test_a_lease_whose_holder_was_taken_out_by_hand_is_acquired_anew() -> None:
     assert (leases.record.holder, leases.record.transitions) == ("baz", 1)
 
 
-def seen_led(clock: Clock) -> tuple[MemoryLeases, Elector]:
+def seen_led(clock: Clock) -> tuple[MemoryLeases, LeaderElector]:
     """A lease that bing renewed just now, and a candidate that has seen it do so."""
     leases = led_by("bing", seconds=15)
     other = candidate(leases, clock, identity="other")

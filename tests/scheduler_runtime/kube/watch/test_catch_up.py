@@ -41,7 +41,7 @@ class Held:
 
 async def begun(watched: Watched) -> asyncio.Task[None]:
     """A refresh that has compared what there is, and waits or has ended."""
-    refresh = asyncio.create_task(watched.reflector.refresh())
+    refresh = asyncio.create_task(watched.reflector.catch_up())
     await watched.until(lambda: len(watched.script.asked) == 3)
     await asyncio.sleep(0.05)
     return refresh
@@ -52,7 +52,7 @@ async def test_who_lacks_nothing_need_not_wait_and_the_watch_goes_on() -> None:
     script = Script([listed(10, node("a", 1)), held.answer, listed(20, node("a", 1))])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert "PartialObjectMetadataList" in script.accepted[2]
         held.tell("ADDED", "b", 21)
         await watched.until(lambda: watched.copy == {"uid-a": 1, "uid-b": 21})
@@ -63,7 +63,7 @@ async def test_where_there_is_nothing_the_api_server_says_null() -> None:
     script = Script([listed(10), streamed(hold=True), says({"metadata": {"resourceVersion": "20"}, "items": None})])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ async def test_a_watch_that_does_not_show_it_is_begun_anew(monkeypatch: pytest.M
     script = Script([listed(10), dead, listed(20, node("a", 15)), alive])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert watched.copy == {"uid-a": 15}
     assert script.asked[3]["resourceVersion"] == "10"
 
@@ -119,7 +119,7 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
     script = Script([listed(10), streamed(hold=True), listed(20, node("a", 15)), slow])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert watched.copy == {"uid-a": 15}
     assert len(script.asked) == 4
 
@@ -132,11 +132,11 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
     ],
 )
 async def test_a_comparison_that_fails_is_made_again(answers: list[Answer], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Backoff, "pause", lambda *_: 0.01)
+    monkeypatch.setattr(Backoff, "next_delay", lambda *_: 0.01)
     script = Script([listed(10), streamed(hold=True), *answers])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert len(script.asked) == 2 + len(answers)
 
 
@@ -146,5 +146,5 @@ async def test_all_pages_are_compared_and_none_is_asked_for_twice() -> None:
     script = Script([listed(10, *everything), streamed(hold=True), *pages])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(script.asked) == 2)
-        await asyncio.wait_for(watched.reflector.refresh(), 5)
+        await asyncio.wait_for(watched.reflector.catch_up(), 5)
     assert [asked.get("continue") for asked in script.asked[2:]] == [None, "x"]

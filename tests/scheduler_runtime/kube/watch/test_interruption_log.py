@@ -37,9 +37,9 @@ def test_an_api_server_that_restarts_is_the_clients_matter(
 ) -> None:
     for error in (CUT, ABSENT, ABSENT, FORBIDDEN):
         for watch in watches:
-            watch.begins(error)
+            watch.failing(error)
     for watch in watches:
-        watch.ends()
+        watch.recovered()
     assert said(caplog) == []
 
 
@@ -56,11 +56,11 @@ def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
 ) -> None:
     for _ in range(3):
         for watch in watches:
-            watch.begins(error)
+            watch.failing(error)
     for watch in watches[1:]:
-        watch.ends()
+        watch.recovered()
     assert said(caplog) == [words]
-    watches[0].ends()
+    watches[0].recovered()
     assert said(caplog) == [words, "over"]
 
 
@@ -68,7 +68,7 @@ def test_what_to_do_about_a_kind_that_is_not_there_is_said(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
-        watches[0].begins(ApiError(404, "", "page not found"))
+        watches[0].failing(ApiError(404, "", "page not found"))
     assert said(caplog) == [
         "404: page not found; install what defines this kind, or, if it is Kubernetes' own, "
         "see whether the API server is new enough"
@@ -79,10 +79,10 @@ def test_a_watch_that_is_refused_alone_speaks_for_itself(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
-        watches[0].begins(FORBIDDEN)
-    watches[1].begins(CUT)
-    watches[1].ends()
-    watches[0].ends()
+        watches[0].failing(FORBIDDEN)
+    watches[1].failing(CUT)
+    watches[1].recovered()
+    watches[0].recovered()
     assert caplog.messages[0] == "watching /api/v1/pods is interrupted: 403 Forbidden: cannot list"
     assert said(caplog)[1:] == ["over"]
 
@@ -93,15 +93,15 @@ def test_a_watch_that_fails_in_its_own_way_does_not_keep_what_concerned_all(
 ) -> None:
     pods, _, services = watches
     for watch in (pods, services) * 2:
-        watch.begins(CUT)
-    pods.ends()
+        watch.failing(CUT)
+    pods.recovered()
     for error in (alone, alone, CUT, CUT, alone):
-        services.begins(error)
+        services.failing(error)
     assert [*map(len, (said(caplog), set(said(caplog))))] == [3, 3]
     assert said(caplog)[1] == "over"
     for _ in range(2):
-        pods.begins(CUT)
-    pods.ends()
+        pods.failing(CUT)
+    pods.recovered()
     assert said(caplog)[3:] == ["/api/v1/pods: the server closed it", "over"]
 
 
@@ -109,25 +109,25 @@ def test_an_odd_answer_while_the_api_server_goes_is_not_told(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (CUT, CUT, msgspec.DecodeError("no JSON"), CUT, msgspec.DecodeError("no JSON")):
-        watches[0].begins(error)
-    watches[0].ends()
+        watches[0].failing(error)
+    watches[0].recovered()
     assert said(caplog) == ["/api/v1/pods: the server closed it", "over"]
 
 
 def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         watch = InterruptionLog(PATHS[0], "https://gone")
-        watch.begins(CUT)
-        watch.begins(CUT)
+        watch.failing(CUT)
+        watch.failing(CUT)
         del watch
         gc.collect()
     assert said(caplog) == ["/api/v1/pods: the server closed it"] * 2
 
 
 def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[InterruptionLog]) -> None:
-    watches[0].begins(ABSENT)
+    watches[0].failing(ABSENT)
     assert watches[0].sentence == f"watching /api/v1/pods is interrupted: {ABSENT}"
-    watches[0].ends()
+    watches[0].recovered()
     assert watches[0].sentence == ""
 
 
@@ -135,12 +135,12 @@ def test_a_watch_that_nobody_needs_any_more_is_not_waited_for(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for watch in (*watches, *watches):
-        watch.begins(CUT)
-    watches[0].leave()
+        watch.failing(CUT)
+    watches[0].withdraw()
     for watch in watches[1:]:
-        watch.ends()
+        watch.recovered()
     assert said(caplog)[1:] == ["over"]
     for _ in range(2):
-        watches[1].begins(CUT)
-    watches[1].leave()
+        watches[1].failing(CUT)
+    watches[1].withdraw()
     assert len(said(caplog)) == 3  # with nobody left, nothing is over

@@ -11,7 +11,12 @@ import pytest
 
 from scheduler_runtime.api import Watch
 from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.kube.watch.reflector_group import NotListedError, ReflectorGroup, caught_up, listed
+from scheduler_runtime.kube.watch.reflector_group import (
+    NotListedError,
+    ReflectorGroup,
+    wait_until_caught_up,
+    wait_until_listed,
+)
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from tests.support.scripted import Script, hangs, refuses, says, serving
 
@@ -23,8 +28,8 @@ async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
     async with serving(Script([says(EMPTY)], hangs)) as client:
         objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
         new = objects.reflectors_for([PRICES, PRICES])
-        informers.begin(new.values())
-        await listed(new.values(), 5)
+        informers.start(new.values())
+        await wait_until_listed(new.values(), 5)
         with pytest.raises(KeyError):
             objects.get(PRICES)
         objects.adopt(new)
@@ -32,9 +37,9 @@ async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
         assert objects.reflectors_for([PRICES]) == {}
         dropped = objects.drop([PRICES, SERVICES])
         assert dropped == list(new.values())
-        waiting = asyncio.create_task(dropped[0].refresh())
+        waiting = asyncio.create_task(dropped[0].catch_up())
         await asyncio.sleep(0)
-        informers.end(dropped)
+        informers.stop(dropped)
         async with asyncio.timeout(5):
             await waiting  # nobody waits for ever for a list that is not made
 
@@ -43,10 +48,10 @@ async def test_what_cannot_be_listed_in_time_is_said_with_its_reason() -> None:
     async with serving(Script(otherwise=refuses(403, "Forbidden", "no right to list it"))) as client:
         objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
         new = objects.reflectors_for([PRICES])
-        informers.begin(new.values())
+        informers.start(new.values())
         with pytest.raises(NotListedError, match=r"within 0\.5 s: watching /api/v1/configmaps .*no right to list it"):
-            await listed(new.values(), 0.5)
-        informers.end(new.values())
+            await wait_until_listed(new.values(), 0.5)
+        informers.stop(new.values())
 
 
 async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
@@ -56,7 +61,7 @@ async def test_an_error_of_ours_in_one_of_them_is_raised() -> None:
     item = {"metadata": {"name": "prices", "namespace": "n", "uid": "u", "resourceVersion": "1"}, "data": {}}
     async with serving(Script([says({**EMPTY, "items": [item]})])) as client:
         objects, informers = WatchedObjects([PRICES], client, breaks), ReflectorGroup()
-        informers.begin(objects.reflectors)
+        informers.start(objects.reflectors)
         with pytest.raises(ZeroDivisionError):
             async with asyncio.timeout(5):
                 await informers.run()
@@ -68,15 +73,15 @@ async def forbidden_later() -> AsyncIterator[Reflector[Any]]:
     script = Script([says(EMPTY), hangs], otherwise=refuses(403, "Forbidden", "no right to list it"))
     async with serving(script) as client:
         objects, informers = WatchedObjects([PRICES], client, lambda _: None), ReflectorGroup()
-        informers.begin(objects.reflectors)
-        await listed(objects.reflectors, 5)
+        informers.start(objects.reflectors)
+        await wait_until_listed(objects.reflectors, 5)
         yield next(iter(objects.reflectors))
-        informers.end(objects.reflectors)
+        informers.stop(objects.reflectors)
 
 
 async def test_what_a_plugin_watches_and_is_gone_holds_up_nobody_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     async with forbidden_later() as gone, asyncio.timeout(5):
-        await caught_up((), (gone,), seconds=0.2)
+        await wait_until_caught_up((), (gone,), seconds=0.2)
     assert any(
         record.levelname == "ERROR" and "old copy of /api/v1/configmaps, not caught up within 0.2 s" in record.message
         for record in caplog.records
@@ -87,4 +92,4 @@ async def test_without_all_pods_and_nodes_nothing_is_decided_however_long_it_tak
     async with forbidden_later() as pods:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await caught_up((pods,), (), seconds=0.1)
+                await wait_until_caught_up((pods,), (), seconds=0.1)

@@ -51,7 +51,7 @@ def text_of(envelope: dict[str, Any]) -> bytes:
 
 async def read(*answers: Answer) -> list[Page[Any]]:
     async with serving(Script(list(answers))) as client:
-        listed = parts.parts(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
+        listed = parts.stream_list(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
         return [part async for part in listed]
 
 

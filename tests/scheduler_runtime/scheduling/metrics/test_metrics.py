@@ -85,9 +85,9 @@ def test_a_metric_can_be_left_out() -> None:
 
 def test_requests_are_counted_by_their_end_and_measured_by_their_verb() -> None:
     metrics = Metrics()
-    to = metrics.requests.to("host:6443")
-    to.ended(201, "POST", (0.0, 0.02, 300, 900))
-    to.ended(0, "POST")
+    to = metrics.requests.for_host("host:6443")
+    to.count(201, "POST", (0.0, 0.02, 300, 900))
+    to.count(0, "POST")
     assert lines(metrics, "rest_client_requests_total") == [
         '{code="201",method="POST",host="host:6443"} 1',
         '{code="<error>",method="POST",host="host:6443"} 1',

@@ -85,7 +85,7 @@ class Connection(BufferedProtocol):
         """Whether nothing of a request has still to leave."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    async def exchange(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Response:
+    async def request(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Response:
         """Send ``request`` and return its answer. Raises ConnectionLostError; then, and when cancelled, it is closed.
 
         ``before_send`` is called right before it leaves; what it raises is raised, and nothing is sent.
@@ -161,7 +161,7 @@ class Endpoint:
     port: int
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
-    reached: Callable[[], None] = lambda: None
+    on_connected: Callable[[], None] = lambda: None
     """Told of each connection that was opened."""
 
 
@@ -182,7 +182,7 @@ async def connect(place: Endpoint, protocol: P) -> P:
     except BaseException:
         protocol.close()  # whoever gave up may have done so when it was open already
         raise
-    place.reached()
+    place.on_connected()
     return protocol
 
 
@@ -196,7 +196,7 @@ class Pool:
         self._count = 0
         self._queue: deque[asyncio.Future[Connection | None]] = deque()
 
-    async def take(self) -> Connection:
+    async def acquire(self) -> Connection:
         """A connection that nobody else has. Raises OSError or TimeoutError when there is no way to open one."""
         while True:
             connection = self._fresh_idle()
@@ -217,7 +217,7 @@ class Pool:
             if given is not None:  # it ended on its way here
                 self._count -= 1
 
-    def give(self, connection: Connection) -> None:
+    def release(self, connection: Connection) -> None:
         """Put ``connection`` back for others; when it was closed, make room for another."""
         connection.idle_since = asyncio.get_running_loop().time()
         if not connection.is_open:
@@ -257,5 +257,5 @@ class Pool:
             return await connect(self._place, connection)
         except BaseException:
             connection.is_open = False
-            self.give(connection)
+            self.release(connection)
             raise

@@ -30,7 +30,7 @@ class RequestWriter:
         self._around_target: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
         self._who: tuple[Mapping[str, str], bytes] = {}, b""
 
-    def text(self, request: Request, identity: Mapping[str, str]) -> bytes:
+    def http1_request(self, request: Request, identity: Mapping[str, str]) -> bytes:
         """The whole of ``request`` in HTTP/1.1, asked by ``identity``."""
         method, target, accept, content_type, body = request
         typed = f"Content-Type: {content_type}\r\n" if content_type else ""
@@ -38,7 +38,7 @@ class RequestWriter:
         head = f"{method} {target} HTTP/1.1\r\n{self._always}Accept: {accept}\r\n{typed}Content-Length: {len(body)}\r\n"
         return b"%b%b\r\n%b" % (head.encode(), who.encode(), body)
 
-    def fields(self, request: Request, identity: Mapping[str, str]) -> bytes:
+    def http2_headers(self, request: Request, identity: Mapping[str, str]) -> bytes:
         """The header fields of ``request`` in HTTP/2, asked by ``identity``; its body goes apart."""
         method, target, accept, content_type, body = request
         around = self._around_target.get((method, accept, content_type))

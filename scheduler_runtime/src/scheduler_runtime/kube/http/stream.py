@@ -46,7 +46,7 @@ class Stream(BufferedProtocol):
         self._is_complete = False
         self._lost: ConnectionLostError | None = None
 
-    async def begin(self, request: bytes) -> None:
+    async def send_request(self, request: bytes) -> None:
         """Send ``request`` and return when ``status`` is known. Raises ConnectionLostError."""
         if self._transport is not None:
             self._transport.write(request)
@@ -71,14 +71,14 @@ class Stream(BufferedProtocol):
             self._transport.resume_reading()
         return data
 
-    async def rest(self) -> bytes:
+    async def read_all(self) -> bytes:
         """All that is still to come. Raises ConnectionLostError."""
         parts = []
         while part := await self.read():
             parts.append(part)
         return b"".join(parts)
 
-    def finish(self) -> None:
+    def end(self) -> None:
         """Let it end here, as if the server had ended it in good order."""
         self._is_complete = True
         self._end("it was ended")
@@ -126,7 +126,7 @@ class Stream(BufferedProtocol):
             return
         if self.status:
             self.fell_silent = True
-            self.finish()
+            self.end()
         else:
             self._end(f"no word for {self._quiet:g} s")
 

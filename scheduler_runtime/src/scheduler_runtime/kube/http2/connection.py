@@ -68,7 +68,7 @@ class Connection(BufferedProtocol):
         is_used = bool(self._exchanges or self._asked)
         return self.is_open and (is_used or self._loop.time() - self._heard < idle_seconds)
 
-    async def exchange(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
+    async def request(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
         """Send a request for which a room was taken, and return its answer.
 
         Raises ConnectionLostError, StreamRefusedError, Http2UnsupportedError, TimeoutError, or what ``leaving`` raises.

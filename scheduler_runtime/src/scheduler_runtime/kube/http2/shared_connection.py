@@ -28,7 +28,7 @@ class SharedConnection:
         self._opening: asyncio.Task[Connection] | None = None
         self._is_closed = False
 
-    async def exchange(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
+    async def request(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
         """Send a request and return its answer.
 
         Raises OSError when there is no connection, ConnectionLostError and TimeoutError when there is no answer,
@@ -37,10 +37,10 @@ class SharedConnection:
         connection = self._at_once() or await self._with_room()
         for tries in range(TRIES - 1):
             try:
-                return await connection.exchange(head, body, leaving)
+                return await connection.request(head, body, leaving)
             except StreamRefusedError as refused:
                 connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, leaving)
-        return await connection.exchange(head, body, leaving)
+        return await connection.request(head, body, leaving)
 
     def close(self) -> None:
         """End the connection."""
@@ -115,7 +115,7 @@ async def _opened(place: Endpoint, most: int) -> Connection:
     connection = Connection(most)
     try:
         async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
-            await connect(replace(place, reached=lambda: None), connection)
+            await connect(replace(place, on_connected=lambda: None), connection)
             await connection.greeted
     except BaseException:
         connection.close()
@@ -124,5 +124,5 @@ async def _opened(place: Endpoint, most: int) -> Connection:
         raise Http2UnsupportedError
     if not connection.is_open:
         raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.ended}")
-    place.reached()
+    place.on_connected()
     return connection

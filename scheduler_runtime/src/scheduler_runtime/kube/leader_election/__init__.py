@@ -1,6 +1,6 @@
 """Leader election by a Lease, by the rules of client-go, for every process of Berth.
 
-    elector = from_credentials(settings, on_started=..., on_stopped=..., on_new_leader=...)
+    elector = create_elector(settings, on_started=..., on_stopped=..., on_new_leader=...)
     threading.Thread(target=elector.run).start()
 
 The elector blocks a thread of its own and has a connection of its own, so that a busy event
@@ -9,19 +9,19 @@ compares that with ``time.monotonic()`` right before each request.
 """
 
 from scheduler_runtime.kube.credentials import CredentialsError
-from scheduler_runtime.kube.leader_election.elector import Elector, Lease, LeaseClient
-from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient, from_credentials
+from scheduler_runtime.kube.leader_election.elector import LeaderElector, Lease, LeaseClient
+from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient, create_elector
 from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, process_name, unique_identity
 
 __all__ = [
     "CredentialsError",
-    "Elector",
     "HttpLeaseClient",
+    "LeaderElector",
     "Lease",
     "LeaseClient",
     "LeaseError",
     "LeaseSettings",
-    "from_credentials",
+    "create_elector",
     "process_name",
     "unique_identity",
 ]

@@ -49,7 +49,7 @@ class LeaseClient(Protocol):
     def update(self, lease: Lease, timeout: float) -> Lease: ...
 
 
-class Elector:
+class LeaderElector:
     """Stands for election, leads, and says until when leading is safe.
 
     ``on_started`` and ``on_stopped`` are called from the elector's thread and must return at
@@ -119,7 +119,7 @@ class Elector:
         return self._observed
 
     @property
-    def taken_for(self) -> float:
+    def seconds_until_free(self) -> float:
         """For how many seconds the lease is another's if it is not renewed; 0 for whoever led: it does not wait."""
         return 0.0 if self._leading else max(self._taken_until - self._clock(), 0.0)
 
@@ -155,7 +155,7 @@ class Elector:
         """Try, with pauses that differ between candidates, until it succeeds or we are stopped."""
         period = self.settings.retry_period
         while not self._stopping.is_set():
-            if self.attempt(self._clock() + self.settings.renew_deadline):
+            if self.try_acquire_or_renew(self._clock() + self.settings.renew_deadline):
                 return True
             self._stopping.wait(period + self._chance.random() * JITTER * period)
         return False
@@ -197,7 +197,7 @@ class Elector:
     def _renew_once(self) -> bool:
         """Attempt again and again until one attempt succeeds or renewDeadline has passed."""
         deadline = self._clock() + self.settings.renew_deadline
-        while not self.attempt(deadline):
+        while not self.try_acquire_or_renew(deadline):
             if self._stopping.wait(min(self.settings.retry_period, deadline - self._clock())):
                 return True  # stopped on purpose, which is not a loss
             if self._clock() >= deadline:
@@ -206,7 +206,7 @@ class Elector:
 
     # One attempt.
 
-    def attempt(self, deadline: float) -> bool:
+    def try_acquire_or_renew(self, deadline: float) -> bool:
         """Acquire the lease, or renew it; no request outlives ``deadline`` on the clock."""
         try:
             won = self._attempt(deadline)
@@ -216,7 +216,7 @@ class Elector:
             won = False
         else:
             self._failure, self._unanswered = "", 0
-            self._trouble.ends()
+            self._trouble.recovered()
         self._report_leader()
         if won and self._restored:
             self.on_restored(*self._restored)
@@ -227,11 +227,11 @@ class Elector:
         """Say what is wrong; not at once that nobody answered, which passes, or which everybody says who asks."""
         if not isinstance(error, NoLeaseResponseError):
             self._unanswered = 0
-            self._trouble.begins(f"lease {self.settings.key}: {error}")
+            self._trouble.failing(f"lease {self.settings.key}: {error}")
             return
         self._unanswered += 1
         if self._unanswered >= PATIENCE:
-            self._trouble.begins(f"lease {self.settings.key}: no answer from the API server", str(error))
+            self._trouble.failing(f"lease {self.settings.key}: no answer from the API server", str(error))
 
     def _attempt(self, deadline: float) -> bool:
         if self._holds() and self._valid():
@@ -316,7 +316,7 @@ class Elector:
         return self._observed_at + self._record.duration_seconds > self._clock()
 
     def _ours(self, record: LeaseRecord) -> LeaseRecord:
-        return replace(record, holder=self.settings.identity, duration_seconds=self.settings.written_seconds)
+        return replace(record, holder=self.settings.identity, duration_seconds=self.settings.duration_seconds)
 
     def _observe(self, lease: Lease, at: float) -> None:
         record = LeaseRecord.from_lease(lease)
@@ -330,7 +330,7 @@ class Elector:
         elif record.holder and not self._holds():
             self._taken_until = at + record.duration_seconds
         elif record.was_emptied and not was_ours and self._taken_until <= at:
-            seconds = record.duration_seconds or self.settings.written_seconds
+            seconds = record.duration_seconds or self.settings.duration_seconds
             self._taken_until = at + seconds  # whoever was taken out of it may have just renewed it
 
     def _create(self, deadline: float) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from scheduler_runtime.kube import credentials as credentials_of
 from scheduler_runtime.kube.blocking_client import connection_to
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.leader_election.elector import Elector, Lease
+from scheduler_runtime.kube.leader_election.elector import LeaderElector, Lease
 from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, NoLeaseResponseError
 
 
@@ -55,7 +55,7 @@ class HttpLeaseClient:
             connection.close()
             raise LeaseError(str(error)) from error
         if status == http.HTTPStatus.UNAUTHORIZED:
-            self._credentials.refused()
+            self._credentials.reject_token()
         if time.monotonic() < give_up_at:
             self._idle = connection
         else:
@@ -76,7 +76,7 @@ class HttpLeaseClient:
         return response.status, response.read()
 
 
-def from_credentials(
+def create_elector(
     settings: LeaseSettings,
     *,
     kubeconfig: str = "",
@@ -85,7 +85,7 @@ def from_credentials(
     on_started: Callable[[], None],
     on_stopped: Callable[[], None],
     on_new_leader: Callable[[str], None] | None = None,
-) -> Elector:
+) -> LeaderElector:
     """Make an elector that reads its credentials where every process of Berth does.
 
     Raises CredentialsError.
@@ -97,7 +97,7 @@ def from_credentials(
         leases.close()
         on_stopped()
 
-    return Elector(
+    return LeaderElector(
         settings, leases, clock=clock, on_started=on_started, on_stopped=stopped, on_new_leader=on_new_leader
     )
 

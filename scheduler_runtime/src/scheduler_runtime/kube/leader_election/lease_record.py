@@ -64,7 +64,7 @@ class LeaseSettings:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def written_seconds(self) -> int:
+    def duration_seconds(self) -> int:
         """leaseDuration as a Lease says it, which others wait for: in whole seconds, and so never less than it is."""
         return math.ceil(self.lease_duration)
 

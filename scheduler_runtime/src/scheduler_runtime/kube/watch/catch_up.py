@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch.envelopes import ObjectIdentity, decode_identified_list
 from scheduler_runtime.kube.watch.kinds import Kind, T, number, version_of
-from scheduler_runtime.kube.watch.pagination import pages, whole
+from scheduler_runtime.kube.watch.pagination import list_pages, with_full_list_fallback
 
 ONLY_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
@@ -35,14 +35,14 @@ class MissingChanges:
         return version < self.until or bool(self.gone)
 
 
-async def lacking(client: Client, kind: Kind[T], objects: Mapping[str, T]) -> MissingChanges:
-    """Compare ``objects``, which may change meanwhile, with what there is. Raises as ``pages`` does."""
-    return await whole(lambda limit: _compared(client, kind, objects, limit))
+async def find_missing_changes(client: Client, kind: Kind[T], objects: Mapping[str, T]) -> MissingChanges:
+    """Compare ``objects``, which may change meanwhile, with what there is. Raises as ``list_pages`` does."""
+    return await with_full_list_fallback(lambda limit: _compared(client, kind, objects, limit))
 
 
 async def _compared(client: Client, kind: Kind[T], objects: Mapping[str, T], limit: int) -> MissingChanges:
     until, listed_at, present = 0, 0, set[str]()
-    listed = pages(client, kind.path, kind.params, decode_identified_list, limit=limit, accept=ONLY_METADATA)
+    listed = list_pages(client, kind.path, kind.params, decode_identified_list, limit=limit, accept=ONLY_METADATA)
     async with aclosing(listed) as found:
         async for page in found:
             listed_at = listed_at or number(page.metadata.resource_version)

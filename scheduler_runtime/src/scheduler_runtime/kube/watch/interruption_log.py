@@ -38,7 +38,7 @@ class InterruptionLog:
         self._alone_in_a_row = 0
         """How often of late it failed in a way that is no trouble of the API server."""
 
-    def begins(self, error: Exception) -> None:
+    def failing(self, error: Exception) -> None:
         """The watch, or a list before it, failed."""
         self.sentence = f"watching {self._path} is interrupted: {error}{_remedy(error)}"
         self.refusal = error if isinstance(error, ApiError) and not _is_of_all(error) else None
@@ -56,27 +56,27 @@ class InterruptionLog:
         if _is_of_all(error):
             self._say_of_all(error)
         elif isinstance(error, ApiError):
-            self._of_all.ends(self)  # it is answered: what it is answered is another matter
-            self._own.begins(self.sentence)
-        elif not self._own.sentence and (self._alone_in_a_row >= PATIENCE or not self._of_all.concerns(self)):
-            self._of_all.ends(self)
-            self._own.begins(f"watching {self._path} is interrupted", str(error))
+            self._of_all.recovered(self)  # it is answered: what it is answered is another matter
+            self._own.failing(self.sentence)
+        elif not self._own.sentence and (self._alone_in_a_row >= PATIENCE or not self._of_all.affects(self)):
+            self._of_all.recovered(self)
+            self._own.failing(f"watching {self._path} is interrupted", str(error))
 
     def _say_of_all(self, error: Exception) -> None:
         """Unless it has been said to fail already: that it fails in another way now helps nobody."""
-        if not self._own.sentence and not self._of_all.concerns(self):
+        if not self._own.sentence and not self._of_all.affects(self):
             why = error.cause if isinstance(error, NoResponseError) else error
-            self._of_all.begins(self, f"watches of API server {self._server} are interrupted", f"{self._path}: {why}")
+            self._of_all.failing(self, f"watches of API server {self._server} are interrupted", f"{self._path}: {why}")
 
-    def ends(self) -> None:
+    def recovered(self) -> None:
         """The watch goes on."""
         self.sentence, self.refusal, self._in_a_row, self._alone_in_a_row = "", None, 0, 0
-        self._own.ends()
-        self._of_all.ends(self)
+        self._own.recovered()
+        self._of_all.recovered(self)
 
-    def leave(self) -> None:
+    def withdraw(self) -> None:
         """Nobody watches this any more, whether it goes on or not."""
-        self._of_all.leave(self)
+        self._of_all.withdraw(self)
 
 
 def _remedy(error: Exception) -> str:

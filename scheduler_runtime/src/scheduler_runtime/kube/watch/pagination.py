@@ -18,7 +18,7 @@ R = TypeVar("R")
 Read = Callable[[bytes], P]
 
 
-async def whole(work: Callable[[int], Awaitable[R]]) -> R:
+async def with_full_list_fallback(work: Callable[[int], Awaitable[R]]) -> R:
     """What ``work`` makes of a list by pages of a size, or of all of it at once when the list outlives its snapshot."""
     try:
         return await work(PAGE)
@@ -28,7 +28,7 @@ async def whole(work: Callable[[int], Awaitable[R]]) -> R:
         return await work(0)
 
 
-async def pages(
+async def list_pages(
     client: Client, path: str, params: Mapping[str, str], read: Read[P], *, limit: int = PAGE, accept: str = JSON
 ) -> AsyncGenerator[P, None]:
     """The pages of a list, of ``limit`` objects each, or one of all when it is 0.

@@ -23,17 +23,17 @@ from typing import Generic
 
 import msgspec
 
-from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, pause_asked
+from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, retry_after
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch.catch_up import MissingChanges, lacking
+from scheduler_runtime.kube.watch.catch_up import MissingChanges, find_missing_changes
 from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
 from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number, version_of
-from scheduler_runtime.kube.watch.pagination import pages, whole
-from scheduler_runtime.kube.watch.rollback_check import RolledBackError, check_memory
-from scheduler_runtime.kube.watch.streaming_list import parts
+from scheduler_runtime.kube.watch.pagination import list_pages, with_full_list_fallback
+from scheduler_runtime.kube.watch.rollback_check import RolledBackError, check_not_rolled_back
+from scheduler_runtime.kube.watch.streaming_list import stream_list
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class Reflector(Generic[T]):
                 await self._follow()
         finally:
             self._is_over = True
-            self._interruption.leave()
+            self._interruption.withdraw()
             for each in self._refreshing:
                 each.cancel()  # nobody reads the copy any more, so nobody has to wait for it
 
@@ -124,7 +124,7 @@ class Reflector(Generic[T]):
             else:
                 await self._list()
         except RolledBackError as error:
-            self._client.fell_behind(str(error))
+            self._client.report_rollback(str(error))
             self._tells_anew = True
             await self._expire(error)
         except ExpiredError as error:
@@ -132,11 +132,11 @@ class Reflector(Generic[T]):
         except (BrokenError, NoResponseError, ApiError, msgspec.MsgspecError) as error:
             await self._recover(error)
 
-    async def refresh(self) -> None:
+    async def catch_up(self) -> None:
         """Return when the copy holds everything that was written before this call, or is kept no longer."""
         if self._is_over:
             return
-        work = asyncio.create_task(self._catch_up())
+        work = asyncio.create_task(self._wait_for_missing_changes())
         self._refreshing.add(work)
         try:
             await asyncio.wait([work])
@@ -146,7 +146,7 @@ class Reflector(Generic[T]):
         if not work.cancelled():
             work.result()
 
-    async def _catch_up(self) -> None:
+    async def _wait_for_missing_changes(self) -> None:
         lacks = await self._lacking()
         while lacks.is_left(self.objects, number(self.resource_version)):
             self._moved.clear()
@@ -155,20 +155,20 @@ class Reflector(Generic[T]):
                     await self._moved.wait()
             except TimeoutError:
                 if self._stream:
-                    self._stream.finish()
+                    self._stream.end()
 
     async def _lacking(self) -> MissingChanges:
         """What of all that is written now the copy has yet to see."""
         backoff, trouble = Backoff(), LogOnce(logger)
         while True:
             try:
-                found = await lacking(self._client, self.kind, self.objects)
+                found = await find_missing_changes(self._client, self.kind, self.objects)
             except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
                 if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
-                    trouble.begins(f"whether all of {self.kind.path} is known cannot be found out", str(error))
-                await asyncio.sleep(backoff.pause(pause_asked(error)))
+                    trouble.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
+                await asyncio.sleep(backoff.next_delay(retry_after(error)))
             else:
-                trouble.ends()
+                trouble.recovered()
                 return found
 
     async def _expire(self, error: ExpiredError | RolledBackError) -> None:
@@ -176,24 +176,24 @@ class Reflector(Generic[T]):
         logger.debug("listing %s again: %s", self.kind.path, error)
         self.resource_version = ""
         if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
-            await asyncio.sleep(self._backoff.pause())
+            await asyncio.sleep(self._backoff.next_delay())
         else:
             self._backoff.reset()
 
     async def _recover(self, error: Exception) -> None:
         """Say what happened if need be, pause, and after refusals in a row do not rely on the version."""
         if isinstance(error, NoResponseError):
-            seconds = min(self._backoff.pause(), 5.0)  # nobody is there to be overrun
+            seconds = min(self._backoff.next_delay(), 5.0)  # nobody is there to be overrun
         elif isinstance(error, ApiError) and error.status == 429:
-            seconds = self._backoff.pause(pause_asked(error))
+            seconds = self._backoff.next_delay(retry_after(error))
         else:
-            seconds = max(self._backoff.pause(), pause_asked(error))
+            seconds = max(self._backoff.next_delay(), retry_after(error))
             self._broken_in_a_row += 1
         if self._broken_in_a_row >= TRIES_BEFORE_RELIST:
             self._broken_in_a_row = 0
             self.resource_version = ""
         self._unwell = True
-        self._interruption.begins(error)
+        self._interruption.failing(error)
         await asyncio.sleep(seconds)
 
     # Listing
@@ -219,11 +219,11 @@ class Reflector(Generic[T]):
         """
         where = self._client, self.kind.path, self.kind.params, self._part
         try:
-            return await self._see_all(parts(*where))
+            return await self._see_all(stream_list(*where))
         except NoResponseError as error:
             if not error.sent:
                 raise
-            return await whole(lambda limit: self._see_all(pages(*where, limit=limit)))
+            return await with_full_list_fallback(lambda limit: self._see_all(list_pages(*where, limit=limit)))
 
     async def _see_all(self, listed: AsyncGenerator[ObjectList[T | Unreadable], None]) -> tuple[set[str], str]:
         present, version = set[str](), ""
@@ -260,7 +260,7 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(_chance.randint(SHORTEST_WATCH, LONGEST_WATCH)),
         }
         if self._resumes:  # who answers now may know less than who answered before
-            await check_memory(self._client, self.kind, self.resource_version)
+            await check_not_rolled_back(self._client, self.kind, self.resource_version)
         self._resumes = True
         began, lines = asyncio.get_running_loop().time(), 0
         try:
@@ -328,13 +328,13 @@ class Reflector(Generic[T]):
         known = self.objects.get(key)
         if known is not None and known.metadata.uid != item.metadata.uid:
             self._remove(key)
-        self._unreadable.setdefault(key, LogOnce(logger)).begins(
+        self._unreadable.setdefault(key, LogOnce(logger)).failing(
             f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
         )
 
     def _is_no_longer_unreadable(self, key: str) -> None:
         if self._unreadable and (trouble := self._unreadable.pop(key, None)):
-            trouble.ends()
+            trouble.recovered()
 
     def _put(self, key: str, new: T) -> None:
         old = self.objects.get(key)
@@ -364,7 +364,7 @@ class Reflector(Generic[T]):
             self._unwell = False
             self._broken_in_a_row = 0
             self._backoff.reset()
-            self._interruption.ends()
+            self._interruption.recovered()
 
 
 async def _lines(stream: Stream) -> AsyncIterator[bytes]:

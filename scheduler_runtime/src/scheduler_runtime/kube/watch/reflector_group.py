@@ -32,15 +32,15 @@ class ReflectorGroup:
         try:
             await self._failed
         finally:
-            self.end(tuple(self._tasks))
+            self.stop(tuple(self._tasks))
 
-    def begin(self, reflectors: Collection[Reflector[Any]]) -> None:
+    def start(self, reflectors: Collection[Reflector[Any]]) -> None:
         """Run these as well."""
         for reflector in reflectors:
             task = self._tasks[reflector] = asyncio.create_task(reflector.run(), name=f"watch {reflector.kind.path}")
             task.add_done_callback(self._ended)
 
-    def end(self, reflectors: Collection[Reflector[Any]]) -> None:
+    def stop(self, reflectors: Collection[Reflector[Any]]) -> None:
         """Do not run these any longer. At the end of the process they may have ended already, with all the others."""
         for reflector in reflectors:
             if task := self._tasks.pop(reflector, None):
@@ -52,7 +52,7 @@ class ReflectorGroup:
             self._failed.set_exception(error)
 
 
-async def listed(reflectors: Collection[Reflector[Any]], seconds: float = SYNC_SECONDS) -> None:
+async def wait_until_listed(reflectors: Collection[Reflector[Any]], seconds: float = SYNC_SECONDS) -> None:
     """Return when all of them hold what there is. Raises NotListedError."""
     try:
         async with asyncio.timeout(seconds):
@@ -64,7 +64,7 @@ async def listed(reflectors: Collection[Reflector[Any]], seconds: float = SYNC_S
         raise NotListedError(f"what its plugins watch was not listed within {seconds:g} s: {said}") from error
 
 
-async def caught_up(
+async def wait_until_caught_up(
     indispensable: Collection[Reflector[Any]], others: Collection[Reflector[Any]], seconds: float = CATCH_UP_SECONDS
 ) -> None:
     """Return when all that was written before this call is known, of ``others`` after ``seconds`` at the latest.
@@ -74,14 +74,14 @@ async def caught_up(
     have to wait for that: it is decided by the last that was seen, as kube-scheduler does.
     """
     await asyncio.gather(
-        *(each.refresh() for each in indispensable), *(_caught_up_in_time(each, seconds) for each in others)
+        *(each.catch_up() for each in indispensable), *(_caught_up_in_time(each, seconds) for each in others)
     )
 
 
 async def _caught_up_in_time(reflector: Reflector[Any], seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await reflector.refresh()
+            await reflector.catch_up()
     except TimeoutError:
         why = reflector.trouble or "whether it holds all is not known"
         logger.error("decides by an old copy of %s, not caught up within %g s: %s", reflector.kind.path, seconds, why)

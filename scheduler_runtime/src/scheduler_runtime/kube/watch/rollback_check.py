@@ -17,7 +17,7 @@ class RolledBackError(Exception):
     """The API server is at an earlier version than one that it has shown."""
 
 
-async def check_memory(client: Client, kind: Kind[T], version: str) -> None:
+async def check_not_rolled_back(client: Client, kind: Kind[T], version: str) -> None:
     """Raise RolledBackError when the API server has not come to ``version``; ApiError, NoAnswerError, MsgspecError."""
     raw = await client.get(kind.path, {**kind.params, "limit": "1"}, ONLY_METADATA)
     current = decode_identified_list(raw).metadata.resource_version

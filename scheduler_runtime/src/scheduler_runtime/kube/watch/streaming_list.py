@@ -31,7 +31,7 @@ _COMMA = re.compile(rb"\s*,")
 P = TypeVar("P")
 
 
-async def parts(
+async def stream_list(
     client: Client, path: str, params: Mapping[str, str], read: Callable[[bytes], P]
 ) -> AsyncGenerator[P, None]:
     """A list, in parts that ``read`` takes for lists of their own; the last one has the metadata in any case.

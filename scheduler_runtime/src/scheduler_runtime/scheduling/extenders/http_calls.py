@@ -108,7 +108,7 @@ class ExtenderClient:
         async with self._connection(target) as connection:
             was_idle = connection.idle_since > 0
             try:
-                return await connection.exchange(request, before_send)
+                return await connection.request(request, before_send)
             except ConnectionLostError:
                 if not (repeats and was_idle):
                     raise
@@ -118,7 +118,7 @@ class ExtenderClient:
     async def _connection(self, target: SplitResult) -> AsyncIterator[Connection]:
         pool = self._pool = self._pool or Pool(_place(target, self.address), CONNECTIONS)
         try:
-            connection = await pool.take()
+            connection = await pool.acquire()
         except TimeoutError as error:
             raise ConnectionLostError("no connection in time") from error
         try:
@@ -126,7 +126,7 @@ class ExtenderClient:
         finally:
             if self._is_closed:
                 connection.close()
-            pool.give(connection)
+            pool.release(connection)
 
 
 def shown(url_prefix: str) -> str:

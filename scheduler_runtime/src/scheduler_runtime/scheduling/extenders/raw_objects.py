@@ -15,7 +15,7 @@ from scheduler_runtime.api import Pod
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.watch import Change, Kind, Reflector
 from scheduler_runtime.kube.watch.envelopes import WatchEvent, read_items
-from scheduler_runtime.kube.watch.pagination import pages, whole
+from scheduler_runtime.kube.watch.pagination import list_pages, with_full_list_fallback
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import ObjectMeta
 
@@ -95,7 +95,7 @@ class RawObjects:
         if self._nodes is not None and any(name not in self._nodes.objects for name in names):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH_SECONDS):
-                    await self._nodes.refresh()
+                    await self._nodes.catch_up()
         there = self._nodes.objects if self._nodes else {}
         return [name for name in names if name in there]
 
@@ -154,11 +154,11 @@ class RawObjects:
         return {found.metadata.uid: found.text}
 
     async def _on_node(self, node: str) -> dict[str, Raw]:
-        return await whole(lambda limit: self._listed(node, limit))
+        return await with_full_list_fallback(lambda limit: self._listed(node, limit))
 
     async def _listed(self, node: str, limit: int) -> dict[str, Raw]:
         params = {"fieldSelector": f"spec.nodeName={node}"}
-        listed = pages(self._client, "/api/v1/pods", params, lambda body: read_items(body, _pod), limit=limit)
+        listed = list_pages(self._client, "/api/v1/pods", params, lambda body: read_items(body, _pod), limit=limit)
         async with contextlib.aclosing(listed) as found:
             return {pod.metadata.uid: pod.text async for page in found for pod in page.items}
 

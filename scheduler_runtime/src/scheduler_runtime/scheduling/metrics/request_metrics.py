@@ -31,7 +31,7 @@ class Requests:
         self._sent = Histogram("rest_client_request_size_bytes", "How large requests were.", _SIZES, *of_request)
         self._received = Histogram("rest_client_response_size_bytes", "How large answers were.", _SIZES, *of_request)
 
-    def to(self, host: str) -> RequestsTo:
+    def for_host(self, host: str) -> RequestsTo:
         """Where requests to ``host`` are noted."""
         return RequestsTo(self._results, (self._waits, self._durations, self._sent, self._received), host)
 
@@ -49,7 +49,7 @@ class RequestsTo:
         self._host = host
         self._known: dict[tuple[int, str], tuple[PlainCounter, list[Series]]] = {}
 
-    def ended(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
+    def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
         """Note the end of a request; a ``code`` of 0 says that there was no answer.
 
         ``numbers`` are the seconds it waited for its turn, those until its answer, and the sizes of both.

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import cast
 
-from scheduler_runtime.kube.client import ApiError, NoResponseError, pause_asked
+from scheduler_runtime.kube.client import ApiError, NoResponseError, retry_after
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
 
@@ -105,7 +105,7 @@ class Outbox:
         """Send soon, unless the box is full."""
         if key not in self._waiting and len(self._waiting) >= self._longest:
             self.dropped += 1
-            self._full.begins(f"{self._longest} events and conditions wait to be sent; further ones are dropped")
+            self._full.failing(f"{self._longest} events and conditions wait to be sent; further ones are dropped")
             return
         self._waiting[key] = send
         self._something.set()
@@ -141,7 +141,7 @@ class Outbox:
         while True:
             key = next((key for key in self._waiting if key not in self._sending), None)
             if key is None:
-                self._full.ends()
+                self._full.recovered()
                 self._something.clear()
                 await self._something.wait()
             elif self._is_busy() and not first:
@@ -173,14 +173,14 @@ class Outbox:
                 if _is_over(delivery, error):
                     return
                 if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
-                    self._trouble.begins("events or conditions cannot be written", str(error), begun)
+                    self._trouble.failing("events or conditions cannot be written", str(error), begun)
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return
                 backoff = backoff or Backoff(0.5, 5.0)
-                await delivery.pause(backoff.pause(pause_asked(error)))
+                await delivery.pause(backoff.next_delay(retry_after(error)))
             else:
-                self._trouble.ends(begun)
+                self._trouble.recovered(begun)
                 return
 
 

@@ -103,10 +103,10 @@ class FileCertificate:
             try:
                 self._context = self._load()
             except CertificateError as error:  # the key may be written a moment after the certificate: look again
-                self._trouble.begins("the serving certificate cannot be read again", str(error))
+                self._trouble.failing("the serving certificate cannot be read again", str(error))
             else:
                 self._seen = seen
-                self._trouble.ends()
+                self._trouble.recovered()
                 logger.info("serving certificate read again", extra={"file": str(self._files[0])})
         return self._context
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from scheduler_runtime.kube.blocking_client import RefusedError, ask
+from scheduler_runtime.kube.blocking_client import RequestFailedError, request
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.serving.https.access import Caller, ReviewError
@@ -56,14 +56,14 @@ class Reviews:
 
     def _ask(self, credentials: _Once, path: str, review: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = json.loads(ask(credentials.get(), "POST", path, review, user_agent=self._user_agent))
+            answer = json.loads(request(credentials.get(), "POST", path, review, user_agent=self._user_agent))
             status = dict(answer["status"])
-        except (RefusedError, CredentialsError) as error:
-            self._trouble.begins(f"who asks for the endpoints cannot be found out by {review['kind']}", str(error))
+        except (RequestFailedError, CredentialsError) as error:
+            self._trouble.failing(f"who asks for the endpoints cannot be found out by {review['kind']}", str(error))
             raise ReviewError(f"{review['kind']} failed") from error
         except (ValueError, KeyError, TypeError) as error:
             raise ReviewError(f"the answer to a {review['kind']} is none") from error
-        self._trouble.ends()
+        self._trouble.recovered()
         return status
 
 

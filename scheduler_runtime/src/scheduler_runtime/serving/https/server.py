@@ -112,9 +112,11 @@ class Server(ThreadingHTTPServer):
         try:
             context = tls.context()
         except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nobody else says it
-            self._unsecured.begins("the endpoints cannot be served", f"no certificate: {type(error).__name__}: {error}")
+            self._unsecured.failing(
+                "the endpoints cannot be served", f"no certificate: {type(error).__name__}: {error}"
+            )
             return None
-        self._unsecured.ends()
+        self._unsecured.recovered()
         return context
 
     def handle_error(self, request: Any, client_address: Any) -> None:
