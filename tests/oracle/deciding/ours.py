@@ -100,7 +100,7 @@ class Ours:
         for uid, pod in pods.items():
             before = self._seen.get(uid)
             if not pod.spec.node_name:
-                self._nominations.seen(before, pod)
+                self._nominations.observe(before, pod)
             elif before is None or before.metadata.resource_version != pod.metadata.resource_version:
                 self._nominations.forget(uid)
                 self._cache.add(pod)
@@ -111,7 +111,7 @@ class Ours:
         pod = self._read(json.dumps(written).encode())
         framework = self._frameworks[pod.spec.scheduler_name]
         self._candidates = ()
-        self._nominations.seen(None, pod)
+        self._nominations.observe(None, pod)
         self._seen[pod.uid] = pod
         explanation = explain(framework, pod, self._cache)
         outcome = framework.schedule(pod, self._cache)

@@ -95,7 +95,7 @@ def test_a_placement_that_is_undone_takes_the_nomination_back() -> None:
 def test_a_decision_to_preempt_is_remembered_and_one_that_nothing_helps_too() -> None:
     scene = Scene(["a"], [pod("x", LOW, LARGE, node="a")])
     assert scene.nominated(pod("p", HIGH, LARGE)) == "a"
-    assert [each.name for each in scene.nominations.to("a")] == ["p"]
+    assert [each.name for each in scene.nominations.nominated_to("a")] == ["p"]
     assert scene.nominated(pod("p", LOW, LARGE)) == ""
     assert not scene.nominations
 

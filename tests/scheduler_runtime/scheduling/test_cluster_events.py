@@ -272,7 +272,7 @@ def nominated(node_name: str, one: Pod) -> Pod:
 def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone(there: Intaken) -> None:
     there.see(None, nominated("n", ours()))
     there.see(None, nominated("n", ours("b")))
-    assert [one.name for one in there.nominations.to("n")] == ["a", "b"]
+    assert [one.name for one in there.nominations.nominated_to("n")] == ["a", "b"]
     there.see(nominated("n", ours()), on("n", ours()))
     there.see(nominated("n", ours("b")), None)
     assert not there.nominations

@@ -179,7 +179,7 @@ async def test_nobody_is_preempted_by_who_does_not_lead() -> None:
 async def test_a_nomination_is_taken_back_here_and_there() -> None:
     nominated = pod("v", LOW, status={"nominatedNodeName": "a"})
     async with sent() as world:
-        world.nominations.seen(None, nominated)
+        world.nominations.observe(None, nominated)
         await world.preemptions.clear_nomination(nominated)
     (patch,) = world.script.asked
     assert (patch.path, patch.body) == (

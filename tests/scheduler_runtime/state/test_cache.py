@@ -42,7 +42,7 @@ def test_an_assumed_pod_counts_until_it_is_forgotten(cache: Cache) -> None:
     cache.assume(one, "one")
     assert (cpu(cache, "one"), cache.is_assumed(one.uid)) == (1000, True)
     cache.forget(one)
-    assert (cpu(cache, "one"), cache.held(one.uid)) == (0, None)
+    assert (cpu(cache, "one"), cache.get(one.uid)) == (0, None)
     cache.forget(one)
 
 
@@ -199,7 +199,7 @@ class CacheMachine(RuleBasedStateMachine):
             used[name] += one.requests.amounts["cpu"]
         assert len(self.cache) == len(self.where)
         for uid, (_, name, assumed) in self.where.items():
-            held = self.cache.held(uid)
+            held = self.cache.get(uid)
             assert held is not None
             assert (held.node, held.assumed) == (name, assumed)
         for name in self.nodes:

@@ -125,7 +125,7 @@ class Scheduler:
 
     def assumed(self) -> dict[str, str]:
         """The nodes of pods of which only we say so, by their uids."""
-        return {each.pod.uid: each.node for each in self.cache.all() if each.assumed}
+        return {each.pod.uid: each.node for each in self.cache.snapshot() if each.assumed}
 
     def requested(self, node: str) -> int:
         """What is taken of a node, as decisions see it; 0 of one that is not known."""
@@ -292,7 +292,7 @@ class Overcommitting(RuleBasedStateMachine):
     def what_we_bound_is_known_to_be_there(self) -> None:
         for one in self.server.pods.values():
             if one["metadata"]["uid"] in self.server.bound_by_us:
-                held = self.ours.cache.held(one["metadata"]["uid"])
+                held = self.ours.cache.get(one["metadata"]["uid"])
                 assert held is not None
                 assert held.node == one["spec"]["nodeName"]
 
@@ -309,7 +309,7 @@ class Overcommitting(RuleBasedStateMachine):
         nodes = self.ours.copies[NODES].objects.keys()
         assert {name for name in NAMES if self.ours.cache.table.row(name) is not None} == nodes
         for name in nodes:
-            held = [each.pod for each in self.ours.cache.all() if each.node == name]
+            held = [each.pod for each in self.ours.cache.snapshot() if each.node == name]
             assert self.ours.requested(name) == sum(int(one.requests.amounts["cpu"]) for one in held)
 
     @invariant()
@@ -335,7 +335,7 @@ class Overcommitting(RuleBasedStateMachine):
         """Fail unless we hold every pod that has a node, and each of ours that has none waits."""
         ours, pods = self.ours, {one["metadata"]["uid"]: one for one in self.server.pods.values()}
         there = {uid: one["spec"]["nodeName"] for uid, one in pods.items() if one["spec"].get("nodeName")}
-        assert {held.pod.uid: held.node for held in ours.cache.all()} == there
+        assert {held.pod.uid: held.node for held in ours.cache.snapshot()} == there
         assert not ours.assumed()
         waiting = {entry.uid: entry.place for entry in ours.pending.entries()}
         assert not {QueuePlace.BINDING, QueuePlace.IN_FLIGHT} & set(waiting.values())

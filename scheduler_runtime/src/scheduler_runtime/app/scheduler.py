@@ -341,7 +341,7 @@ class Scheduler:
             framework.changed(resource)
 
     def _latest(self, pod: Pod) -> Pod | None:
-        held = self.cache.held(pod.uid)
+        held = self.cache.get(pod.uid)
         return held.pod if held else None
 
     def _activate(self, pods: Iterable[Pod]) -> None:

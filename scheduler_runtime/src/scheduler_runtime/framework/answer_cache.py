@@ -314,7 +314,7 @@ class AnswerCache:
 
     def _begin(self, key: Hashable, node: NodeAnswers, pod: Pod, table: Table) -> CachedAnswers:
         if self._every_version_matters:
-            table.tells_every_version = True
+            table.tracks_uncounted_fields = True
         known = CachedAnswers(node, self._of_pods, pod, table, self._dtype)
         if known.is_plain:
             self._classes[key] = known

@@ -50,7 +50,7 @@ class NominatedPods:
         if not self._nominations:
             return []
         found = ((node, table.row(node)) for node in self._nominations.nodes)
-        return [row for node, row in found if row is not None and self._nominations.ahead_of(pod, node)]
+        return [row for node, row in found if row is not None and self._nominations.competing_with(pod, node)]
 
 
 def refuse(mask: Mask, rows: Sequence[int], trials: WhatIf) -> Mask:

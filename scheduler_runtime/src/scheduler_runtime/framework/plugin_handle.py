@@ -198,7 +198,7 @@ class PluginHandle:
 
     def nominated_to(self, node: str) -> Iterable[Pod]:
         """The pods that are nominated to a node and wait for room there."""
-        return self._around.services.nominations.to(node)
+        return self._around.services.nominations.nominated_to(node)
 
     def latest(self, pod: Pod) -> Pod | None:
         """``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""

@@ -115,8 +115,8 @@ class NodeWhatIf:
         self._filters = filters
         self._moving = moving
         self._states: dict[str, Any] = {}
-        self._nominated = trials.nominations.ahead_of(trials.pod, trials.table.names[row])
-        self._tried = trials.table.try_row(row)
+        self._nominated = trials.nominations.competing_with(trials.pod, trials.table.names[row])
+        self._tried = trials.table.hypothetical_node(row)
 
     def __enter__(self) -> NodeWhatIf:
         return self

@@ -38,12 +38,14 @@ class NodesWhatIf:
         self._rows = rows
         self._filters, self._moving = filters
         self._states = states
-        self._ahead = [nominations.ahead_of(pod, table.names[row]) for row in rows.tolist()] if nominations else []
+        self._ahead = (
+            [nominations.competing_with(pod, table.names[row]) for row in rows.tolist()] if nominations else []
+        )
         self._hopeful: Mask = np.zeros(len(table), np.bool_)
         self._hopeful[rows] = True
         self.rejected: list[tuple[str, Mask, Reject]] = []
         """Which plugin rejected which rows when they were looked at for the first time, and why."""
-        self._tried = table.try_rows(rows)
+        self._tried = table.hypothetical_nodes(rows)
 
     def __enter__(self) -> NodesWhatIf:
         return self

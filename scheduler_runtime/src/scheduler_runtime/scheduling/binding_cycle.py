@@ -294,7 +294,7 @@ class BindingCycle:
         now = time.monotonic()
         self._cache.forget(placed.pod)
         wait(now)
-        freed = PlacedPod(placed.pod, placed.node, assumed=True).there
+        freed = PlacedPod(placed.pod, placed.node, assumed=True).pod_on_node
         self._pending.happened(Event("Pod", Action.DELETE, freed, None), now, by=placed.pod.uid)
 
     def _report_failure(self, pod: Pod, error: BindError, attempt: Attempt) -> None:

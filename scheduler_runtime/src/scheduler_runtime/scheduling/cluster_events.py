@@ -17,7 +17,7 @@ from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod, PodSpec, QuantityError
-from scheduler_runtime.state.objects.pod_requests import thousandths_of
+from scheduler_runtime.state.objects.pod_requests import read_amounts
 
 NOTHING = Action(0)
 
@@ -101,7 +101,7 @@ class ClusterUpdates:
         """Count the pod on no node any more, and wake those whom its room may help; return whether it had one."""
         held = self._cache.remove(uid)
         if held:
-            self._happened(Event("Pod", Action.DELETE, held.there, None))
+            self._happened(Event("Pod", Action.DELETE, held.pod_on_node, None))
         return held is not None
 
     def _not_awaited(self, pod: Pod, node: str, *, is_gone: bool = False) -> None:
@@ -132,7 +132,7 @@ class ClusterUpdates:
         if new.spec.scheduler_name not in self._profiles:
             return
         if not self._cache.is_assumed(new.uid):
-            self._nominations.seen(old, new)
+            self._nominations.observe(old, new)
         now = self._clock()
         if self._cache.is_assumed(new.uid) and new.metadata.deletion_timestamp:
             self._leaves_on_its_way(new)
@@ -200,7 +200,7 @@ def _equal_amounts(old: Node, new: Node) -> bool:
     if old.status.allocatable == new.status.allocatable:
         return True
     try:
-        return thousandths_of(old.status.allocatable, "") == thousandths_of(new.status.allocatable, "")
+        return read_amounts(old.status.allocatable, "") == read_amounts(new.status.allocatable, "")
     except QuantityError:
         return False
 

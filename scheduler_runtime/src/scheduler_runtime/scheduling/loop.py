@@ -70,7 +70,7 @@ class SchedulingLoop:
         if entry.pod.metadata.deletion_timestamp:
             self._skip(entry)
             return
-        if self._cache.held(entry.uid):
+        if self._cache.get(entry.uid):
             self.pending.settle(entry.uid)  # it came to wait anew while it is still on its way
             return
         began, framework = self._clock(), self._frameworks[entry.profile]

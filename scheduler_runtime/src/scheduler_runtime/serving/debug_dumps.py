@@ -27,7 +27,7 @@ PAGE = 1000
 def dump_of_cache(cache: Cache) -> dict[str, Any]:
     """Every node with what it offers, what is asked for there, and its pods."""
     by_node: dict[str, list[PlacedPod]] = {}
-    for held in cache.all():
+    for held in cache.snapshot():
         by_node.setdefault(held.node, []).append(held)
     table = cache.table
     names = list(table.names)
@@ -139,7 +139,7 @@ def differences(cache: Cache, credentials: Credentials, user_agent: str) -> dict
         for each in _listed(credentials, "/api/v1/pods", user_agent)
         if each.spec.node_name and each.status.phase not in ("Succeeded", "Failed")
     }
-    held = {each.pod.uid: each for each in cache.all()}
+    held = {each.pod.uid: each for each in cache.snapshot()}
     known = set(cache.table.names)
     return {
         "nodesMissing": sorted(nodes - known),

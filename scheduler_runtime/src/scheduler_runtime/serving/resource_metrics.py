@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler_runtime.scheduling.metrics.exposition import Gauge, Labels, Samples, exposition
 from scheduler_runtime.state.objects import Pod, QuantityError
-from scheduler_runtime.state.objects.pod_requests import limits_of
+from scheduler_runtime.state.objects.pod_requests import sum_limits
 
 _BYTES = ("memory", "storage", "ephemeral-storage")
 _ENDED = ("Succeeded", "Failed")
@@ -21,7 +21,7 @@ def resource_metrics(pods: Iterable[Pod]) -> str:
             continue
         try:
             requests |= _labelled(pod, _in_units(pod.requests.amounts, 1))
-            limits |= _labelled(pod, _in_units(limits_of(pod), 1000))
+            limits |= _labelled(pod, _in_units(sum_limits(pod), 1000))
         except QuantityError:
             continue
     return exposition(

@@ -90,7 +90,7 @@ def _kept(pending: SchedulingQueue) -> Samples:
 
 
 def _sizes(cache: Cache) -> Samples:
-    held = cache.all()
+    held = cache.snapshot()
     assumed = sum(each.assumed for each in held)
     sizes = {"nodes": len(cache.table), "pods": len(held), "assumed_pods": assumed}
     return {(("type", kind),): number for kind, number in sizes.items()}

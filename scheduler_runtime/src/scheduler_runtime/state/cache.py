@@ -29,7 +29,7 @@ class PlacedPod:
     assumed: bool
 
     @property
-    def there(self) -> Pod:
+    def pod_on_node(self) -> Pod:
         """The pod with its node in it, also while only we say that it has one."""
         return replace(self.pod, spec=replace(self.pod.spec, node_name=self.node))
 
@@ -44,11 +44,11 @@ class Cache:
     def __len__(self) -> int:
         return len(self._held)
 
-    def held(self, uid: str) -> PlacedPod | None:
+    def get(self, uid: str) -> PlacedPod | None:
         """Return what is known of the pod with this uid, if it has a node."""
         return self._held.get(uid)
 
-    def all(self) -> list[PlacedPod]:
+    def snapshot(self) -> list[PlacedPod]:
         """Return everything that is held. May be asked from another thread."""
         return list(self._held.values())
 

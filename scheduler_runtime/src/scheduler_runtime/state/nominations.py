@@ -30,12 +30,12 @@ class Nominations:
         """The names of the nodes that pods are nominated to."""
         return self._by_node.keys()
 
-    def to(self, node: str) -> Collection[Pod]:
+    def nominated_to(self, node: str) -> Collection[Pod]:
         """The pods that are nominated to ``node``, as they were last seen."""
         pods = self._by_node.get(node)
         return tuple(pods.values()) if pods else ()
 
-    def ahead_of(self, pod: Pod, node: str) -> list[Pod]:
+    def competing_with(self, pod: Pod, node: str) -> list[Pod]:
         """The pods nominated to ``node`` that are at least as important as ``pod``, which is none of them."""
         pods = self._by_node.get(node)
         if not pods:
@@ -55,7 +55,7 @@ class Nominations:
         if node or pod.status.nominated_node_name:
             self._decided[pod.uid] = node
 
-    def seen(self, old: Pod | None, new: Pod) -> None:
+    def observe(self, old: Pod | None, new: Pod) -> None:
         """A watch shows a waiting pod; a nomination that its status says anew overrides what was decided here."""
         said = new.status.nominated_node_name
         if said != (old.status.nominated_node_name if old else ""):

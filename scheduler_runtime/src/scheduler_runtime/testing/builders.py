@@ -18,7 +18,7 @@ from scheduler_runtime.framework import Extenders, Framework, PluginServices
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload import installed_plugins as discovery
 from scheduler_runtime.state import objects as wire
-from scheduler_runtime.state.objects.pod_requests import requests_of, thousandths_of
+from scheduler_runtime.state.objects.pod_requests import read_amounts, sum_requests
 from scheduler_runtime.state.table import Table
 from scheduler_runtime.testing.objects import Objects
 
@@ -79,7 +79,7 @@ def node(  # noqa: PLR0913 - a line of YAML each
     }
     for of, amount in (allocatable or {}).items():
         offered[of if of in offered else _resource(of)] = amount
-    thousandths_of(offered, f"node {name}: allocatable")
+    read_amounts(offered, f"node {name}: allocatable")
     return wire.Node(
         metadata=wire.AnnotatedMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         spec=wire.NodeSpec(unschedulable=unschedulable, taints=tuple(taints)),
@@ -122,7 +122,7 @@ def pod(
     )
     made = wire.Pod(metadata, msgspec.convert({"containers": [container], **spec}, wire.PodSpec))
     try:
-        requests_of(made)
+        sum_requests(made)
     except wire.QuantityError as error:
         raise ValueError(f"pod {name}: {error}") from None
     return made

@@ -43,7 +43,7 @@ class Stage:
     def held(self) -> set[str]:
         """The pods that the scheduler counts on nodes."""
         pods = self.process.pods.objects.values()
-        return {pod.name for pod in pods if self.process.cache.held(pod.uid)}
+        return {pod.name for pod in pods if self.process.cache.get(pod.uid)}
 
     @property
     def known(self) -> set[str]:

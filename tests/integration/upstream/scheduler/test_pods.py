@@ -18,7 +18,7 @@ ELSEWHERE = on("", "metadata.name in (invalid-node)")
 
 def held(process: Scheduler) -> int:
     """How many pods the scheduler counts on nodes."""
-    return sum(process.cache.held(pod.uid) is not None for pod in process.pods.objects.values())
+    return sum(process.cache.get(pod.uid) is not None for pod in process.pods.objects.values())
 
 
 @pytest.mark.parametrize(

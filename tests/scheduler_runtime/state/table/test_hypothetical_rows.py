@@ -64,7 +64,7 @@ def test_a_tried_row_is_as_if_counted_anew_and_is_put_back_exactly(seed: int) ->
     there = [random_pod(random, f"p{number}") for number in range(5)]
     table = fresh(*there)
     before = seen(table), counted(table)
-    tried, left = table.try_row(1), list(there)
+    tried, left = table.hypothetical_node(1), list(there)
     for number in range(10):
         if left and random.random() < 0.5:
             gone = random.sample(left, random.randrange(1, len(left) + 1))
@@ -83,7 +83,7 @@ def test_a_port_that_is_bound_elsewhere_stays_there() -> None:
     binds_80 = [{"ports": [{"hostPort": 80}]}]
     there, nominated = pod("there", containers=binds_80), pod("nominated", containers=binds_80)
     table = fresh(there)
-    one, several = table.try_row(0), table.try_rows(np.array([2]))
+    one, several = table.hypothetical_node(0), table.hypothetical_nodes(np.array([2]))
     one.add(nominated)
     one.remove(nominated)
     one.restore()
@@ -100,7 +100,7 @@ def test_several_rows_are_tried_at_once(seed: int) -> None:
     on = {name: [random_pod(random, f"{name}{number}") for number in range(4)] for name in NAMES}
     table = filled(on)
     before = seen(table), counted(table)
-    tried = table.try_rows(np.array([2, 0]))
+    tried = table.hypothetical_nodes(np.array([2, 0]))
     new = {name: [random_pod(random, f"new-{name}")] if random.random() < 0.7 else [] for name in "ac"}
     gone = {name: random.sample(on[name], random.randrange(4)) for name in "ac"}
     tried.change([gone["c"], gone["a"]], -1)
@@ -114,7 +114,7 @@ def test_several_rows_are_tried_at_once(seed: int) -> None:
 
 def test_a_resource_that_nobody_asked_for_before_is_counted_and_taken_back() -> None:
     table = fresh()
-    tried = table.try_row(1)
+    tried = table.hypothetical_node(1)
     tried.add(pod("x", requests={"example.com/new": "3"}))
     assert table.requested("example.com/new").tolist() == [0, 3, 0]
     tried.restore()
@@ -122,7 +122,7 @@ def test_a_resource_that_nobody_asked_for_before_is_counted_and_taken_back() -> 
 
 
 def test_a_pod_cannot_be_tried_twice_on_a_node_nor_leave_one_it_is_not_on() -> None:
-    tried = fresh(pod("x")).try_row(1)
+    tried = fresh(pod("x")).hypothetical_node(1)
     with pytest.raises(ValueError, match="default/x is on the node already"):
         tried.add(pod("x"))
     with pytest.raises(KeyError):
@@ -131,7 +131,7 @@ def test_a_pod_cannot_be_tried_twice_on_a_node_nor_leave_one_it_is_not_on() -> N
 
 def test_what_cannot_be_read_takes_nothing() -> None:
     table = fresh()
-    tried = table.try_row(1)
+    tried = table.hypothetical_node(1)
     tried.add(pod_asking("x", "lots"))
     assert (table.requested("cpu").tolist(), table.pod_counts.tolist()) == ([0, 0, 0], [0, 1, 0])
     tried.restore()

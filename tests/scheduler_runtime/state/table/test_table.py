@@ -193,7 +193,7 @@ def test_resources_take_room_only_while_somebody_speaks_of_them() -> None:
     assert table.resources == {*offered, "example.com/one", "example.com/two"}
     table.remove_pod(testing.pod("one"), "a")
     table.remove_node("b")
-    tried = table.try_row(0)
+    tried = table.hypothetical_node(0)
     tried.add(testing.pod("tried", {"example.com/tried": "1"}))
     tried.restore()
     assert table.resources == offered

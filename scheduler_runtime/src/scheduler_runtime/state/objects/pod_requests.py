@@ -41,11 +41,11 @@ class Requests(msgspec.Struct, frozen=True, gc=False):
     """The same for pods that ask for the same."""
 
 
-def requests_of(pod: Pod, resizing: ResizeRules = BY_CONTAINER) -> Requests:
+def sum_requests(pod: Pod, resizing: ResizeRules = BY_CONTAINER) -> Requests:
     """Add up what ``pod`` asks for. Raises ``QuantityError`` naming the field of a malformed quantity."""
     containers = _containers(pod)
     level = _pod_level(pod, resizing)
-    overhead = thousandths_of(pod.spec.overhead, "spec.overhead")
+    overhead = read_amounts(pod.spec.overhead, "spec.overhead")
     amounts = _plus(_running(pod, containers, {}, resizing) | level, overhead)
     defaults = SCORED_DEFAULTS
     if level:
@@ -62,20 +62,20 @@ def requests_of(pod: Pod, resizing: ResizeRules = BY_CONTAINER) -> Requests:
     )
 
 
-def limits_of(pod: Pod) -> Amounts:
-    """Add up what ``pod`` may use at most, in thousandths. Raises ``QuantityError`` as :func:`requests_of`."""
+def sum_limits(pod: Pod) -> Amounts:
+    """Add up what ``pod`` may use at most, in thousandths. Raises ``QuantityError`` as :func:`sum_requests`."""
     spec = pod.spec
     limits: list[tuple[Amounts, Role]] = [
         *((_limits(each.resources), _role(each)) for each in spec.init_containers),
         *((_limits(each.resources), "main") for each in spec.containers),
     ]
     total = _total(limits, {}) | _of_pods(_limits(spec.resources))
-    overhead = thousandths_of(spec.overhead, "spec.overhead")
+    overhead = read_amounts(spec.overhead, "spec.overhead")
     return {name: amount + overhead.get(name, 0) for name, amount in total.items() if amount}
 
 
 def _limits(resources: ResourceRequirements | None) -> Amounts:
-    return thousandths_of(resources.limits, "resources.limits") if resources else {}
+    return read_amounts(resources.limits, "resources.limits") if resources else {}
 
 
 def counted(amounts: Amounts) -> Amounts:
@@ -87,7 +87,7 @@ def counted(amounts: Amounts) -> Amounts:
     }
 
 
-def thousandths_of(written: ResourceList | None, field: str) -> Amounts:
+def read_amounts(written: ResourceList | None, field: str) -> Amounts:
     """Read a list of resources. Raises ``QuantityError`` naming the entry below ``field``."""
     found: Amounts = {}
     for name, text in (written or {}).items():
@@ -129,15 +129,15 @@ def _role(container: Container) -> Role:
 
 def _container(role: Role, container: Container, statuses: dict[str, ContainerStatus], field: str) -> _Container:
     written = container.resources.requests if container.resources else None
-    asked = thousandths_of(written, f"{field}.resources.requests")
+    asked = read_amounts(written, f"{field}.resources.requests")
     status = statuses.get(container.name)
     if status is None:
         return _Container(role, asked)
     place, allocated, actual = f"status.containerStatuses[{container.name}]", None, None
     if status.allocated_resources is not None:
-        allocated = thousandths_of(status.allocated_resources, f"{place}.allocatedResources")
+        allocated = read_amounts(status.allocated_resources, f"{place}.allocatedResources")
     if status.resources is not None:
-        actual = thousandths_of(status.resources.requests, f"{place}.resources.requests")
+        actual = read_amounts(status.resources.requests, f"{place}.resources.requests")
     return _Container(role, asked, allocated, actual)
 
 
@@ -179,7 +179,7 @@ def _pod_level(pod: Pod, resizing: ResizeRules) -> Amounts:
     """Requests for the pod as a whole, which stand above the sum of its containers'."""
     if pod.spec.resources is None or not pod.spec.resources.requests:
         return {}
-    asked = _of_pods(thousandths_of(pod.spec.resources.requests, "spec.resources.requests"))
+    asked = _of_pods(read_amounts(pod.spec.resources.requests, "spec.resources.requests"))
     if not asked or pod.status.resources is None or not resizing.reads_pod_level:
         return asked
     effective = _largest([*([] if is_infeasible(pod) else [asked]), *map(_of_pods, _pod_level_status(pod))])
@@ -189,8 +189,8 @@ def _pod_level(pod: Pod, resizing: ResizeRules) -> Amounts:
 def _pod_level_status(pod: Pod) -> list[Amounts]:
     """What the pod as a whole has, and what it was given."""
     status = pod.status
-    actual = thousandths_of(status.resources.requests if status.resources else None, "status.resources.requests")
-    return [actual, thousandths_of(status.allocated_resources, "status.allocatedResources")]
+    actual = read_amounts(status.resources.requests if status.resources else None, "status.resources.requests")
+    return [actual, read_amounts(status.allocated_resources, "status.allocatedResources")]
 
 
 def _of_pods(amounts: Amounts) -> Amounts:

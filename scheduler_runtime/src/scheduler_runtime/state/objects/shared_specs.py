@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr, replace
 
 from scheduler_runtime.state.lru import LruCache, next_sweep
 from scheduler_runtime.state.objects.in_place_resize import ResizeRules, follows_from_spec
-from scheduler_runtime.state.objects.pod_requests import Requests, requests_of
+from scheduler_runtime.state.objects.pod_requests import Requests, sum_requests
 from scheduler_runtime.state.objects.quantity import QuantityError
 from scheduler_runtime.state.objects.structs import Affinity, AnnotatedMeta, OwnerReference, Pod, PodSpec
 
@@ -78,7 +78,7 @@ class _Shape:
         key = _encode((status, resizing))
         run = self.runs.get(key)
         if run is None:
-            run = _Run(requests_of(pod, resizing), status)
+            run = _Run(sum_requests(pod, resizing), status)
             self._make_room()
             self.runs[key] = run
         return run

@@ -8,7 +8,7 @@ from msgspec import field
 from msgspec.structs import force_setattr
 
 from scheduler_runtime.kube.watch.envelopes import Wire
-from scheduler_runtime.state.objects.pod_requests import Requests, requests_of
+from scheduler_runtime.state.objects.pod_requests import Requests, sum_requests
 
 ResourceList = dict[str, str | int | float]
 
@@ -324,7 +324,7 @@ class Pod(Wire, frozen=True, gc=False):
         """What it needs of a node, by upstream's rule. Raises ``QuantityError`` naming the field."""
         derived = self.derived
         if derived is None:
-            derived = requests_of(self)
+            derived = sum_requests(self)
             force_setattr(self, "derived", derived)
         return derived
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.state.objects import Node, Pod, QuantityError, Taint
-from scheduler_runtime.state.objects.pod_requests import Amounts, counted, thousandths_of
+from scheduler_runtime.state.objects.pod_requests import Amounts, counted, read_amounts
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS, PodTerms, TermKind, Terms, terms_of
 from scheduler_runtime.state.table.change_log import ChangeLog
 from scheduler_runtime.state.table.columns import Column, InternedColumn, Ints, LabelColumn, Mask, WrittenLabels
@@ -39,7 +39,7 @@ class Table:
     def __init__(self) -> None:
         self.changes: ChangeLog[int] = ChangeLog()
         self.nodes_version = 0
-        self.tells_every_version = False
+        self.tracks_uncounted_fields = False
         """Set once somebody who follows ``changes`` looks at fields of pods that are not counted, such as phases."""
         self.names: list[str] = []
         self._rows: dict[str, int] = {}
@@ -246,11 +246,11 @@ class Table:
             del self._aside[node_name]
         return kept_aside
 
-    def try_row(self, row: int) -> HypotheticalNode:
+    def hypothetical_node(self, row: int) -> HypotheticalNode:
         """Change the pods on a node for a while, as far as filters see it; to be put back before anything else."""
         return HypotheticalNode(row, self._pods, self._pod_counts, self._requested, self._ports)
 
-    def try_rows(self, rows: NDArray[np.intp]) -> HypotheticalNodes:
+    def hypothetical_nodes(self, rows: NDArray[np.intp]) -> HypotheticalNodes:
         """As :meth:`try_row` for several nodes at once."""
         return HypotheticalNodes(rows, self._pods, self._pod_counts, self._requested, self._ports)
 
@@ -264,7 +264,7 @@ class Table:
         pods = self._aside[node_name] if row is None else self._pods[row]
         if counts_alike(pods[pod.uid], pod):
             pods[pod.uid] = pod
-            if self.tells_every_version and row is not None:
+            if self.tracks_uncounted_fields and row is not None:
                 self.changes.add(row)
         else:
             self.remove_pod(pod, node_name)
@@ -375,7 +375,7 @@ class Table:
 def offered_by(node: Node) -> Amounts:
     """What ``node`` offers, ``pods`` included; nothing at all when its allocatable cannot be read."""
     try:
-        written = thousandths_of(node.status.allocatable, "status.allocatable")
+        written = read_amounts(node.status.allocatable, "status.allocatable")
     except QuantityError:
         return {}
     return {"pods": written.get("pods", 0) // 1000, **counted(written)}
