@@ -1,6 +1,8 @@
 """What holds for every test."""
 
+import logging
 import signal
+from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
@@ -32,8 +34,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _only_marked_tests_build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine where nothing is built yet, a test that needs a binary would build for minutes, and be ended."""
-    if not any(request.node.get_closest_marker(name) for name in ("cluster", "nodes")):
-        monkeypatch.setattr(devcluster, "binaries", _refuse)
+    if any(request.node.get_closest_marker(name) for name in ("cluster", "nodes")):
+        return
+    monkeypatch.setattr(devcluster, "binaries", _refuse)
+    if "home" not in request.fixturenames:  # what is built there is built by a fake Go
+        monkeypatch.setattr("devcluster.build.binaries", _refuse)
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_left_as_it_was() -> Iterator[None]:
+    """A program that sets up logging in the process of the tests does so for its own test only."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
 
 
 def _refuse(*names: str, **_: object) -> NoReturn:

@@ -125,9 +125,10 @@ def configuration(spec: Spec, daemon: private.Daemon | None) -> dict[str, Any]:
 
 def load_image(cluster: Cluster, reference: str) -> None:
     """Bring an image from the cluster's container engine onto its nodes."""
+    environment = _engine(cluster).environment()
     kind = build.binaries("kind")["kind"]
     command: list[str | Path] = [kind, "load", "docker-image", reference, "--name", kind_name(cluster.name)]
-    run(command, f"loading {reference} into the nodes", env=_engine(cluster).environment())
+    run(command, f"loading {reference} into the nodes", env=environment)
 
 
 def build_image(
