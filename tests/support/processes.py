@@ -16,7 +16,7 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.reload.plan import Planner
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving.listener import Listening
+from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 
 VERSION = Version.parse("v1.36.4")
@@ -33,7 +33,7 @@ def settings_of(directory: Path, first: DocumentText, server: str, plugins: Iter
         kubeconfig=str(kubeconfig(directory, server)),
         version=VERSION,
         feature_gates={},
-        listening=Listening(address="127.0.0.1", port=0),
+        serving=ServingSettings(address="127.0.0.1", port=0),
         user_agent="tests",
         plugins={each.__name__: each for each in plugins},
     )

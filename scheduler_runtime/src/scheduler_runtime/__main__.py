@@ -28,8 +28,7 @@ from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
 from scheduler_runtime.reload import installed_plugins as discovery
 from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName, text_of, why_unreadable
-from scheduler_runtime.serving.https import About, Rules, Serving
-from scheduler_runtime.serving.listener import Listening
+from scheduler_runtime.serving.https import AccessRules, ProcessInfo, ServingSettings, TlsSettings
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -97,7 +96,7 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
         kubeconfig=kubeconfig,
         version=asked.kubernetes_version or asked.emulated_version,
         feature_gates=asked.feature_gates,
-        listening=listening(asked, kubeconfig),
+        serving=serving_settings(asked, kubeconfig),
         user_agent=user_agent(),
         longest_parked=asked.pod_max_in_unschedulable_pods_duration.seconds,
         without_metrics=asked.disabled_metrics,
@@ -105,7 +104,7 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
         files=DocumentFiles(asked.config, asked.extras) if asked.config else None,
         config_map=asked.config_map,
         pod=own_pod(os.environ),
-        about=About(importlib.metadata.version("berth-runtime"), flags.shown(asked)),
+        process_info=ProcessInfo(importlib.metadata.version("berth-runtime"), flags.shown(asked)),
     )
 
 
@@ -114,12 +113,12 @@ def user_agent() -> str:
     return f"berth-scheduler/{importlib.metadata.version('berth-runtime')}"
 
 
-def listening(asked: argparse.Namespace, kubeconfig: str) -> Listening:
+def serving_settings(asked: argparse.Namespace, kubeconfig: str) -> ServingSettings:
     """Where and how to serve."""
-    return Listening(
+    return ServingSettings(
         address=asked.bind_address,
         port=asked.secure_port,
-        tls=Serving(
+        tls=TlsSettings(
             certificate_file=asked.tls_cert_file,
             key_file=asked.tls_private_key_file,
             directory=asked.cert_dir,
@@ -128,7 +127,7 @@ def listening(asked: argparse.Namespace, kubeconfig: str) -> Listening:
             client_ca_file=asked.client_ca_file,
             by_name=tuple(asked.tls_sni_cert_key),
         ),
-        rules=Rules(
+        rules=AccessRules(
             allowed_paths=tuple(asked.authorization_always_allow_paths),
             token_seconds=asked.authentication_token_webhook_cache_ttl.seconds,
             allowed_seconds=asked.authorization_webhook_cache_authorized_ttl.seconds,

@@ -11,7 +11,7 @@ import pytest
 from bench.soak.metrics import FAMILIES, Scrape, doubts, doubts_about_resources
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving import scrape_gauges as gauges
+from scheduler_runtime.serving.scrape_gauges import add_document_gauges, add_scheduler_gauges
 from tests.bench.soak.page import TRUTH, changed, page
 
 STANDBY = dataclasses.replace(TRUTH, leads=False, bound_by_it=0, refused=0, evicted=0)
@@ -29,9 +29,9 @@ def test_metrics_that_say_what_others_show_are_believed() -> None:
 
 async def test_every_family_that_a_scheduler_has_is_judged_and_no_other() -> None:
     metrics = Metrics()
-    parts: Any = SimpleNamespace(cache=None, pending=None, binder=None, election=SimpleNamespace(name="lease"))
-    gauges.show(metrics, parts, Target.parse("1.36"))
-    gauges.show_document(metrics, cast("Any", None), "file")
+    parts: Any = SimpleNamespace(cache=None, queue=None, binder=None, election=SimpleNamespace(name="lease"))
+    add_scheduler_gauges(metrics, parts, Target.parse("1.36"))
+    add_document_gauges(metrics, cast("Any", None), "file")
     assert {each.name for each in metrics._all()} == set(FAMILIES)
 
 

@@ -31,7 +31,7 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
-from scheduler_runtime.serving.listener import Listening
+from scheduler_runtime.serving.https import ServingSettings
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -285,7 +285,7 @@ def settings_of(
         kubeconfig=str(cluster.kubeconfig),
         version=None,
         feature_gates=feature_gates,
-        listening=Listening(address="127.0.0.1", port=0),
+        serving=ServingSettings(address="127.0.0.1", port=0),
         user_agent="tests",
         plugins={declaration_of(plugin).name: plugin for plugin in plugins},
     )

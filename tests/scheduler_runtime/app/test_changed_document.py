@@ -85,7 +85,7 @@ class Scene:
         return int(self.process.cache.table.requested("cpu")[0])
 
     def places(self) -> dict[str, QueuePlace]:
-        return {entry.pod.name: entry.place for entry in self.process.pending.entries()}
+        return {entry.pod.name: entry.place for entry in self.process.queue.entries()}
 
     async def until(self, condition: Callable[[], object]) -> None:
         async with asyncio.timeout(5):

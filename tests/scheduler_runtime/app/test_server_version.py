@@ -17,7 +17,7 @@ from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.document_sources import DocumentText, ObjectName
-from scheduler_runtime.serving.listener import Listening
+from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
@@ -99,7 +99,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
             version=Version.parse(version) if version else None,
             feature_gates={},
-            listening=Listening(address="127.0.0.1", port=0),
+            serving=ServingSettings(address="127.0.0.1", port=0),
             user_agent="tests",
             pod=ObjectName("n", "p"),
         )

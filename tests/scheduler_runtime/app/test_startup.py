@@ -14,9 +14,8 @@ from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText
-from scheduler_runtime.serving.https import Rules
-from scheduler_runtime.serving.listener import Listening
-from tests.scheduler_runtime.serving.https.asking import get
+from scheduler_runtime.serving.https import AccessRules, ServingSettings
+from tests.scheduler_runtime.serving.https.client import get
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Script, hangs, served
 
@@ -39,7 +38,7 @@ def settings(file: Path, server: str, port: int) -> Settings:
         kubeconfig=str(kubeconfig(file.parent, server)),
         version=Version.parse("v1.36.4"),
         feature_gates={},
-        listening=Listening(address="127.0.0.1", port=port, rules=Rules(allowed_paths=("/*",))),
+        serving=ServingSettings(address="127.0.0.1", port=port, rules=AccessRules(allowed_paths=("/*",))),
         user_agent="tests",
         files=DocumentFiles(str(file), "", 0.02),
     )

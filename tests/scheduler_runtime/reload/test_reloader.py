@@ -30,7 +30,7 @@ from scheduler_runtime.reload.plan import Plan, Planner
 from scheduler_runtime.reload.plugin_sources import PluginSources
 from scheduler_runtime.reload.reloader import WAITS, Reloader
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving import scrape_gauges as gauges
+from scheduler_runtime.serving.scrape_gauges import add_document_gauges
 from tests.support.scripted import Answer, Script, refuses, resets, says, serving
 
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
@@ -291,7 +291,7 @@ async def test_a_document_that_is_not_told_counts_as_not_followed_until_it_is(ca
 async def test_metrics_tell_what_became_of_the_newest_document() -> None:
     async with scene() as told:
         metrics = Metrics()
-        gauges.show_document(metrics, told.changing, "m.yaml")
+        add_document_gauges(metrics, told.changing, "m.yaml")
 
         def shown() -> tuple[set[str], str]:
             lines = [line for line in metrics.text().splitlines() if line.startswith("berth_document_")]

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_runtime.api import Plugin, Wait
 from scheduler_runtime.app.leader import SHOWN, a_few
-from scheduler_runtime.serving import debug_dumps as dumps
+from scheduler_runtime.serving.debug_dumps import dump_queue
 from tests.support.scheduling import Scene, running
 
 
@@ -28,7 +28,7 @@ def refuses(*_: Any) -> None:
 
 def told(scene: Scene, place: str, field: str) -> Any:
     """What the only pod says of itself, if it is there."""
-    (pod,) = dumps.dump_of_pending(scene.pending, time.monotonic(), scene.services.steps).get(place) or [{}]
+    (pod,) = dump_queue(scene.pending, time.monotonic(), scene.services.steps).get(place) or [{}]
     return pod.get(field)
 
 

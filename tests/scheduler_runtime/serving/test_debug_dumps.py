@@ -1,4 +1,4 @@
-"""What the scheduler believes, as people see it, and where the API server says otherwise."""
+"""Dumps of the cache and the queue, and the differences between the cache and the API server."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import RequestFailedError
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from scheduler_runtime.serving import debug_dumps as dumps
+from scheduler_runtime.serving.debug_dumps import compare_with_api, dump_cache, dump_queue, log_dumps
 from scheduler_runtime.state.cache import Cache
 
 
 def cache() -> Cache:
-    """Node n with one bound and one assumed pod, and a pod on a node that is not known."""
-    made = Cache()
-    made.set_node(testing.node("n", cpu="4"))
-    made.add(testing.pod("bound", {"cpu": "1"}, nodeName="n"))
-    made.assume(testing.pod("assumed", {"cpu": "500m"}), "n")
-    made.add(testing.pod("lost", nodeName="gone"))
-    return made
+    """Node n with one bound and one assumed pod, and a pod on an unknown node."""
+    cache = Cache()
+    cache.set_node(testing.node("n", cpu="4"))
+    cache.add(testing.pod("bound", {"cpu": "1"}, nodeName="n"))
+    cache.assume(testing.pod("assumed", {"cpu": "500m"}), "n")
+    cache.add(testing.pod("lost", nodeName="gone"))
+    return cache
 
 
-def pending() -> SchedulingQueue:
-    made = SchedulingQueue({"default": testing.framework({})})
-    made.add(testing.pod("a"), "default", 10)
-    made.take(10)
-    made.park("uid-of-a", ["NodeAffinity"], 12)
-    return made
+def queue() -> SchedulingQueue:
+    queue = SchedulingQueue({"default": testing.framework({})})
+    queue.add(testing.pod("a"), "default", 10)
+    queue.take(10)
+    queue.park("uid-of-a", ["NodeAffinity"], 12)
+    return queue
 
 
-def test_the_cache_is_told_node_by_node() -> None:
-    told = dumps.dump_of_cache(cache())
-    (node,) = told["nodes"]
+def test_the_cache_is_dumped_node_by_node() -> None:
+    dump = dump_cache(cache())
+    (node,) = dump["nodes"]
     assert (node["name"], node["allocatable"]["cpu"], node["requested"]["cpu"]) == ("n", 4000, 1500)
     assert [(pod["name"], pod["assumed"]) for pod in node["pods"]] == [
         ("default/bound", False),
         ("default/assumed", True),
     ]
-    assert [pod["node"] for pod in told["podsOnUnknownNodes"]] == ["gone"]
+    assert [pod["node"] for pod in dump["podsOnUnknownNodes"]] == ["gone"]
 
 
-def test_the_queue_is_told_place_by_place() -> None:
-    assert dumps.dump_of_pending(pending(), 15, Progress()) == {
+def test_the_queue_is_dumped_place_by_place() -> None:
+    assert dump_queue(queue(), 15, Progress()) == {
         "unschedulable": [
             {
                 "name": "default/a",
@@ -67,7 +67,7 @@ def test_the_queue_is_told_place_by_place() -> None:
 
 def test_the_log_has_a_line_for_each_node_and_each_waiting_pod(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    dumps.log(cache(), pending(), Progress())
+    log_dumps(cache(), queue(), Progress())
     assert [record.message for record in caplog.records] == [
         "cached node",
         "cached pod on an unknown node",
@@ -93,7 +93,7 @@ def api_server(**items: list[dict[str, Any]]) -> Iterator[Credentials]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -105,20 +105,20 @@ def api_server(**items: list[dict[str, Any]]) -> Iterator[Credentials]:
             thread.join()
 
 
-def named(name: str, node: str = "", phase: str = "Running") -> dict[str, Any]:
+def pod_object(name: str, node: str = "", phase: str = "Running") -> dict[str, Any]:
     metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}"}
     return {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
 
 
 def test_differences_from_the_api_are_named() -> None:
     pods = [
-        named("bound", "other"),
-        named("new", "n"),
-        named("ended", "n", "Succeeded"),
-        named("waiting"),
+        pod_object("bound", "other"),
+        pod_object("new", "n"),
+        pod_object("ended", "n", "Succeeded"),
+        pod_object("waiting"),
     ]
     with api_server(nodes=[{"metadata": {"name": "m"}}], pods=pods) as credentials:
-        assert dumps.differences(cache(), credentials, "tests") == {
+        assert compare_with_api(cache(), credentials, "tests") == {
             "nodesMissing": ["m"],
             "nodesRedundant": ["n"],
             "podsMissing": ["default/new"],
@@ -130,4 +130,4 @@ def test_differences_from_the_api_are_named() -> None:
 
 def test_without_an_api_server_there_is_nothing_to_compare_with() -> None:
     with pytest.raises(RequestFailedError, match="Connection refused"):
-        dumps.differences(cache(), Credentials("http://127.0.0.1:9"), "tests")
+        compare_with_api(cache(), Credentials("http://127.0.0.1:9"), "tests")

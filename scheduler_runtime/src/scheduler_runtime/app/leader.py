@@ -30,7 +30,7 @@ class Election:
     def __init__(self, wanted: LeaderElection, kubeconfig: str, user_agent: str) -> None:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
-        self.pulse = Heartbeat()
+        self.heartbeat = Heartbeat()
         self.on_restored: Callable[[str, str], None] = lambda *_: None
         """Is told by a word and in words how we got our own lease back."""
         self._elector: LeaderElector | None = None
@@ -57,7 +57,7 @@ class Election:
             on_stopped=lambda: run_or_exit(loop, self.lost.set, f"lease {settings.key} is not held any more"),
             on_new_leader=self._say_holder,
         )
-        self._elector.hindrance = self.pulse.check_by_name
+        self._elector.hindrance = self.heartbeat.check_by_name
         self._elector.on_restored = lambda *how: _from_thread(loop, lambda: self.on_restored(*how))()
 
     @property

@@ -48,7 +48,7 @@ from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
-from scheduler_runtime.serving import scrape_gauges as gauges
+from scheduler_runtime.serving.scrape_gauges import add_scheduler_gauges
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Node, Pod, ResizeRules
@@ -90,7 +90,7 @@ class Scheduler:
         self.is_stopping = False
         self.election = given.election
         self.cache = Cache()
-        self.steps = Progress()
+        self.progress = Progress()
         self.nominations = Nominations()
 
         self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
@@ -109,13 +109,13 @@ class Scheduler:
         self.profiles = Frameworks(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
         self.profiles.replace(plan, self.profiles.made(plan))
 
-        self.pending = self._queue(given)
+        self.queue = self._queue(given)
         self.binder = BindingCycle(
-            self.profiles, self.cache, self.pending, self.recorder, self.conditions, metrics, self.steps
+            self.profiles, self.cache, self.queue, self.recorder, self.conditions, metrics, self.progress
         )
-        self.loop = SchedulingLoop(self.pending, self.profiles, self.cache, self.binder, metrics)
+        self.loop = SchedulingLoop(self.queue, self.profiles, self.cache, self.binder, metrics)
         self.intake = self._intake(plan)
-        gauges.show(metrics, self, given.target)
+        add_scheduler_gauges(metrics, self, given.target)
 
     def _own_events(self, given: SchedulerInputs) -> LeaseEvents:
         """What tells of this process where people look for it, wired to those who know."""
@@ -160,7 +160,7 @@ class Scheduler:
             nominations=self.nominations,
             preemptions=preemptions,
             measures=given.metrics,
-            steps=self.steps,
+            steps=self.progress,
             latest=self._latest,
         )
 
@@ -185,7 +185,7 @@ class Scheduler:
         """What brings the changes of nodes and pods to the cache and to the queue."""
         intake = ClusterUpdates(
             self.cache,
-            self.pending,
+            self.queue,
             self.nominations,
             self.profiles,
             on_gone=self.binder.cancel,
@@ -205,7 +205,7 @@ class Scheduler:
                 for run in (
                     self.outbox.run(),
                     self.informers.run(),
-                    self.election.pulse.run(),
+                    self.election.heartbeat.run(),
                     LoopStalls().run(),
                     ClockJumps(lambda what: self.own_events.warn("ClockJumped", f"says that {what}")).run(),
                     turns.run(),
@@ -267,7 +267,7 @@ class Scheduler:
         self.own_events.became_leader()
         if self.election.has_rivals:
             await wait_until_caught_up((self.nodes, self.pods), (*self.objects.reflectors, *self.extenders.reflectors))
-        logger.info("scheduling", extra={"pending": len(self.pending)})
+        logger.info("scheduling", extra={"pending": len(self.queue)})
         await self.loop.run()
 
     async def change(self, plan: Plan) -> None:
@@ -295,11 +295,11 @@ class Scheduler:
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
         before, now = frozenset(self.profiles), time.monotonic()
         changed = self.profiles.replace(plan, made)
-        for each in (self.loop, self.binder, self.pending):
+        for each in (self.loop, self.binder, self.queue):
             each.failures.forget()
         self.extenders.keep(framework.extenders for framework in made.values())
-        self.pending.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
-        gone = self.pending.profiles_changed(changed, now)
+        self.queue.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
+        gone = self.queue.profiles_changed(changed, now)
         if gone:
             names = sorted({pod.spec.scheduler_name for pod in gone})
             logger.warning("pods wait for profiles that are gone", extra={"pods": len(gone), "profiles": names})
@@ -320,7 +320,7 @@ class Scheduler:
                 continue
             self.intake.take_in(pod)
             if self.cache.is_assumed(pod.uid):
-                self.pending.settle(pod.uid)  # it has been ours before, and is on its way since then
+                self.queue.settle(pod.uid)  # it has been ours before, and is on its way since then
 
     def _node(self, change: Change[Node]) -> None:
         if self.objects.saw(("v1", "Node"), change):
@@ -334,7 +334,7 @@ class Scheduler:
 
     def _happened(self, event: Event) -> None:
         self._changed(event.resource)
-        self.pending.happened(event, time.monotonic())
+        self.queue.happened(event, time.monotonic())
 
     def _changed(self, resource: str) -> None:
         for framework in self.profiles.values():
@@ -345,7 +345,7 @@ class Scheduler:
         return held.pod if held else None
 
     def _activate(self, pods: Iterable[Pod]) -> None:
-        self.pending.activate([pod.uid for pod in pods], time.monotonic())
+        self.queue.activate([pod.uid for pod in pods], time.monotonic())
 
 
 def _watches_pods(plan: Plan) -> bool:

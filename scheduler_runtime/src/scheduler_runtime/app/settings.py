@@ -11,8 +11,7 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName
 from scheduler_runtime.scheduling.pending import FLUSH_SECONDS
-from scheduler_runtime.serving.https import About
-from scheduler_runtime.serving.listener import Listening
+from scheduler_runtime.serving.https import ProcessInfo, ServingSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +26,7 @@ class Settings:
     kubeconfig: str
     version: Version | None
     feature_gates: Mapping[str, bool]
-    listening: Listening
+    serving: ServingSettings
     user_agent: str
     seed: int | None = None
     longest_parked: float = FLUSH_SECONDS
@@ -44,7 +43,7 @@ class Settings:
     """The ConfigMap that new documents come from."""
     pod: ObjectName | None = None
     """The pod that this process runs in."""
-    about: About = field(default_factory=About)
+    process_info: ProcessInfo = field(default_factory=ProcessInfo)
     """What /statusz and /flagz say."""
 
     @property

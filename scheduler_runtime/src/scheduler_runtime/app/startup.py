@@ -30,10 +30,9 @@ from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_a
 from scheduler_runtime.reload.pod_condition import ConfigCondition
 from scheduler_runtime.reload.reloader import DocumentSource, Reloader, configz
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError
-from scheduler_runtime.serving.listener import listening
+from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.serving.pages import Pages
-from scheduler_runtime.serving.scrape_gauges import show_document
+from scheduler_runtime.serving.scrape_gauges import add_document_gauges
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +59,15 @@ async def run(settings: Settings) -> int:
             return 0
         _check_version(version)
         planner = planner_of(settings, version, client)
-        pages.tell(settings.about, Target(version, settings.feature_gates))
+        pages.set_target(settings.process_info, Target(version, settings.feature_gates))
         plan = await retry_until_available(lambda: first_plan(settings, planner), stop)
         if plan is None:
             return 0
-        pages.process = process = assemble(settings, plan, version, clients, metrics)
+        process = assemble(settings, plan, version, clients, metrics)
+        pages.show_scheduler(process)
         own_pod = ConfigCondition(teller, *settings.pod) if settings.pod else None
         changes.append(Reloader(plan, process, planner, own_pod.say if own_pod else _ignore))
-        show_document(metrics, changes[0], _source(settings))
+        add_document_gauges(metrics, changes[0], _source(settings))
         others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
         return await process.live(stop, *others)
 
@@ -76,7 +76,7 @@ def _hear(settings: Settings, pages: Pages) -> None:
     """Act on signals, those that end the process excepted."""
     signals: Mapping[int, Callable[[], None]] = {
         signal.SIGHUP: look(settings.files, settings.config_map),
-        signal.SIGUSR2: pages.log,
+        signal.SIGUSR2: pages.log_debug_pages,
     }
     for number, act in signals.items():
         asyncio.get_running_loop().add_signal_handler(number, act)
@@ -93,8 +93,8 @@ def look(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable
 def _serve(stack: contextlib.AsyncExitStack, settings: Settings, pages: Pages) -> None:
     """Serve ``pages`` until the end of ``stack``. Raises NotReadyError."""
     try:
-        asked = settings.listening
-        port = stack.enter_context(listening(asked, pages.endpoints(settings.kubeconfig, settings.user_agent)))
+        asked = settings.serving
+        port = stack.enter_context(serve_configured(asked, pages.endpoints(settings.kubeconfig, settings.user_agent)))
     except (NotServedError, CertificateError, SuiteError) as error:
         raise NotReadyError(str(error)) from error
     if port:
@@ -162,7 +162,7 @@ def _started_as(settings: Settings, plan: Plan, version: Version, process: Sched
     """What it is, as whom it decides, and by which document, for the log."""
     identity = process.election.identity
     return {
-        "berth": settings.about.release,
+        "berth": settings.process_info.release,
         "kubernetes": str(version),
         **({"identity": identity} if identity else {}),
         "follows": _source(settings),

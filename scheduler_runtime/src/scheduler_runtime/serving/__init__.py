@@ -1,0 +1,1 @@
+"""Read-only HTTPS endpoints of a running scheduler: health, metrics, configuration, and debug pages."""

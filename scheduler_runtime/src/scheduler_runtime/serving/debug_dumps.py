@@ -1,6 +1,6 @@
-"""What the scheduler believes, for people: its cache and its queue, and where the API server says otherwise.
+"""JSON dumps of the cache and the queue for debugging, and the differences between the cache and the API server.
 
-Names and numbers, and errors as a pod's events have them: nothing of its spec that might be a secret.
+Dumps have names and numbers, and errors as a pod's events show them: nothing of a spec that might be a secret.
 """
 
 from __future__ import annotations
@@ -24,48 +24,52 @@ logger = logging.getLogger(__name__)
 PAGE = 1000
 
 
-def dump_of_cache(cache: Cache) -> dict[str, Any]:
-    """Every node with what it offers, what is asked for there, and its pods."""
+def dump_cache(cache: Cache) -> dict[str, Any]:
+    """Return every node with its allocatable and requested resources and its pods."""
     by_node: dict[str, list[PlacedPod]] = {}
-    for held in cache.snapshot():
-        by_node.setdefault(held.node, []).append(held)
+    for placed in cache.snapshot():
+        by_node.setdefault(placed.node, []).append(placed)
     table = cache.table
     names = list(table.names)
     resources = sorted(table.resources)
-    offered = {each: table.allocatable(each).tolist() for each in resources}
-    asked = {each: table.requested(each).tolist() for each in resources}
+    allocatable = {resource: table.allocatable(resource).tolist() for resource in resources}
+    requested = {resource: table.requested(resource).tolist() for resource in resources}
     return {
         "nodes": [
             {
                 "name": name,
-                "allocatable": {each: offered[each][row] for each in resources},
-                "requested": {each: asked[each][row] for each in resources},
-                "pods": [_held(each) for each in by_node.pop(name, ())],
+                "allocatable": {resource: allocatable[resource][row] for resource in resources},
+                "requested": {resource: requested[resource][row] for resource in resources},
+                "pods": [_dump_pod(placed) for placed in by_node.pop(name, ())],
             }
             for row, name in enumerate(names)
         ],
-        "podsOnUnknownNodes": [_held(each) for pods in by_node.values() for each in pods],
+        "podsOnUnknownNodes": [_dump_pod(placed) for pods in by_node.values() for placed in pods],
     }
 
 
-def _held(held: PlacedPod) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": held.pod.key, "uid": held.pod.uid, "node": held.node, "assumed": held.assumed}
+def _dump_pod(placed: PlacedPod) -> dict[str, Any]:
+    pod = placed.pod
+    dump: dict[str, Any] = {"name": pod.key, "uid": pod.uid, "node": placed.node, "assumed": placed.assumed}
     try:
-        return {**said, "requests": held.pod.requests.amounts}
+        return {**dump, "requests": pod.requests.amounts}
     except QuantityError as error:
-        return {**said, "error": str(error)}
+        return {**dump, "error": str(error)}
 
 
-def dump_of_pending(pending: SchedulingQueue, now: float, steps: Progress) -> dict[str, Any]:
-    """Every waiting pod by where it waits, the longest there first; of those that are placed what ``steps`` know."""
+def dump_queue(queue: SchedulingQueue, now: float, progress: Progress) -> dict[str, Any]:
+    """Return every pod in the queue by its place there, the longest waiting first.
+
+    Pods that are placed also have what they wait for according to ``progress``.
+    """
     places: dict[str, list[dict[str, Any]]] = {}
-    waits_for = steps.told(now)
-    for entry in sorted(pending.entries(), key=lambda each: each.added_at):
-        places.setdefault(entry.place.value, []).append(_waiting(entry, now, waits_for.get(entry.uid)))
+    waits_for = progress.told(now)
+    for entry in sorted(queue.entries(), key=lambda entry: entry.added_at):
+        places.setdefault(entry.place.value, []).append(_dump_entry(entry, now, waits_for.get(entry.uid)))
     return places
 
 
-def _waiting(entry: QueuedPod, now: float, waits_for: list[str] | None) -> dict[str, Any]:
+def _dump_entry(entry: QueuedPod, now: float, waits_for: list[str] | None) -> dict[str, Any]:
     return {
         "name": entry.pod.key,
         "uid": entry.uid,
@@ -79,20 +83,21 @@ def _waiting(entry: QueuedPod, now: float, waits_for: list[str] | None) -> dict[
     }
 
 
-def log(cache: Cache, pending: SchedulingQueue, steps: Progress) -> None:
-    """Write all of it to the log, a line for each node and each waiting pod."""
-    nodes = dump_of_cache(cache)
+def log_dumps(cache: Cache, queue: SchedulingQueue, progress: Progress) -> None:
+    """Write both dumps to the log, a line for each node and each waiting pod."""
+    nodes = dump_cache(cache)
     for node in nodes["nodes"]:
         pods = [pod["name"] for pod in node["pods"]]
         logger.info("cached node", extra={**_without(node, "pods", "name"), "node": node["name"], "pods": pods})
     for pod in nodes["podsOnUnknownNodes"]:
         logger.info("cached pod on an unknown node", extra={"pod": pod["name"], **_without(pod, "name")})
-    for place, entries in dump_of_pending(pending, time.monotonic(), steps).items():
+    for place, entries in dump_queue(queue, time.monotonic(), progress).items():
         for entry in entries:
             logger.info("waiting pod", extra={"place": place, "pod": entry["name"], **_without(entry, "name")})
 
 
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    # ``name`` is an attribute of log records already, which ``extra`` must not replace.
     return {name: value for name, value in values.items() if name not in names}
 
 
@@ -128,39 +133,37 @@ class _List(msgspec.Struct):
 _decode = msgspec.json.Decoder(_List).decode
 
 
-def differences(cache: Cache, credentials: Credentials, user_agent: str) -> dict[str, list[str]]:
-    """Where the cache and the API server differ now; what is on its way differs for a moment.
+def compare_with_api(cache: Cache, credentials: Credentials, user_agent: str) -> dict[str, list[str]]:
+    """Return the differences between the cache and the API server, by their kind. Raises RequestFailedError.
 
-    Raises RequestFailedError.
+    Changes that are on their way to the cache are listed, too: a difference means something if it stays.
     """
-    nodes = {each.metadata.name for each in _listed(credentials, "/api/v1/nodes", user_agent)}
+    nodes = {node.metadata.name for node in _list_objects(credentials, "/api/v1/nodes", user_agent)}
     pods = {
-        each.metadata.uid: each
-        for each in _listed(credentials, "/api/v1/pods", user_agent)
-        if each.spec.node_name and each.status.phase not in ("Succeeded", "Failed")
+        pod.metadata.uid: pod
+        for pod in _list_objects(credentials, "/api/v1/pods", user_agent)
+        if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")
     }
-    held = {each.pod.uid: each for each in cache.snapshot()}
-    known = set(cache.table.names)
+    cached = {placed.pod.uid: placed for placed in cache.snapshot()}
+    cached_nodes = set(cache.table.names)
+    missing = [pod for uid, pod in pods.items() if uid not in cached]
+    redundant = [placed for uid, placed in cached.items() if uid not in pods]
     return {
-        "nodesMissing": sorted(nodes - known),
-        "nodesRedundant": sorted(known - nodes),
-        "podsMissing": sorted(f"{each.metadata.namespace}/{each.metadata.name}" for each in _absent(pods, held)),
-        "podsRedundant": sorted(each.pod.key for each in _absent(held, pods) if not each.assumed),
-        "podsAssumed": sorted(each.pod.key for each in _absent(held, pods) if each.assumed),
+        "nodesMissing": sorted(nodes - cached_nodes),
+        "nodesRedundant": sorted(cached_nodes - nodes),
+        "podsMissing": sorted(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in missing),
+        "podsRedundant": sorted(placed.pod.key for placed in redundant if not placed.assumed),
+        "podsAssumed": sorted(placed.pod.key for placed in redundant if placed.assumed),
         "podsElsewhere": sorted(
-            f"{each.pod.key} is on {pods[uid].spec.node_name}, not on {each.node}"
-            for uid, each in held.items()
-            if uid in pods and pods[uid].spec.node_name != each.node
+            f"{placed.pod.key} is on {pods[uid].spec.node_name}, not on {placed.node}"
+            for uid, placed in cached.items()
+            if uid in pods and pods[uid].spec.node_name != placed.node
         ),
     }
 
 
-def _absent(these: dict[str, Any], others: dict[str, Any]) -> Iterator[Any]:
-    return (each for uid, each in these.items() if uid not in others)
-
-
-def _listed(credentials: Credentials, path: str, user_agent: str) -> Iterator[_Object]:
-    """Every object, a page at a time."""
+def _list_objects(credentials: Credentials, path: str, user_agent: str) -> Iterator[_Object]:
+    """Yield every object, requesting a page at a time."""
     params = {"limit": str(PAGE)}
     while True:
         page = _decode(request(credentials, "GET", path, user_agent=user_agent, params=params, seconds=30))

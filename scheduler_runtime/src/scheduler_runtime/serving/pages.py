@@ -1,4 +1,7 @@
-"""What can be asked of a scheduler over HTTPS, from its start on."""
+"""The endpoints of a scheduler process: health checks, metrics, configuration and debug pages.
+
+They are served from the start of the process, before there is a scheduler.
+"""
 
 from __future__ import annotations
 
@@ -16,57 +19,80 @@ from scheduler_runtime.kube.credentials import CredentialsError
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from scheduler_runtime.serving import debug_dumps as dumps
-from scheduler_runtime.serving.health_metrics import HealthMetrics
+from scheduler_runtime.serving import debug_dumps
 from scheduler_runtime.serving.https import (
     ALPHA,
     BETA,
     JSON,
     PROMETHEUS,
-    About,
     Check,
     Endpoints,
     Page,
+    ProcessInfo,
     ZPage,
     flagz,
     statusz,
 )
-from scheduler_runtime.serving.leadership_view import LeadershipView
-from scheduler_runtime.serving.resource_metrics import resource_metrics
+from scheduler_runtime.serving.metrics_pages import HealthMetrics, resource_metrics
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import Pod
 
 logger = logging.getLogger(__name__)
 
-LISTED = ("/configz", "/debug", "/healthz", "/livez", "/metrics", "/readyz")
-"""Where /statusz sends whoever wants to know more."""
+PATHS = ("/configz", "/debug", "/healthz", "/livez", "/metrics", "/readyz")
+"""The paths that /statusz lists, beside those of the zpages."""
+
+
+class HealthView(Protocol):
+    """Something whose health can be checked."""
+
+    def check(self) -> str | None:
+        """Return the problem, None if there is none."""
+        ...
+
+
+class LeadershipView(Protocol):
+    """Leader election as the pages need it."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process leads."""
+        ...
+
+    @property
+    def heartbeat(self) -> HealthView:
+        """The heartbeat of the event loop."""
+        ...
+
+    def check(self) -> str | None:
+        """Return the problem of a leader that cannot renew its lease, None if there is none."""
+        ...
 
 
 class SchedulerView(Protocol):
-    """The parts of a process that are looked at."""
+    """The parts of a scheduler that the pages show."""
 
     cache: Cache
-    pending: SchedulingQueue
-    steps: Progress
-
-    @property
-    def election(self) -> LeadershipView: ...
-
+    queue: SchedulingQueue
+    progress: Progress
     pods: Reflector[Pod]
     is_stopping: bool
 
     @property
+    def election(self) -> LeadershipView: ...
+
+    @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
-        """What has to be listed before a decision."""
+        """The reflectors that must have listed before the first decision."""
         ...
 
 
 class Pages:
-    """Answers for a process that may not be there yet. Everything here runs in the asker's thread."""
+    """Health checks and pages of a process. All of them are called in the threads of the HTTPS server."""
 
     def __init__(self, metrics: Metrics, configz: Callable[[], Any], *, elects: bool) -> None:
-        """``elects`` tells whether there is a leader to be."""
-        self.process: SchedulerView | None = None
+        """``configz`` returns the content of /configz; ``elects`` is whether leader election is on."""
+        self._scheduler: SchedulerView | None = None
         self._metrics = metrics
         self._configz = configz
         self._elects = elects
@@ -74,79 +100,85 @@ class Pages:
         self._zpages: Mapping[str, ZPage] = {}
 
     def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
-        """All of them. What the cache is compared with is read as ``kubeconfig`` says."""
-        health: dict[str, Check] = {"loop": self._turns} | ({"leaderElection": self._leads} if self._elects else {})
+        """Return all endpoints. /debug/cache?compare lists objects with the credentials of ``kubeconfig``."""
+        health: dict[str, Check] = {"loop": self._check_loop}
+        if self._elects:
+            health["leaderElection"] = self._check_election
         live: dict[str, Check] = {"ping": lambda: None, **health}
-        ready: Mapping[str, Check] = {**health, "shutdown": self._stopping, "sched-handler-sync": self._synced}
+        ready = {**health, "shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
 
-        def cache(query: Mapping[str, list[str]]) -> str:
-            return _json(self._compared(kubeconfig, user_agent) if "compare" in query else self._dumped())
+        def cache_page(query: Mapping[str, list[str]]) -> str:
+            return _json(self._compare(kubeconfig, user_agent) if "compare" in query else self._dump_cache())
 
         pages = {
             "/configz": Page(JSON, lambda _: _json(self._configz())),
-            "/debug/cache": Page(JSON, cache),
-            "/debug/pending": Page(JSON, lambda _: _json(self._pending())),
+            "/debug/cache": Page(JSON, cache_page),
+            "/debug/pending": Page(JSON, lambda _: _json(self._dump_queue())),
             "/metrics": Page(PROMETHEUS, lambda _: self._metrics.text()),
-            "/metrics/resources": Page(PROMETHEUS, lambda _: self._resources()),
+            "/metrics/resources": Page(PROMETHEUS, lambda _: self._resource_metrics()),
             "/metrics/slis": Page(PROMETHEUS, lambda _: self._health.text()),
         }
         return Endpoints(live, ready, pages, self._health.observe, lambda: self._zpages)
 
-    def tell(self, about: About, target: Target) -> None:
-        """Have the pages about the process that the kube-scheduler of ``target`` has."""
+    def set_target(self, info: ProcessInfo, target: Target) -> None:
+        """Serve /statusz and /flagz if the feature gates of ``target`` have them on; before this call both are 404."""
         versions = (BETA, ALPHA) if target.version.at_least("1.36") else (ALPHA,)
-        made = {"/flagz": flagz(about, versions)} if target.enabled("ComponentFlagz") else {}
+        zpages = {"/flagz": flagz(info, versions)} if target.enabled("ComponentFlagz") else {}
         if target.enabled("ComponentStatusz"):
-            made["/statusz"] = statusz(about, target.minor, (*LISTED, *made), versions)
-        self._zpages = made
+            zpages["/statusz"] = statusz(info, target.minor, (*PATHS, *zpages), versions)
+        self._zpages = zpages
 
-    def log(self) -> None:
-        """Write to the log what the debug pages say."""
-        if self.process is None:
+    def show_scheduler(self, scheduler: SchedulerView) -> None:
+        """Show ``scheduler`` from now on; before this call the process is alive, but not ready."""
+        self._scheduler = scheduler
+
+    def log_debug_pages(self) -> None:
+        """Write the content of the debug pages to the log."""
+        if self._scheduler is None:
             logger.info("there is no cache and no queue yet")
         else:
-            dumps.log(self.process.cache, self.process.pending, self.process.steps)
+            debug_dumps.log_dumps(self._scheduler.cache, self._scheduler.queue, self._scheduler.progress)
 
-    # Checks.
+    # Health checks.
 
-    def _leads(self) -> str | None:
-        return self.process.election.check() if self.process else None
+    def _check_loop(self) -> str | None:
+        return self._scheduler.election.heartbeat.check() if self._scheduler else None
 
-    def _turns(self) -> str | None:
-        return self.process.election.pulse.check() if self.process else None
+    def _check_election(self) -> str | None:
+        return self._scheduler.election.check() if self._scheduler else None
 
-    def _synced(self) -> str | None:
-        if self.process is None:
-            return "nothing is listed yet: the API server has to tell its version first, and the code of plugins"
-        missing = [each.kind.path for each in self.process.reflectors if not each.synced.is_set()]
+    def _check_shutdown(self) -> str | None:
+        return "the process is shutting down" if self._scheduler and self._scheduler.is_stopping else None
+
+    def _check_synced(self) -> str | None:
+        if self._scheduler is None:
+            return "nothing is listed yet: the API server's version and the code of plugins are read first"
+        missing = [reflector.kind.path for reflector in self._scheduler.reflectors if not reflector.synced.is_set()]
         return f"not listed yet: {', '.join(missing)}" if missing else None
-
-    def _stopping(self) -> str | None:
-        return "the process was told to end" if self.process and self.process.is_stopping else None
 
     # Pages.
 
-    def _resources(self) -> str:
-        """Only the leader's, so that nothing is counted twice."""
-        if self.process is None or not self.process.election.is_leader:
+    def _resource_metrics(self) -> str:
+        # Only the leader has content: a collector that scrapes all replicas would count each pod several times.
+        if self._scheduler is None or not self._scheduler.election.is_leader:
             return ""
-        return resource_metrics(list(self.process.pods.objects.values()))
+        return resource_metrics(list(self._scheduler.pods.objects.values()))
 
-    def _dumped(self) -> dict[str, Any]:
-        return dumps.dump_of_cache(self.process.cache) if self.process else {}
+    def _dump_cache(self) -> dict[str, Any]:
+        return debug_dumps.dump_cache(self._scheduler.cache) if self._scheduler else {}
 
-    def _compared(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
-        if self.process is None:
+    def _compare(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
+        if self._scheduler is None:
             return {}
         try:
-            return dumps.differences(self.process.cache, credentials.load(kubeconfig), user_agent)
+            return debug_dumps.compare_with_api(self._scheduler.cache, credentials.load(kubeconfig), user_agent)
         except (RequestFailedError, CredentialsError) as error:
             return {"error": str(error)}
 
-    def _pending(self) -> dict[str, Any]:
-        if self.process is None:
+    def _dump_queue(self) -> dict[str, Any]:
+        if self._scheduler is None:
             return {}
-        return dumps.dump_of_pending(self.process.pending, time.monotonic(), self.process.steps)
+        return debug_dumps.dump_queue(self._scheduler.queue, time.monotonic(), self._scheduler.progress)
 
 
 def _json(value: Any) -> str:

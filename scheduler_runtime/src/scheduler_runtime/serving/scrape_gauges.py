@@ -1,10 +1,12 @@
-"""What of a process is looked up when somebody asks for its metrics, instead of being counted."""
+"""Gauges that are computed when ``/metrics`` is read, instead of being counted along the way.
+
+Every function here is called in the thread of a scrape, while the event loop goes on: it reads copies.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Callable
 from typing import Protocol, get_args
 
 from scheduler_runtime.catalog import Target
@@ -16,95 +18,103 @@ from scheduler_runtime.scheduling.extenders import ExtenderFactory
 from scheduler_runtime.scheduling.metrics import Labels, Metrics, Samples
 from scheduler_runtime.scheduling.metrics.event_names import event_name
 from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
-from scheduler_runtime.serving.leadership_view import LeadershipView
 from scheduler_runtime.state.cache import Cache
 
 QUEUES = (QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.PARKED, QueuePlace.GATED)
+STAGES = {"alpha": "ALPHA", "beta": "BETA", "ga": "", "deprecated": "DEPRECATED"}
+"""Upstream's label values for the stages of feature gates."""
 
 
-class Parts(Protocol):
-    """The parts of a process that are asked."""
-
-    cache: Cache
-    pending: SchedulingQueue
-    binder: BindingCycle
+class Leadership(Protocol):
+    """Leader election as the metrics need it."""
 
     @property
-    def election(self) -> LeadershipView: ...
+    def name(self) -> str:
+        """The Lease's name, empty without leader election."""
+        ...
 
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process leads."""
+        ...
+
+
+class MeasuredParts(Protocol):
+    """The parts of a scheduler that have gauges."""
+
+    cache: Cache
+    queue: SchedulingQueue
+    binder: BindingCycle
     extenders: ExtenderFactory
 
+    @property
+    def election(self) -> Leadership: ...
 
-def show(metrics: Metrics, parts: Parts, target: Target) -> None:
-    """Let ``metrics`` ask ``parts`` from now on. To be called in the event loop."""
-    pending, election, loop = parts.pending, parts.election, asyncio.get_running_loop()
+
+def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target) -> None:
+    """Add the gauges of the scheduler's parts to ``metrics``. To be called in the event loop."""
+    queue, cache, election, loop = parts.queue, parts.cache, parts.election, asyncio.get_running_loop()
+
+    def background_work() -> Samples:
+        work = {"binding": len(parts.binder), "prioritizing_extender": parts.extenders.scoring}
+        return {(("operation", kind),): number for kind, number in work.items()}
+
     for name, text, read in (
-        ("pending_pods", "Pods that wait for a node, by where they wait.", lambda: _waiting(pending)),
-        ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: _rejected(pending)),
-        ("inflight_events", "Pods in flight, and the events kept for them.", lambda: _kept(pending)),
-        ("cache_size", "Nodes, pods on them, and pods that only we know to be there.", lambda: _sizes(parts.cache)),
-        ("goroutines", "Work under way in the background, by its kind.", lambda: _work(parts)),
+        ("pending_pods", "Pods that wait for a node, by where they wait.", lambda: pods_by_place(queue)),
+        ("unschedulable_pods", "Waiting pods that a plugin rejected, by plugin.", lambda: rejected_pods(queue)),
+        ("inflight_events", "Pods in flight, and the events recorded for them.", lambda: recorded_events(queue)),
+        ("cache_size", "Nodes, pods on them, and pods that only we know to be there.", lambda: cache_sizes(cache)),
+        ("goroutines", "Work under way in the background, by its kind.", background_work),
     ):
         metrics.show(f"scheduler_{name}", text, read)
     if election.name:
         leader: Labels = (("name", election.name),)
         text = "Whether this process leads."
         metrics.show("leader_election_master_status", text, lambda: {leader: float(election.is_leader)})
-    metrics.show("python_tasks", "Tasks of the event loop.", lambda: tasks(loop))
-    metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", _features(target))
+    metrics.show("python_tasks", "Tasks of the event loop.", lambda: count_tasks(loop))
+    features: Samples = {
+        (("name", name), ("stage", STAGES[gate.stage])): float(target.enabled(name))
+        for name, gate in gates(target.minor).items()
+    }
+    metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", lambda: features)
 
 
-def show_document(metrics: Metrics, changing: Reloader, source: str) -> None:
-    """Let ``metrics`` tell what becomes of the documents that are at ``source``."""
+def add_document_gauges(metrics: Metrics, reloader: Reloader, source: str) -> None:
+    """Add the gauges about the documents at ``source``: whether the newest is in force, and how many were refused."""
+
+    def verdicts() -> Samples:
+        return {(("why", verdict),): float(verdict == reloader.loaded.verdict) for verdict in get_args(Verdict)}
+
     text = "Whether the newest document is not in force, and why."
-    metrics.show("berth_document_not_followed", text, lambda: _verdicts(changing))
+    metrics.show("berth_document_not_followed", text, verdicts)
     text = "Documents that were refused, by where they were found."
     refusals: Labels = (("source", source),)
-    metrics.show("berth_document_refusals_total", text, lambda: {refusals: changing.refusals}, "counter")
+    metrics.show("berth_document_refusals_total", text, lambda: {refusals: reloader.refusals}, "counter")
 
 
-def tasks(loop: asyncio.AbstractEventLoop) -> Samples:
-    """How many tasks ``loop`` has. May be asked from another thread."""
+def count_tasks(loop: asyncio.AbstractEventLoop) -> Samples:
+    """Return the number of tasks of ``loop``."""
     return {(): len(asyncio.all_tasks(loop))}
 
 
-def _verdicts(changing: Reloader) -> Samples:
-    return {(("why", verdict),): float(verdict == changing.loaded.verdict) for verdict in get_args(Verdict)}
-
-
-def _waiting(pending: SchedulingQueue) -> Samples:
-    counts = pending.counts()
+def pods_by_place(queue: SchedulingQueue) -> Samples:
+    counts = queue.counts()
     return {(("queue", place.value),): counts.get(place, 0) for place in QUEUES}
 
 
-def _rejected(pending: SchedulingQueue) -> Samples:
-    waiting = (entry for entry in pending.entries() if entry.place in QUEUES)
+def rejected_pods(queue: SchedulingQueue) -> Samples:
+    waiting = (entry for entry in queue.entries() if entry.place in QUEUES)
     counts = Counts((plugin, entry.profile) for entry in waiting for plugin in entry.plugins)
     return {(("plugin", plugin), ("profile", profile)): number for (plugin, profile), number in counts.items()}
 
 
-def _kept(pending: SchedulingQueue) -> Samples:
-    counts = Counts(event_name(event) for event in pending.kept_events())
-    counts["PodPop"] = pending.counts().get(QueuePlace.IN_FLIGHT, 0)
+def recorded_events(queue: SchedulingQueue) -> Samples:
+    counts = Counts(event_name(event) for event in queue.kept_events())
+    counts["PodPop"] = queue.counts().get(QueuePlace.IN_FLIGHT, 0)
     return {(("event", event),): number for event, number in counts.items()}
 
 
-def _sizes(cache: Cache) -> Samples:
-    held = cache.snapshot()
-    assumed = sum(each.assumed for each in held)
-    sizes = {"nodes": len(cache.table), "pods": len(held), "assumed_pods": assumed}
+def cache_sizes(cache: Cache) -> Samples:
+    pods = cache.snapshot()
+    sizes = {"nodes": len(cache.table), "pods": len(pods), "assumed_pods": sum(placed.assumed for placed in pods)}
     return {(("type", kind),): number for kind, number in sizes.items()}
-
-
-def _work(parts: Parts) -> Samples:
-    work = {"binding": len(parts.binder), "prioritizing_extender": parts.extenders.scoring}
-    return {(("operation", kind),): number for kind, number in work.items()}
-
-
-def _features(target: Target) -> Callable[[], Samples]:
-    stages = {"alpha": "ALPHA", "beta": "BETA", "ga": "", "deprecated": "DEPRECATED"}
-    found: Samples = {
-        (("name", name), ("stage", stages[gate.stage])): float(target.enabled(name))
-        for name, gate in gates(target.minor).items()
-    }
-    return lambda: found

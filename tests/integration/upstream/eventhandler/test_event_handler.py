@@ -61,12 +61,12 @@ async def it_is_removed(there: World) -> None:
 
 
 def backing_off(process: Scheduler) -> set[str]:
-    return {entry.pod.name for entry in process.pending.entries() if entry.place is QueuePlace.BACKOFF}
+    return {entry.pod.name for entry in process.queue.entries() if entry.place is QueuePlace.BACKOFF}
 
 
 def node_minutes_later(there: World, process: Scheduler, name: str) -> str:
     """End every backoff, though nothing has been parked for so long that it would be tried again for that."""
-    process.pending._tick(time.monotonic() + 2 * MINUTE)
+    process.queue._tick(time.monotonic() + 2 * MINUTE)
     return there.node_of(name)
 
 

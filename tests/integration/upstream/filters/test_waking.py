@@ -80,7 +80,7 @@ async def test_unschedulable_pod_becomes_schedulable(server: Cluster, before: Ac
             await there.unschedulable("pod-1")
             await change(there)
             await there.scheduled("pod-1")
-            await there.until(lambda: not len(process.pending))
+            await there.until(lambda: not len(process.queue))
 
 
 async def test_pod_affinity_match_label_key_enablement(server: Cluster) -> None:

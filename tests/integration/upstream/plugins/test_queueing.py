@@ -132,5 +132,5 @@ async def test_pre_enqueue_plugin_events_to_register(
             else:
                 await there.create_pod(pod("later"))
                 await there.scheduled("later")  # what came before it was looked at
-                assert process.pending.counts()
+                assert process.queue.counts()
                 assert there.node_of("p") == ""

@@ -28,14 +28,14 @@ class Stage:
     """What the preemptions of each preemptor wait for."""
 
     def entry(self, name: str) -> QueuedPod | None:
-        return next((each for each in self.process.pending.entries() if each.pod.name == name), None)
+        return next((each for each in self.process.queue.entries() if each.pod.name == name), None)
 
     def place(self, name: str) -> QueuePlace | None:
         entry = self.entry(name)
         return entry.place if entry else None
 
     def is_next(self, name: str) -> bool:
-        active = [each for each in self.process.pending.entries() if each.place is QueuePlace.ACTIVE]
+        active = [each for each in self.process.queue.entries() if each.place is QueuePlace.ACTIVE]
         first = min(active, key=lambda entry: entry.key, default=None)
         return first is not None and bool(first.pod.name == name)
 
@@ -48,7 +48,7 @@ class Stage:
     @property
     def known(self) -> set[str]:
         """The pods that the scheduler counts on nodes, or has in its queue."""
-        return self.held | {entry.pod.name for entry in self.process.pending.entries()}
+        return self.held | {entry.pod.name for entry in self.process.queue.entries()}
 
 
 Step = Callable[[Stage], Awaitable[object]]
@@ -107,7 +107,7 @@ def is_gated(name: str) -> Step:
     async def step(stage: Stage) -> None:
         entry = stage.entry(name)
         assert entry is not None
-        stage.process.pending.activate([entry.uid], time.monotonic())
+        stage.process.queue.activate([entry.uid], time.monotonic())
         assert stage.place(name) is QueuePlace.GATED
 
     return step
@@ -145,7 +145,7 @@ def stays(name: str) -> Step:
 
 def flushes() -> Step:
     async def step(stage: Stage) -> None:
-        stage.process.pending._tick(time.monotonic() + LATE_SECONDS)
+        stage.process.queue._tick(time.monotonic() + LATE_SECONDS)
 
     return step
 

@@ -132,7 +132,7 @@ async def test_custom_resource_enqueue(server: Cluster) -> None:
             await there.create(f"/apis/example.com/v1/namespaces/{there.namespace}/foos", foo)
             await there.until(lambda: scene.at(QueuePlace.ACTIVE))
             await process.loop.schedule_one()
-            assert [entry.attempts for entry in process.pending.entries()] == [2]
+            assert [entry.attempts for entry in process.queue.entries()] == [2]
 
 
 class FailsFirst(fakes.Bind):

@@ -44,7 +44,7 @@ class Scene:
 
     def at(self, *places: QueuePlace) -> set[str]:
         """The names of the pods that wait there."""
-        return {entry.pod.name for entry in self.process.pending.entries() if entry.place in places}
+        return {entry.pod.name for entry in self.process.queue.entries() if entry.place in places}
 
     def woken(self) -> Counter[str]:
         """How many pods became active because of what."""
@@ -199,7 +199,7 @@ async def _is_rejected_everywhere(scene: Scene, row: Row) -> None:
     for _ in names:
         await scene.process.loop.schedule_one()
     assert scene.at(QueuePlace.PARKED) == names
-    rejecting = {plugin for entry in scene.process.pending.entries() for plugin in entry.plugins}
+    rejecting = {plugin for entry in scene.process.queue.entries() for plugin in entry.plugins}
     assert rejecting == set((row.rejecting or row.plugins).split())
 
 

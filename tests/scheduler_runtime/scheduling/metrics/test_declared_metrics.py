@@ -93,9 +93,9 @@ def declared(metric: Metric) -> Family:
 def reject_a_pod(process: Scheduler) -> None:
     """Have a pod wait that a plugin rejected: without one a gauge has no number."""
     pod, now = testing.pod("a"), time.monotonic()
-    process.pending.add(pod, "p", now)
-    process.pending.take(now)
-    process.pending.park(pod.uid, ["NodeAffinity"], now)
+    process.queue.add(pod, "p", now)
+    process.queue.take(now)
+    process.queue.park(pod.uid, ["NodeAffinity"], now)
 
 
 async def test_metrics_are_declared_as_kube_scheduler_declares_them(tmp_path: Path) -> None:

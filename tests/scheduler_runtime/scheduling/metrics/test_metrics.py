@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler_runtime.scheduling.metrics import Attempt, Counter, Gauge, Histogram, Metrics, exponential, exposition
 from scheduler_runtime.scheduling.metrics.exposition import written
-from scheduler_runtime.serving.health_metrics import HealthMetrics
+from scheduler_runtime.serving.metrics_pages import HealthMetrics
 
 
 def test_a_first_observation_is_seen_whole_or_not_at_all() -> None:

@@ -1,4 +1,4 @@
-"""What the process tells about itself over HTTP, even while its event loop is busy."""
+"""Paths and their responses, also while the event loop is busy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from scheduler_runtime.serving.https import JSON, Check, Endpoints, NotServedError, Page, serving
-from scheduler_runtime.serving.https.routes import TEXT
-from tests.scheduler_runtime.serving.https.asking import get
+from scheduler_runtime.serving.https import JSON, Check, Endpoints, NotServedError, Page, serve
+from scheduler_runtime.serving.https.responses import TEXT
+from tests.scheduler_runtime.serving.https.client import get
 
 LIVE: Mapping[str, Check] = {"leaderElection": lambda: None}
 PAGES = {"/metrics": Page("text/plain", lambda _: "m 1\n"), "/debug/x": Page(JSON, lambda query: str(list(query)))}
@@ -37,8 +37,8 @@ ILL = Endpoints(LIVE, {**LIVE, "sched-handler-sync": lambda: "not listed yet: /a
         ("/else", (404, "there are /healthz, /livez, /readyz, /debug/x and /metrics\n")),
     ],
 )
-def test_each_path_has_its_answer(path: str, expected: tuple[int, str]) -> None:
-    with serving(WELL, "127.0.0.1", 0) as port:
+def test_each_path_has_its_response(path: str, expected: tuple[int, str]) -> None:
+    with serve(WELL, "127.0.0.1", 0) as port:
         assert get(port, path) == expected
 
 
@@ -56,36 +56,36 @@ def test_each_path_has_its_answer(path: str, expected: tuple[int, str]) -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_status_500(path: str, expected: str) -> None:
-    assert (ILL.answer(path).status, ILL.answer(path).body) == (500, expected)
+    assert (ILL.respond(path).status, ILL.respond(path).body) == (500, expected)
 
 
 def test_a_check_that_fails_can_be_left_out_and_one_that_is_none_is_said() -> None:
-    assert ILL.answer("/readyz?exclude=sched-handler-sync").body == "ok"
-    verbose = WELL.answer("/livez?verbose&exclude=nothing").body
+    assert ILL.respond("/readyz?exclude=sched-handler-sync").body == "ok"
+    verbose = WELL.respond("/livez?verbose&exclude=nothing").body
     assert 'warn: some health checks cannot be excluded: no matches for "nothing"\n' in verbose
 
 
 def test_without_any_check_there_is_a_ping() -> None:
-    assert Endpoints().answer("/livez?verbose").body == "[+]ping ok\nlivez check passed\n"
-    assert Endpoints().answer("/livez/ping").status == 200
+    assert Endpoints().respond("/livez?verbose").body == "[+]ping ok\nlivez check passed\n"
+    assert Endpoints().respond("/livez/ping").status == 200
 
 
 async def test_a_busy_event_loop_does_not_keep_anybody_waiting() -> None:
-    with serving(WELL, "127.0.0.1", 0) as port, concurrent.futures.ThreadPoolExecutor() as pool:
-        asked = pool.submit(get, port, "/livez")
+    with serve(WELL, "127.0.0.1", 0) as port, concurrent.futures.ThreadPoolExecutor() as pool:
+        response = pool.submit(get, port, "/livez")
         end = time.monotonic() + 5
-        while not asked.done() and time.monotonic() < end:  # the loop of this test does nothing else
+        while not response.done() and time.monotonic() < end:  # the loop of this test does nothing else
             pass
-        assert asked.result(0) == (200, "ok")
+        assert response.result(0) == (200, "ok")
 
 
-def test_a_taken_port_is_said_in_a_sentence() -> None:
+def test_a_used_port_is_said_in_a_sentence() -> None:
     with (
-        serving(WELL, "127.0.0.1", 0) as port,
+        serve(WELL, "127.0.0.1", 0) as port,
         pytest.raises(
             NotServedError, match=f"127.0.0.1:{port} cannot be served on: Address already in use; .*, or end what"
         ),
-        serving(WELL, "127.0.0.1", port),
+        serve(WELL, "127.0.0.1", port),
     ):
         pass
 
@@ -94,7 +94,7 @@ def test_a_page_that_fails_is_an_answer_and_the_next_is_made(caplog: pytest.LogC
     def fails(_: object) -> str:
         raise ZeroDivisionError
 
-    with serving(Endpoints(pages={"/metrics": Page("text/plain", fails)}), "127.0.0.1", 0) as port:
+    with serve(Endpoints(pages={"/metrics": Page("text/plain", fails)}), "127.0.0.1", 0) as port:
         assert get(port, "/metrics")[0] == 500
         assert get(port, "/livez") == (200, "ok")
     assert "endpoint failed" in caplog.text
@@ -102,19 +102,19 @@ def test_a_page_that_fails_is_an_answer_and_the_next_is_made(caplog: pytest.LogC
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "get"])
 def test_what_can_only_be_read_says_so(method: str) -> None:
-    with serving(WELL, "127.0.0.1", 0) as port:
+    with serve(WELL, "127.0.0.1", 0) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         connection.request(method, "/metrics", body=b"GET /livez HTTP/1.1\r\n\r\n")
-        answer = connection.getresponse()
-        headers = (answer.headers["Allow"], answer.headers["Content-Type"], answer.headers["Connection"])
-        assert (answer.status, *headers) == (405, "GET, HEAD", TEXT, "close")
-        assert answer.read().decode().startswith(f"{method} is not allowed: ")
+        response = connection.getresponse()
+        headers = (response.headers["Allow"], response.headers["Content-Type"], response.headers["Connection"])
+        assert (response.status, *headers) == (405, "GET, HEAD", TEXT, "close")
+        assert response.read().decode().startswith(f"{method} is not allowed: ")
         connection.close()
         assert get(port, "/livez") == (200, "ok")
 
 
 def test_what_is_no_request_is_told_in_plain_text() -> None:
-    with serving(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+    with serve(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
         caller.sendall(b"GET /livez now HTTP/1.1\r\n\r\n")
         head, _, body = caller.makefile("rb").read().decode().partition("\r\n\r\n")
         assert f"Content-Type: {TEXT}" in head
@@ -123,13 +123,13 @@ def test_what_is_no_request_is_told_in_plain_text() -> None:
 
 @pytest.mark.parametrize("length", ["", "-1", "x", "9" * 5000])
 def test_a_body_whose_length_says_nothing_is_refused_at_once(length: str) -> None:
-    with serving(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+    with serve(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
         caller.sendall(f"POST /metrics HTTP/1.1\r\nContent-Length: {length}\r\n\r\n".encode())
         assert caller.makefile("rb").readline() == b"HTTP/1.1 405 Method Not Allowed\r\n"
 
 
 def test_who_sends_much_hears_the_refusal() -> None:
-    with serving(WELL, "127.0.0.1", 0) as port:
+    with serve(WELL, "127.0.0.1", 0) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         connection.request("POST", "/metrics", body=bytes(5 << 20))
         assert connection.getresponse().status == 405
@@ -137,11 +137,11 @@ def test_who_sends_much_hears_the_refusal() -> None:
 
 
 def test_a_slow_caller_keeps_nobody_waiting() -> None:
-    with serving(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port)) as slow:
+    with serve(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port)) as slow:
         slow.sendall(b"GET /livez HT")
         assert get(port, "/livez") == (200, "ok")
 
 
 def test_a_path_is_only_what_is_written_there() -> None:
-    assert WELL.answer("//livez/metrics").status == 404
-    assert WELL.answer("http://livez/metrics").status == 404
+    assert WELL.respond("//livez/metrics").status == 404
+    assert WELL.respond("http://livez/metrics").status == 404

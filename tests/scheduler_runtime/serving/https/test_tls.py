@@ -14,19 +14,27 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler_runtime.serving.https import Access, CertificateError, Endpoints, Rules, Serving, certificate, serving
-from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, OwnCertificate, openssl_name
+from scheduler_runtime.serving.https import (
+    Access,
+    AccessRules,
+    CertificateError,
+    Endpoints,
+    TlsSettings,
+    choose_certificate,
+    serve,
+)
+from scheduler_runtime.serving.https.certificates import RENEW_SECONDS, GeneratedCertificate, openssl_name
 from scheduler_runtime.serving.https.self_signed import self_signed
-from tests.scheduler_runtime.serving.https.asking import get
+from tests.scheduler_runtime.serving.https.client import get
 from tests.scheduler_runtime.serving.https.test_access import ApiServer
 
 
-def pair(directory: Path) -> Serving:
+def pair(directory: Path) -> TlsSettings:
     """Write a new certificate and its key."""
     made, key = self_signed("127.0.0.1", 1)
     (directory / "tls.crt").write_bytes(made)
     (directory / "tls.key").write_bytes(key)
-    return Serving(certificate_file=str(directory / "tls.crt"), key_file=str(directory / "tls.key"))
+    return TlsSettings(certificate_file=str(directory / "tls.crt"), key_file=str(directory / "tls.key"))
 
 
 def served(port: int) -> bytes:
@@ -38,17 +46,17 @@ def served(port: int) -> bytes:
 
 
 def test_without_files_a_certificate_is_made_for_this_machine() -> None:
-    with serving(Endpoints(), "127.0.0.1", 0, tls=certificate(Serving(), "127.0.0.7")) as port:
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(TlsSettings(), "127.0.0.7")) as port:
         assert get(port, "/livez", scheme="https") == (200, "ok")
         made = x509.load_der_x509_certificate(served(port))
     names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "localhost" in names.get_values_for_type(x509.DNSName)
-    assert {"127.0.0.1", "127.0.0.7"} <= {str(each) for each in names.get_values_for_type(x509.IPAddress)}
+    assert {"127.0.0.1", "127.0.0.7"} <= {str(address) for address in names.get_values_for_type(x509.IPAddress)}
 
 
 def test_a_certificate_made_here_is_made_anew_long_before_it_ends() -> None:
     now = [0.0]
-    own = OwnCertificate(Serving(), "::", lambda: now[0])
+    own = GeneratedCertificate(TlsSettings(), "::", lambda: now[0])
     first = own.context()
     assert own.context() is first
     now[0] = RENEW_SECONDS + 1
@@ -64,7 +72,7 @@ def test_a_certificate_is_made_by_one_and_awaited_by_the_others(monkeypatch: pyt
         return self_signed(address, days)
 
     monkeypatch.setattr("scheduler_runtime.serving.https.self_signed.self_signed", slowly)
-    own = OwnCertificate(Serving(), "127.0.0.1")
+    own = GeneratedCertificate(TlsSettings(), "127.0.0.1")
     with ThreadPoolExecutor(4) as threads:
         given = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
     assert len(made) == len(set(given)) == 1
@@ -72,7 +80,7 @@ def test_a_certificate_is_made_by_one_and_awaited_by_the_others(monkeypatch: pyt
 
 def test_a_certificate_that_could_not_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    own = OwnCertificate(Serving(), "127.0.0.1", lambda: now[0])
+    own = GeneratedCertificate(TlsSettings(), "127.0.0.1", lambda: now[0])
     first = own.context()
     now[0] = RENEW_SECONDS + 1
     with monkeypatch.context() as broken:
@@ -91,9 +99,9 @@ def test_what_keeps_the_endpoints_from_being_served_is_said_once(caplog: pytest.
         def context(self) -> ssl.SSLContext:
             if problems:
                 raise problems.pop()
-            return certificate(Serving(), "127.0.0.1").context()
+            return choose_certificate(TlsSettings(), "127.0.0.1").context()
 
-    with serving(Endpoints(), "127.0.0.1", 0, tls=Flawed()) as port:
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=Flawed()) as port:
         for _ in range(2):
             with pytest.raises(OSError, match=r"\w"):
                 get(port, "/livez", scheme="https")
@@ -106,7 +114,7 @@ def test_what_keeps_the_endpoints_from_being_served_is_said_once(caplog: pytest.
 def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with serving(Endpoints(), "127.0.0.1", 0, tls=certificate(pair(tmp_path), "127.0.0.1")) as port:
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(pair(tmp_path), "127.0.0.1")) as port:
         first = served(port)
         (tmp_path / "tls.crt").write_text("half a certif")
         assert served(port) == first
@@ -119,35 +127,35 @@ def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
 
 
 def test_a_directory_is_filled_once_under_upstreams_names(tmp_path: Path) -> None:
-    certificate(Serving(directory=str(tmp_path / "new")), "127.0.0.1")
+    choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
     written = (tmp_path / "new" / "kube-scheduler.crt").read_bytes()
     assert (tmp_path / "new" / "kube-scheduler.key").stat().st_mode & 0o777 == 0o600
-    certificate(Serving(directory=str(tmp_path / "new")), "127.0.0.1")
+    choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
     assert (tmp_path / "new" / "kube-scheduler.crt").read_bytes() == written
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=r"/none\.crt and /none\.key cannot be read: No such file or directory"):
-        certificate(Serving(certificate_file="/none.crt", key_file="/none.key"), "127.0.0.1")
+        choose_certificate(TlsSettings(certificate_file="/none.crt", key_file="/none.key"), "127.0.0.1")
     both = pair(tmp_path)
     with pytest.raises(CertificateError, match="are no certificate and its key"):
-        certificate(Serving(certificate_file=both.key_file, key_file=both.key_file), "127.0.0.1")
+        choose_certificate(TlsSettings(certificate_file=both.key_file, key_file=both.key_file), "127.0.0.1")
 
 
 def test_who_speaks_no_tls_is_told_so() -> None:
-    with serving(Endpoints(), "127.0.0.1", 0, tls=certificate(Serving(), "127.0.0.1")) as port:
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(TlsSettings(), "127.0.0.1")) as port:
         assert get(port, "/livez") == (400, "Client sent an HTTP request to an HTTPS server.\n")
 
 
 def test_older_versions_of_tls_are_refused_when_a_newer_is_asked_for() -> None:
-    context = certificate(Serving(least_version="VersionTLS13"), "127.0.0.1").context()
+    context = choose_certificate(TlsSettings(least_version="VersionTLS13"), "127.0.0.1").context()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
 
 
 def test_suites_are_chosen_by_the_names_that_go_has_for_them() -> None:
     chosen = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
-    context = certificate(Serving(suites=(chosen, "TLS_AES_128_GCM_SHA256")), "127.0.0.1").context()
-    older = [each["name"] for each in context.get_ciphers() if each["protocol"] != "TLSv1.3"]
+    context = choose_certificate(TlsSettings(suites=(chosen, "TLS_AES_128_GCM_SHA256")), "127.0.0.1").context()
+    older = [cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] != "TLSv1.3"]
     assert older == ["ECDHE-ECDSA-AES256-GCM-SHA384"]
 
 
@@ -170,8 +178,8 @@ def test_a_token_and_a_client_certificate_open_what_is_closed(tmp_path: Path) ->
     subprocess.run([*openssl, "-subj", "/O=system:masters/CN=root", "-keyout", client, "-out", tmp_path / "ca.pem"],
                    check=True, capture_output=True)  # fmt: skip
     client.write_text(client.read_text() + (tmp_path / "ca.pem").read_text())
-    tls = certificate(Serving(client_ca_file=str(tmp_path / "ca.pem")), "127.0.0.1")
-    with serving(Endpoints(), "127.0.0.1", 0, tls=tls, access=Access(ApiServer(), Rules(()))) as port:
+    tls = choose_certificate(TlsSettings(client_ca_file=str(tmp_path / "ca.pem")), "127.0.0.1")
+    with serve(Endpoints(), "127.0.0.1", 0, certificate=tls, access=Access(ApiServer(), AccessRules(()))) as port:
         assert get(port, "/livez", scheme="https")[0] == 403
         assert get(port, "/livez", {"Authorization": "Bearer root's"}, scheme="https") == (200, "ok")
         context = ssl._create_unverified_context()  # noqa: S323 - the client is what is verified here

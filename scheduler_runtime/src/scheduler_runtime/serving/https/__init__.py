@@ -1,20 +1,24 @@
-"""What the process tells about itself over HTTPS, from threads of its own, so that a busy scheduler answers.
+"""HTTPS server in threads of its own, so that a busy scheduler still responds.
 
-server ──► certificates     a TLS connection, by files that are read again or by a certificate made here
+server ──► certificates     a TLS connection, by files that are read again on change or a generated certificate
    │
-   ├─────► access           who asks, and may they: TokenReview and SubjectAccessReview
+   ├─────► access           authentication and authorization: TokenReview and SubjectAccessReview
    │
-   └─────► answers          health, and the pages: /metrics, /configz, /debug/…
+   └─────► routes           health checks, and the pages: /metrics, /configz, /debug/…
 """
 
-from scheduler_runtime.serving.https.access import Access, Caller, Rules
-from scheduler_runtime.serving.https.certificates import CertificateError, Serving, SuiteError, certificate
-from scheduler_runtime.serving.https.health import Check, Checks
-from scheduler_runtime.serving.https.reviews import Reviews
-from scheduler_runtime.serving.https.routes import JSON, PROMETHEUS, TEXT, Answer, Endpoints, Page
-from scheduler_runtime.serving.https.server import NotServedError, serving
+from scheduler_runtime.serving.https.access import Access, AccessRules, Caller
+from scheduler_runtime.serving.https.certificates import (
+    CertificateError,
+    SuiteError,
+    TlsSettings,
+    choose_certificate,
+)
+from scheduler_runtime.serving.https.responses import JSON, PROMETHEUS, TEXT, Response
+from scheduler_runtime.serving.https.routes import Check, Checks, Endpoints, Page
+from scheduler_runtime.serving.https.server import NotServedError, ServingSettings, serve, serve_configured
 from scheduler_runtime.serving.https.sni import NamedPair
-from scheduler_runtime.serving.https.zpages import ALPHA, BETA, About, ZPage, flagz, statusz
+from scheduler_runtime.serving.https.zpages import ALPHA, BETA, ProcessInfo, ZPage, flagz, statusz
 
 __all__ = [
     "ALPHA",
@@ -22,9 +26,8 @@ __all__ = [
     "JSON",
     "PROMETHEUS",
     "TEXT",
-    "About",
     "Access",
-    "Answer",
+    "AccessRules",
     "Caller",
     "CertificateError",
     "Check",
@@ -33,13 +36,15 @@ __all__ = [
     "NamedPair",
     "NotServedError",
     "Page",
-    "Reviews",
-    "Rules",
-    "Serving",
+    "ProcessInfo",
+    "Response",
+    "ServingSettings",
     "SuiteError",
+    "TlsSettings",
     "ZPage",
-    "certificate",
+    "choose_certificate",
     "flagz",
-    "serving",
+    "serve",
+    "serve_configured",
     "statusz",
 ]

@@ -1,7 +1,7 @@
-"""Who asks, and may they: as every component of Kubernetes decides it for its own endpoints.
+"""Authenticate and authorize callers, as every Kubernetes component does for its own endpoints.
 
 always allowed path ──► yes                      no token: system:anonymous
-client certificate of the CA that was given ─┐
+client certificate of the configured CA ─────┐
 bearer token ──► TokenReview ────────────────┴──► system:masters: yes ──► SubjectAccessReview
 """
 
@@ -15,16 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from scheduler_runtime.serving.https.routes import Answer, path_of
-from scheduler_runtime.serving.https.status_objects import forbidden, internal_error, unauthorized
+from scheduler_runtime.serving.https.responses import Response, forbidden, internal_error, unauthorized
+from scheduler_runtime.serving.https.routes import path_of
 
 MASTERS = "system:masters"
-KEPT = 1024
+CACHED_REVIEWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who is known."""
+    """An authenticated user."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -40,20 +40,20 @@ class ReviewError(Exception):
 
 
 class Reviews(Protocol):
-    """The API server's opinions. Each raises ReviewError when there is none."""
+    """TokenReview and SubjectAccessReview. Each method raises ReviewError if there is no usable response."""
 
     def caller(self, token: str) -> Caller | None:
-        """Whose token this is, None when nobody's."""
+        """Return the owner of ``token``, None if nobody's."""
         ...
 
     def allows(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
-        """Whether ``caller`` may, and the reason if the API server gives one."""
+        """Return whether ``caller`` may, and the reason if the API server gives one."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What the flags say about access."""
+class AccessRules:
+    """Always allowed paths, and for how long review results are reused: from the flags."""
 
     allowed_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
     token_seconds: float = 10.0
@@ -61,76 +61,80 @@ class Rules:
     denied_seconds: float = 10.0
 
     def always_allow(self, path: str) -> bool:
-        """Whether nobody is asked; a path that ends in a star stands for all that begin so."""
+        """Whether ``path`` is open to everybody; an allowed path that ends in a star stands for all that begin so."""
         return any(
-            path.startswith("/" + each.removeprefix("/")[:-1]) if each.endswith("*") else path == "/" + each.lstrip("/")
-            for each in self.allowed_paths
+            path.startswith("/" + allowed.removeprefix("/")[:-1])
+            if allowed.endswith("*")
+            else path == "/" + allowed.lstrip("/")
+            for allowed in self.allowed_paths
         )
 
 
 class Access:
-    """Lets requests pass, or says why not."""
+    """Decides which requests are answered."""
 
-    def __init__(self, reviews: Reviews, rules: Rules, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, reviews: Reviews, rules: AccessRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._reviews = reviews
         self._rules = rules
-        self._callers: CachedReview[Caller | None] = CachedReview(clock)
-        self._verdicts: CachedReview[tuple[bool, str]] = CachedReview(clock)
+        self._callers: ReviewCache[Caller | None] = ReviewCache(clock)
+        self._verdicts: ReviewCache[tuple[bool, str]] = ReviewCache(clock)
 
-    def refusal(self, method: str, target: str, authorization: str, certified: Caller | None) -> Answer | None:
-        """Why the request is not answered; None when it is. ``certified`` is who the client certificate names."""
-        path, verb = path_of(target), method.lower()
+    def refuse(self, method: str, target: str, authorization: str, certified: Caller | None) -> Response | None:
+        """Return the refusal of the request, None if it may pass. ``certified`` is the client certificate's owner.
+
+        As in kube-apiserver's filters, a token that is invalid, or cannot be reviewed, is 401 even for open paths.
+        """
+        path, verb, rules = path_of(target), method.lower(), self._rules
         try:
-            caller = certified or self._caller(authorization)
+            caller = certified or self._authenticate(authorization)
         except ReviewError:
             return unauthorized()
         if caller is None:
             return unauthorized()
-        if self._rules.always_allow(path) or MASTERS in caller.groups:
+        if rules.always_allow(path) or MASTERS in caller.groups:
             return None
         try:
-            allowed, reason = self._verdict(caller, verb, path)
+            allowed, reason = self._verdicts.get(
+                (caller.name, caller.groups, caller.uid, verb, path),
+                lambda: self._reviews.allows(caller, verb, path),
+                lambda verdict: rules.allowed_seconds if verdict[0] else rules.denied_seconds,
+            )
         except ReviewError as error:
             return internal_error(str(error))
         return None if allowed else forbidden(caller.name, verb, path, reason)
 
-    def _caller(self, authorization: str) -> Caller | None:
+    def _authenticate(self, authorization: str) -> Caller | None:
         kind, _, token = authorization.strip().partition(" ")
         if kind.lower() != "bearer" or not token.strip():
             return ANONYMOUS
-        key = hashlib.sha256(token.encode()).hexdigest()
+        key = hashlib.sha256(token.encode()).hexdigest()  # no token stays readable in our memory
         return self._callers.get(key, lambda: self._reviews.caller(token.strip()), lambda _: self._rules.token_seconds)
-
-    def _verdict(self, caller: Caller, verb: str, path: str) -> tuple[bool, str]:
-        rules = self._rules
-        return self._verdicts.get(
-            (caller.name, caller.groups, caller.uid, verb, path),
-            lambda: self._reviews.allows(caller, verb, path),
-            lambda verdict: rules.allowed_seconds if verdict[0] else rules.denied_seconds,
-        )
 
 
 T = TypeVar("T")
 
 
-class CachedReview(Generic[T]):
-    """Answers that are asked for once in a while only. Safe to use from several threads."""
+class ReviewCache(Generic[T]):
+    """Review results, each reused for a limited time. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._answers: OrderedDict[object, tuple[float, T]] = OrderedDict()
+        self._results: OrderedDict[object, tuple[float, T]] = OrderedDict()
 
-    def get(self, key: object, ask: Callable[[], T], seconds_of: Callable[[T], float]) -> T:
-        """What is kept under ``key``, else what ``ask`` returns, which is kept for the seconds it is worth."""
+    def get(self, key: object, review: Callable[[], T], lifetime: Callable[[T], float]) -> T:
+        """Return the cached result for ``key``, else that of ``review``, which is cached for its ``lifetime`` seconds.
+
+        The lock is not held during a review: a slow API server delays only the callers that it is asked about.
+        """
         with self._lock:
-            found = self._answers.get(key)
-        if found and self._clock() < found[0]:
-            return found[1]
-        answer = ask()
+            cached = self._results.get(key)
+        if cached and self._clock() < cached[0]:
+            return cached[1]
+        result = review()
         with self._lock:
-            self._answers[key] = (self._clock() + seconds_of(answer), answer)
-            self._answers.move_to_end(key)
-            while len(self._answers) > KEPT:
-                self._answers.popitem(last=False)
-        return answer
+            self._results[key] = (self._clock() + lifetime(result), result)
+            self._results.move_to_end(key)
+            while len(self._results) > CACHED_REVIEWS:
+                self._results.popitem(last=False)
+        return result

@@ -1,6 +1,6 @@
-"""The certificate that the endpoints are served with: from files, read again when they change, or made here.
+"""The serving certificate: from files, which are read again when they change, or generated.
 
-What is made here is signed by nobody: it keeps what is asked and answered from being overheard, and proves nothing.
+A generated certificate is self-signed: it keeps others from reading along, and proves nothing about this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 VALID_DAYS = 365
 RENEW_SECONDS = VALID_DAYS * 24 * 3600 * 2 / 3
 PAIR_NAME = "kube-scheduler"
-"""What upstream calls the files in ``--cert-dir``."""
+"""Upstream's name for the files in ``--cert-dir``."""
 
 VERSIONS = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
@@ -34,11 +34,11 @@ VERSIONS = {
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
 ALWAYS_ON = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-"""The suites of TLS 1.3, which Go does not let anybody choose either."""
+"""The suites of TLS 1.3, which cannot be chosen, in Go neither."""
 
 
 class CertificateError(Exception):
-    """The files cannot be used; the message says which, and why."""
+    """The files cannot be used; the message names them and says why."""
 
 
 class SuiteError(ValueError):
@@ -46,16 +46,16 @@ class SuiteError(ValueError):
 
 
 class Certificate(Protocol):
-    """Gives what each new connection is wrapped in."""
+    """The source of the TLS context of each new connection."""
 
     def context(self) -> ssl.SSLContext:
-        """As it is now. May be asked from any thread."""
+        """Return the context for a new connection. May be called from any thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
-    """What the flags say about TLS."""
+class TlsSettings:
+    """The TLS part of the command line."""
 
     certificate_file: str = ""
     key_file: str = ""
@@ -66,104 +66,120 @@ class Serving:
     by_name: tuple[NamedPair, ...] = ()
 
 
-def certificate(serving: Serving, address: str) -> Certificate:
-    """What to serve with on ``address``. Raises CertificateError."""
-    found = _for_everybody(serving, address)
-    if not serving.by_name:
-        return found
-    files = [FileCertificate(Path(each.certificate_file), Path(each.key_file), serving) for each in serving.by_name]
-    return SniCertificates(found.context, list(zip(serving.by_name, (each.context for each in files), strict=True)))
+def choose_certificate(settings: TlsSettings, address: str) -> Certificate:
+    """Return the certificate to serve with on ``address``: from files, from ``--cert-dir``, or generated.
 
-
-def _for_everybody(serving: Serving, address: str) -> Certificate:
-    if serving.certificate_file or serving.key_file:
-        return FileCertificate(Path(serving.certificate_file), Path(serving.key_file), serving)
-    if not serving.directory:
-        return OwnCertificate(serving, address)
-    pair = [Path(serving.directory) / f"{PAIR_NAME}.{ending}" for ending in ("crt", "key")]
-    if not all(path.exists() for path in pair):
-        _write(pair[0], pair[1], *_self_signed(address))
-    return FileCertificate(pair[0], pair[1], serving)
+    Raises CertificateError and SuiteError.
+    """
+    certificate: Certificate
+    if settings.certificate_file or settings.key_file:
+        certificate = FileCertificate(Path(settings.certificate_file), Path(settings.key_file), settings)
+    elif settings.directory:
+        files = [Path(settings.directory) / f"{PAIR_NAME}.{ending}" for ending in ("crt", "key")]
+        if not all(file.exists() for file in files):
+            _write_pair(files[0], files[1], address)
+        certificate = FileCertificate(files[0], files[1], settings)
+    else:
+        certificate = GeneratedCertificate(settings, address)
+    if not settings.by_name:
+        return certificate
+    by_name = [
+        (pair, FileCertificate(Path(pair.certificate_file), Path(pair.key_file), settings).context)
+        for pair in settings.by_name
+    ]
+    return SniCertificates(certificate.context, by_name)
 
 
 class FileCertificate:
-    """A certificate and its key in files. What cannot be used leaves the one before in use."""
+    """A certificate and its key in files. While changed files are unusable, the last usable pair stays in use."""
 
-    def __init__(self, certificate: Path, key: Path, serving: Serving) -> None:
+    def __init__(self, certificate: Path, key: Path, settings: TlsSettings) -> None:
         """Raises CertificateError."""
         self._files = (certificate, key)
-        self._serving = serving
+        self._settings = settings
         self._trouble = LogOnce(logger)
-        self._seen = self._stamps()
+        self._stamps = self._read_stamps()
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        seen = self._stamps()
-        if seen != self._seen:
+        stamps = self._read_stamps()
+        if stamps != self._stamps:
             try:
                 self._context = self._load()
-            except CertificateError as error:  # the key may be written a moment after the certificate: look again
+            except CertificateError as error:
+                # The key may be written a moment after the certificate: the stamps stay, so the next connection tries
+                # again.
                 self._trouble.failing("the serving certificate cannot be read again", str(error))
             else:
-                self._seen = seen
+                self._stamps = stamps
                 self._trouble.recovered()
                 logger.info("serving certificate read again", extra={"file": str(self._files[0])})
         return self._context
 
-    def _stamps(self) -> list[tuple[int, int, int] | None]:
-        return [_stamp(path) for path in self._files]
+    def _read_stamps(self) -> list[tuple[int, int, int] | None]:
+        """Return what changes with the content of the files, also behind a symbolic link, as in mounted Secrets."""
+        stamps: list[tuple[int, int, int] | None] = []
+        for file in self._files:
+            try:
+                status = file.stat()
+            except OSError:
+                stamps.append(None)
+            else:
+                stamps.append((status.st_mtime_ns, status.st_ino, status.st_size))
+        return stamps
 
     def _load(self) -> ssl.SSLContext:
-        return _loaded(context_for(self._serving), *self._files)
+        return _load_pair(context_for(self._settings), *self._files)
 
 
-class OwnCertificate:
-    """A certificate made when somebody asks for the first time, and another long before it ends."""
+class GeneratedCertificate:
+    """A self-signed certificate in memory, generated at the first connection and renewed long before it expires."""
 
-    def __init__(self, serving: Serving, address: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: TlsSettings, address: str, clock: Callable[[], float] = time.time) -> None:
         """Raises SuiteError and CertificateError."""
-        context_for(serving)  # what is wrong with the flags is said at the start
-        self._serving = serving
+        context_for(settings)  # mistakes in the flags are reported at the start, not at the first connection
+        self._settings = settings
         self._address = address
         self._clock = clock
         self._lock = threading.Lock()
-        self._made_at = float("-inf")
+        self._generated_at = float("-inf")
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        with self._lock:  # whoever asks first makes it, and the others wait for that
+        with self._lock:  # the first connection's thread generates it, all others wait for that one
             now = self._clock()
-            if self._context is None or now - self._made_at > RENEW_SECONDS:
-                self._context = self._make()
-                self._made_at = now
+            if self._context is None or now - self._generated_at > RENEW_SECONDS:
+                certificate, key = _generate_pair(self._address)
+                with _as_file(key + certificate) as file:
+                    self._context = _load_pair(context_for(self._settings), file, file)
+                self._generated_at = now
             return self._context
 
-    def _make(self) -> ssl.SSLContext:
-        with _as_file(b"".join(reversed(_self_signed(self._address)))) as file:
-            return _loaded(context_for(self._serving), file, file)
 
-
-def context_for(serving: Serving) -> ssl.SSLContext:
-    """A context without a certificate yet. Raises SuiteError and CertificateError."""
+def context_for(settings: TlsSettings) -> ssl.SSLContext:
+    """Return a context without a certificate. Raises SuiteError and CertificateError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = VERSIONS[serving.least_version or "VersionTLS12"]
-    chosen = [each for each in serving.suites if each not in ALWAYS_ON]
-    if chosen:
+    context.minimum_version = VERSIONS[settings.least_version or "VersionTLS12"]
+    suites = [suite for suite in settings.suites if suite not in ALWAYS_ON]
+    if suites:
         try:
-            context.set_ciphers(":".join(map(openssl_name, chosen)))
+            context.set_ciphers(":".join(map(openssl_name, suites)))
         except ssl.SSLError as error:
-            raise SuiteError(f"none of {', '.join(chosen)} is known to {ssl.OPENSSL_VERSION}") from error
-    if serving.client_ca_file:
+            raise SuiteError(f"none of {', '.join(suites)} is known to {ssl.OPENSSL_VERSION}") from error
+    if settings.client_ca_file:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
-            context.load_verify_locations(serving.client_ca_file)
+            context.load_verify_locations(settings.client_ca_file)
         except OSError as error:
-            raise CertificateError(f"{serving.client_ca_file}: {error.strerror or error}") from error
+            raise CertificateError(f"{settings.client_ca_file}: {error.strerror or error}") from error
     return context
 
 
 def openssl_name(suite: str) -> str:
-    """What OpenSSL calls a suite: ECDHE-RSA-AES128-GCM-SHA256 is TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256."""
+    """Return OpenSSL's name of a suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
+
+    Raises SuiteError for a text that does not have the form of a suite's name.
+    """
     exchange, _, cipher = suite.removeprefix("TLS_").partition("_WITH_")
     if not cipher or not suite.startswith("TLS_"):
         raise SuiteError(f"{suite} is not a cipher suite; write it like TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
@@ -172,24 +188,25 @@ def openssl_name(suite: str) -> str:
     return "-".join([*([] if exchange == "RSA" else exchange.split("_")), *parts.split("_")])
 
 
-def _self_signed(address: str) -> tuple[bytes, bytes]:
-    """A certificate and its key. To import what makes them takes 40 ms, for which the first bind shall not wait."""
+def _generate_pair(address: str) -> tuple[bytes, bytes]:
+    # The import takes 40 ms, which must not delay the first bind: it happens in the thread of the first connection.
     from scheduler_runtime.serving.https.self_signed import self_signed
 
     return self_signed(address, VALID_DAYS)
 
 
-def _write(certificate: Path, key: Path, certificate_pem: bytes, key_pem: bytes) -> None:
+def _write_pair(certificate: Path, key: Path, address: str) -> None:
+    certificate_pem, key_pem = _generate_pair(address)
     try:
         certificate.parent.mkdir(parents=True, exist_ok=True)
-        key.touch(mode=0o600)
+        key.touch(mode=0o600)  # before anything is in it that others must not read
         key.write_bytes(key_pem)
         certificate.write_bytes(certificate_pem)
     except OSError as error:
         raise CertificateError(f"{certificate.parent}: a certificate cannot be written: {error.strerror}") from error
 
 
-def _loaded(context: ssl.SSLContext, certificate: Path, key: Path) -> ssl.SSLContext:
+def _load_pair(context: ssl.SSLContext, certificate: Path, key: Path) -> ssl.SSLContext:
     try:
         context.load_cert_chain(certificate, key)
     except ssl.SSLError as error:
@@ -201,7 +218,7 @@ def _loaded(context: ssl.SSLContext, certificate: Path, key: Path) -> ssl.SSLCon
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[Path]:
-    """``content`` under a name, which OpenSSL wants; in memory where possible, as not every disk is writable."""
+    """Give ``content`` a path, which OpenSSL needs; in memory where possible, as not every disk is writable."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("serving"), "wb") as file:
             file.write(content)
@@ -212,12 +229,3 @@ def _as_file(content: bytes) -> Iterator[Path]:
             named.write(content)
             named.flush()
             yield Path(named.name)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes with the content of a file, also behind a link."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size

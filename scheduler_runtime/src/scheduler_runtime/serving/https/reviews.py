@@ -1,4 +1,4 @@
-"""What the API server says about those who ask: TokenReview and SubjectAccessReview."""
+"""TokenReview and SubjectAccessReview requests to the API server, which identify callers and check their rights."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ logger = logging.getLogger(__name__)
 AUTHENTICATED = "system:authenticated"
 
 
-class Reviews:
-    """Asks the API server, each time anew."""
+class ApiServerReviews:
+    """Sends one request for each review; nothing is cached here."""
 
     def __init__(
         self, authentication: Callable[[], Credentials], authorization: Callable[[], Credentials], user_agent: str
     ) -> None:
-        """The credentials are loaded when they are first needed; loading may raise CredentialsError."""
-        self._authentication = _Once(authentication)
-        self._authorization = _Once(authorization)
+        """Both load credentials; each is called before the first request that needs it, may raise CredentialsError."""
+        self._load = {"TokenReview": authentication, "SubjectAccessReview": authorization}
+        self._credentials: dict[str, Credentials] = {}
         self._user_agent = user_agent
         self._trouble = LogOnce(logger)
 
     def caller(self, token: str) -> Caller | None:
-        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        said = self._ask(self._authentication, "/apis/authentication.k8s.io/v1/tokenreviews", review)
-        if not said.get("authenticated"):
+        status = self._review("authentication.k8s.io/v1", "TokenReview", {"token": token})
+        if not status.get("authenticated"):
             return None
-        user = said.get("user") or {}
-        groups = [str(each) for each in user.get("groups") or ()]
+        user = status.get("user") or {}
+        groups = [str(group) for group in user.get("groups") or ()]
         if AUTHENTICATED not in groups:
             groups.append(AUTHENTICATED)
         return Caller(
@@ -50,31 +49,22 @@ class Reviews:
             "extra": dict(caller.extra),
             "nonResourceAttributes": {"path": path, "verb": verb},
         }
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        said = self._ask(self._authorization, "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(said.get("allowed")), str(said.get("reason", ""))
+        status = self._review("authorization.k8s.io/v1", "SubjectAccessReview", spec)
+        return bool(status.get("allowed")), str(status.get("reason", ""))
 
-    def _ask(self, credentials: _Once, path: str, review: dict[str, Any]) -> dict[str, Any]:
+    def _review(self, api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+        """Send a review and return its status. Raises ReviewError."""
+        path = f"/apis/{api_version}/{kind.lower()}s"
+        review = {"apiVersion": api_version, "kind": kind, "spec": spec}
         try:
-            answer = json.loads(request(credentials.get(), "POST", path, review, user_agent=self._user_agent))
-            status = dict(answer["status"])
+            if kind not in self._credentials:
+                self._credentials[kind] = self._load[kind]()
+            payload = request(self._credentials[kind], "POST", path, review, user_agent=self._user_agent)
+            status = dict(json.loads(payload)["status"])
         except (RequestFailedError, CredentialsError) as error:
-            self._trouble.failing(f"who asks for the endpoints cannot be found out by {review['kind']}", str(error))
-            raise ReviewError(f"{review['kind']} failed") from error
+            self._trouble.failing(f"callers of the endpoints cannot be identified by {kind}", str(error))
+            raise ReviewError(f"{kind} failed") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise ReviewError(f"the answer to a {review['kind']} is none") from error
+            raise ReviewError(f"the response to a {kind} is malformed") from error
         self._trouble.recovered()
         return status
-
-
-class _Once:
-    """Credentials that are loaded when they are first needed."""
-
-    def __init__(self, load: Callable[[], Credentials]) -> None:
-        self._load = load
-        self._loaded: Credentials | None = None
-
-    def get(self) -> Credentials:
-        if self._loaded is None:
-            self._loaded = self._load()
-        return self._loaded

@@ -1,90 +1,111 @@
-"""Which answer a path has."""
+"""Map a request path to its response: a page, or health checks.
+
+``/livez``, ``/readyz`` and ``/healthz`` answer as those of every Kubernetes component: ``?verbose`` names every check,
+``?exclude=NAME`` leaves one out, and ``/readyz/NAME`` runs one alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
-from scheduler_runtime.serving.https.health import Checks, Observe, health
-
-TEXT = "text/plain; charset=utf-8"
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-JSON = "application/json"
+from scheduler_runtime.serving.https.responses import TEXT, Response
 
 Query = Mapping[str, list[str]]
 
+Check = Callable[[], str | None]
+"""Returns the problem, or None if there is none. Called from any thread."""
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Status, content type, body, and the header Warning where there is something to warn of."""
+Checks = Mapping[str, Check]
+"""Health checks by the names that ``?verbose`` shows."""
 
-    status: int
-    kind: str
-    body: str
-    warning: str = ""
+Observe = Callable[[str, str, bool], None]
+"""Receives the result of each check: the check's name, the health path without its slash, and whether it passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Something to look at; made anew for everyone who asks, in the asker's thread."""
+    """A page with one content type, rendered anew for each request in the thread of that request."""
 
-    kind: str
-    make: Callable[[Query], str]
+    content_type: str
+    render: Callable[[Query], str]
 
 
-class Negotiated(Protocol):
-    """A page that comes in several forms."""
+class NegotiatedPage(Protocol):
+    """A page that exists in several media types."""
 
-    def answer(self, accept: str) -> Answer:
-        """The answer to whoever accepts this."""
+    def respond(self, accept: str) -> Response:
+        """Return the page in the best form that the header ``Accept`` allows."""
         ...
 
 
 def path_of(target: str) -> str:
-    """The path that a request asks for: the same for who may ask and for what is answered."""
+    """Return the path of a request target.
+
+    Both the access check and the choice of the page use this function, so no spelling of a path passes the one as
+    something else than it is for the other.
+    """
     return unquote(target.partition("?")[0]).rstrip("/") or "/"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The checks behind each health path, and the pages."""
+    """The health checks and the pages of a process."""
 
     live: Checks = field(default_factory=dict)
     ready: Checks = field(default_factory=dict)
     pages: Mapping[str, Page] = field(default_factory=dict)
     observe: Observe = lambda _check, _path, _passed: None
-    negotiated: Callable[[], Mapping[str, Negotiated]] = dict
-    """Those that are there now."""
+    negotiated: Callable[[], Mapping[str, NegotiatedPage]] = dict
+    """Returns the negotiated pages that exist now."""
 
-    def answer(self, target: str, accept: str = "") -> Answer:
-        """The answer to a GET of ``target``, a path that may have a query, by somebody who accepts this."""
+    def respond(self, target: str, accept: str = "") -> Response:
+        """Return the response to a GET of ``target``, a path with an optional query."""
         path, query = path_of(target), parse_qs(target.partition("?")[2], keep_blank_values=True)
         page = self.pages.get(path)
         if page is not None:
-            return Answer(200, page.kind, page.make(query))
+            return Response(200, page.content_type, page.render(query))
         negotiated = self.negotiated().get(path)
         if negotiated is not None:
-            return negotiated.answer(accept)
-        return self._health(path, query)
+            return negotiated.respond(accept)
+        return self._check_health(path, query)
 
-    def _health(self, path: str, query: Query) -> Answer:
-        kind, _, one = path[1:].partition("/")
-        checks = self._checks().get(kind)
-        if checks is None:
-            return self._unknown()
-        if one:
-            if one not in checks and not (one == "ping" and not checks):
-                return self._unknown()
-            checks = {one: checks[one]} if checks else {}
-        passed, text = health(kind, checks, query.get("exclude", ()), self.observe, verbose="verbose" in query)
-        return Answer(200 if passed else 500, TEXT, text)
+    def _check_health(self, path: str, query: Query) -> Response:
+        all_checks = {"livez": self.live, "healthz": self.live, "readyz": self.ready}
+        name, _, one = path[1:].partition("/")
+        checks = all_checks.get(name)
+        if checks is None or (one and one not in checks and not (one == "ping" and not checks)):
+            # The paths may be listed to anyone: none of them is a secret by its name.
+            paths = [*(f"/{kind}" for kind in sorted(all_checks)), *sorted({**self.pages, **self.negotiated()})]
+            return Response(404, TEXT, f"there are {', '.join(paths[:-1])} and {paths[-1]}\n")
+        if one and checks:
+            checks = {one: checks[one]}
+        passed, text = run_checks(name, checks, query.get("exclude", ()), self.observe, verbose="verbose" in query)
+        return Response(200 if passed else 500, TEXT, text)
 
-    def _checks(self) -> Mapping[str, Checks]:
-        return {"livez": self.live, "healthz": self.live, "readyz": self.ready}
 
-    def _unknown(self) -> Answer:
-        """404, with what there is: nothing here is a secret by its name."""
-        paths = [*(f"/{kind}" for kind in sorted(self._checks())), *sorted({**self.pages, **self.negotiated()})]
-        return Answer(404, TEXT, f"there are {', '.join(paths[:-1])} and {paths[-1]}\n")
+def run_checks(
+    name: str, checks: Checks, excluded: Collection[str], observe: Observe, *, verbose: bool
+) -> tuple[bool, str]:
+    """Run all ``checks`` behind the health path ``name`` but the ``excluded``; return whether they pass, and the text.
+
+    Texts and the ``ping`` of a path without checks are those of k8s.io/apiserver's healthz.go.
+    """
+    lines: list[str] = []
+    passed = True
+    for check, find_problem in (checks or {"ping": lambda: None}).items():
+        if check in excluded:
+            lines.append(f"[+]{check} excluded: ok\n")
+            continue
+        problem = find_problem()
+        observe(check, name, problem is None)
+        passed = passed and problem is None
+        lines.append(f"[-]{check} failed: {problem}\n" if problem else f"[+]{check} ok\n")
+    if unknown := sorted(set(excluded) - set(checks)):
+        names = ", ".join(f'"{check}"' for check in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+    if not passed:
+        return False, f"{''.join(lines)}{name} check failed\n"
+    return True, f"{''.join(lines)}{name} check passed\n" if verbose else "ok"

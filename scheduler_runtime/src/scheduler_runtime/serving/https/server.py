@@ -1,4 +1,4 @@
-"""Listens, and answers each connection in a thread of its own."""
+"""HTTPS server for the endpoints, with a thread for each connection, so that a busy event loop delays no response."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.log_once import LogOnce
-from scheduler_runtime.serving.https.access import Access, Caller
-from scheduler_runtime.serving.https.certificates import Certificate
-from scheduler_runtime.serving.https.routes import TEXT, Answer, Endpoints
-from scheduler_runtime.serving.https.status_objects import internal_error
+from scheduler_runtime.serving.https.access import Access, AccessRules, Caller
+from scheduler_runtime.serving.https.certificates import Certificate, TlsSettings, choose_certificate
+from scheduler_runtime.serving.https.responses import TEXT, Response, internal_error
+from scheduler_runtime.serving.https.reviews import ApiServerReviews
+from scheduler_runtime.serving.https.routes import Endpoints
 
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 200
-"""As many are served at a time; further ones are closed at once, so that nobody fills the process by asking."""
+"""Connections served at a time; further ones are closed at once, so that callers cannot exhaust the process."""
 SECONDS = 30.0
-DISCARDED = 16 << 20
-"""As many bytes are read of what is refused, so that who sends them hears the answer."""
+LONGEST_REFUSED_BODY = 16 << 20
+"""Bytes read of a refused request's body: most callers send it all before they read the response."""
 TLS_HANDSHAKE = b"\x16"
 PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
 
@@ -35,16 +38,55 @@ class NotServedError(OSError):
     """The address cannot be used."""
 
 
-@contextmanager
-def serving(
-    endpoints: Endpoints, address: str, port: int, *, tls: Certificate | None = None, access: Access | None = None
-) -> Iterator[int]:
-    """Serve until the end of the ``with``; gives the port, which is chosen when ``port`` is 0.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSettings:
+    """Address, certificate and access rules of the endpoints: from the flags."""
 
-    Without ``tls`` it is plain HTTP, without ``access`` everybody may ask. Raises NotServedError.
+    address: str
+    port: int
+    """0 means that nothing is served."""
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    rules: AccessRules = field(default_factory=AccessRules)
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    user_agent: str = "berth-scheduler"
+
+
+@contextmanager
+def serve_configured(settings: ServingSettings, endpoints: Endpoints) -> Iterator[int]:
+    """Serve ``endpoints`` as the flags demand until the end of the ``with``; gives the port, 0 if nothing is served.
+
+    Raises NotServedError, CertificateError or SuiteError.
+    """
+    if not settings.port:
+        yield 0
+        return
+    reviews = ApiServerReviews(
+        lambda: credentials.load(settings.authentication_kubeconfig),
+        lambda: credentials.load(settings.authorization_kubeconfig),
+        settings.user_agent,
+    )
+    certificate = choose_certificate(settings.tls, settings.address)
+    access = Access(reviews, settings.rules)
+    with serve(endpoints, settings.address, settings.port, certificate=certificate, access=access) as port:
+        yield port
+
+
+@contextmanager
+def serve(
+    endpoints: Endpoints,
+    address: str,
+    port: int,
+    *,
+    certificate: Certificate | None = None,
+    access: Access | None = None,
+) -> Iterator[int]:
+    """Serve until the end of the ``with``; gives the port, which the kernel chooses if ``port`` is 0.
+
+    Without ``certificate`` it is plain HTTP, without ``access`` everybody may read. Raises NotServedError.
     """
     try:
-        server = Server(address, port, endpoints, tls, access)
+        server = Server(address, port, endpoints, certificate, access)
     except OSError as error:
         why = error.strerror or error
         text = f"{address}:{port} cannot be served on: {why}; --secure-port and --bind-address choose another"
@@ -61,24 +103,24 @@ def serving(
 
 
 class Server(ThreadingHTTPServer):
-    """Takes connections; whatever can take time happens in their threads."""
+    """Accepts connections; whatever can take time, the TLS handshake too, happens in the connections' threads."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(
-        self, address: str, port: int, endpoints: Endpoints, tls: Certificate | None, access: Access | None
+        self, address: str, port: int, endpoints: Endpoints, certificate: Certificate | None, access: Access | None
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.endpoints = endpoints
         self.access = access
-        self._tls = tls
-        self._unsecured = LogOnce(logger)
+        self._certificate = certificate
+        self._certificate_trouble = LogOnce(logger)
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__((address, port), Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking a name server for our name, as the base would."""
+        """Bind without the base class's DNS lookup of this host's name, which can take seconds."""
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -101,31 +143,30 @@ class Server(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(SECONDS)
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls is None:
+        if self._certificate is None:
             super().finish_request(request, client_address)
-        elif _speaks_tls(request) and (context := self._context(self._tls)):
+        elif _expect_tls(request) and (context := self._load_context(self._certificate)):
             with context.wrap_socket(request, server_side=True) as secured:
                 super().finish_request(secured, client_address)
 
-    def _context(self, tls: Certificate) -> ssl.SSLContext | None:
-        """What to serve with; None, which is said, when there is nothing."""
+    def _load_context(self, certificate: Certificate) -> ssl.SSLContext | None:
+        """Return the context for a new connection; logs why if there is none."""
         try:
-            context = tls.context()
-        except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nobody else says it
-            self._unsecured.failing(
-                "the endpoints cannot be served", f"no certificate: {type(error).__name__}: {error}"
-            )
+            context = certificate.context()
+        except Exception as error:  # noqa: BLE001 - whatever it is, every probe fails for it, and nothing else reports it
+            reason = f"no certificate: {type(error).__name__}: {error}"
+            self._certificate_trouble.failing("the endpoints cannot be served", reason)
             return None
-        self._unsecured.recovered()
+        self._certificate_trouble.recovered()
         return context
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Somebody hung up, or asked in a way that is none."""
+        """Log a connection that was cut, or on which no valid request arrived."""
         logger.debug("connection ended", extra={"by": client_address[0]}, exc_info=sys.exception())
 
 
-def _speaks_tls(request: socket.socket) -> bool:
-    """Whether who asks does; else it is told that it has to."""
+def _expect_tls(request: socket.socket) -> bool:
+    """Return whether the client begins a TLS handshake. A client of plain HTTP gets a 400, as from Go's server."""
     first = request.recv(1, socket.MSG_PEEK)
     if not first or first == TLS_HANDSHAKE:
         return bool(first)
@@ -145,39 +186,60 @@ class Handler(BaseHTTPRequestHandler):
     error_content_type = TEXT
     error_message_format = "%(message)s\n"
 
-    def do_GET(self) -> None:
-        """Answer."""
-        answer = self._answer()
-        self._send(answer, {"Warning": answer.warning} if answer.warning else {})
-
     def parse_request(self) -> bool:
-        """Read the head of a request; whether it is still to be answered."""
+        """Read the head of a request; return whether a ``do_…`` method is to respond to it.
+
+        Other methods than GET and HEAD are refused here, as the base class would answer unknown ones with 501.
+        """
         if not super().parse_request():
             return False
         if self.command in ("GET", "HEAD"):
             return True
-        self._refuse()
+        self.close_connection = True
+        self._discard_body()
+        text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
+        self._send(Response(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
         return False
 
-    def _refuse(self) -> None:
-        """Refuse to change anything, once what comes with the request is read: most callers send it all first."""
-        self.close_connection = True
-        self._discard()
-        text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
-        self._send(Answer(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
+    def do_GET(self) -> None:
+        """Send the response to a GET; ``_send`` leaves the body out for a HEAD."""
+        access = self.server.access
+        authorization = self.headers.get("Authorization", "")
+        try:
+            refusal = access and access.refuse(self.command, self.path, authorization, self._certified_caller())
+            accept = ",".join(self.headers.get_all("Accept", ()))
+            response = refusal or self.server.endpoints.respond(self.path, accept)
+        except Exception:  # a page that fails must not close the connection: the next request may be a probe
+            logger.exception("endpoint failed", extra={"path": self.path})
+            response = internal_error("see the log of the scheduler")
+        self._send(response, {"Warning": response.warning} if response.warning else {})
 
-    def _discard(self) -> None:
-        """Read the body and forget it: not all of one that is too long or too slow, nothing where no length is told."""
+    def do_HEAD(self) -> None:
+        """Send the response to a HEAD."""
+        self.do_GET()
+
+    def _certified_caller(self) -> Caller | None:
+        """Return the owner of the client certificate, which OpenSSL verified in the handshake; None without one."""
+        certificate: Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        if not certificate:
+            return None
+        subject = [pair for relative in certificate["subject"] for pair in relative]
+        names = [value for name, value in subject if name == "commonName"]
+        groups = [value for name, value in subject if name == "organizationName"]
+        return Caller(names[0], (*groups, "system:authenticated")) if names else None
+
+    def _discard_body(self) -> None:
+        """Read the request's body, or the part of it that arrives in time; nothing if its length is not declared."""
         length = self.headers.get("Content-Length", "")
-        left = min(int(length), DISCARDED) if length.isdecimal() and len(length) < 20 else 0
+        remaining = min(int(length), LONGEST_REFUSED_BODY) if length.isdecimal() and len(length) < 20 else 0
         deadline = time.monotonic() + SECONDS
-        while left > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(left, 1 << 16))):
-            left -= len(part)
+        while remaining > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(remaining, 1 << 16))):
+            remaining -= len(part)
 
-    def _send(self, answer: Answer, headers: Mapping[str, str]) -> None:
-        payload = answer.body.encode()
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.kind)
+    def _send(self, response: Response, headers: Mapping[str, str]) -> None:
+        payload = response.body.encode()
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(payload)))
         self.send_header("Cache-Control", "no-cache, private")
         for name, value in headers.items():
@@ -187,29 +249,5 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(payload)
 
-    def do_HEAD(self) -> None:
-        """Answer without the body."""
-        self.do_GET()
-
-    def _answer(self) -> Answer:
-        access = self.server.access
-        authorization = self.headers.get("Authorization", "")
-        try:
-            refusal = access and access.refusal(self.command, self.path, authorization, self._certified())
-            return refusal or self.server.endpoints.answer(self.path, ",".join(self.headers.get_all("Accept", ())))
-        except Exception:  # what is asked about one page must not end what others ask
-            logger.exception("endpoint failed", extra={"path": self.path})
-            return internal_error("see the log of the scheduler")
-
-    def _certified(self) -> Caller | None:
-        """Who the client's certificate names, which was verified when the connection was made."""
-        found: Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
-        if not found:
-            return None
-        subject = [pair for relative in found["subject"] for pair in relative]
-        names = [value for name, value in subject if name == "commonName"]
-        groups = [value for name, value in subject if name == "organizationName"]
-        return Caller(names[0], (*groups, "system:authenticated")) if names else None
-
     def log_message(self, *_: object) -> None:
-        """Say nothing: probes come every few seconds."""
+        """Log nothing: probes arrive every few seconds."""

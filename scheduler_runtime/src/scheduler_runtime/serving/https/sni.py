@@ -1,7 +1,6 @@
-"""Certificates for those who ask for a host by its name (SNI): ``--tls-sni-cert-key``.
+"""Certificates by host name (SNI): ``--tls-sni-cert-key``.
 
-Names that the flag gives count before those that a certificate bears, whole names before wildcards, and of pairs that
-are alike in that, the first.
+Names in the flag count before names in a certificate, whole names before wildcards, and among equal pairs the first.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from itertools import product
 from pathlib import Path
 
 Contexts = Callable[[], ssl.SSLContext]
-"""Gives what a new connection is wrapped in, as it is now."""
+"""Returns the TLS context for a new connection."""
 
 _HOST = re.compile(r"(\*|(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPair:
-    """Files with a certificate and its key, and the names they are for; those it bears if there are none."""
+    """Files with a certificate and its key, and the host names they are for; without any, those in the certificate."""
 
     certificate_file: str
     key_file: str
@@ -34,52 +33,56 @@ class NamedPair:
 
 
 class SniCertificates:
-    """One certificate for each name that is asked for, and another for everything else."""
+    """Chooses the certificate by the host name that the client requests, with a default for all other names."""
 
-    def __init__(self, otherwise: Contexts, named: Sequence[tuple[NamedPair, Contexts]]) -> None:
-        self._otherwise = otherwise
-        self._named = named
-        self._borne: dict[NamedPair, tuple[ssl.SSLContext, frozenset[str]]] = {}
-        """The names that each certificate bears, and what was made of its files when they were read."""
+    def __init__(self, default: Contexts, by_name: Sequence[tuple[NamedPair, Contexts]]) -> None:
+        self._default = default
+        self._by_name = by_name
+        self._names: dict[NamedPair, tuple[ssl.SSLContext, frozenset[str]]] = {}
+        """The names in each certificate, and the context that was made of its files when they were read."""
 
     def context(self) -> ssl.SSLContext:
-        """As it is now. May be asked from any thread."""
-        context = self._otherwise()
-        context.sni_callback = self._choose
+        """Return the context for a new connection. May be called from any thread."""
+        context = self._default()
+        context.sni_callback = self._switch_context
         return context
 
-    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name and (found := self._of(name)):
-            connection.context = found()
+    def _switch_context(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        if name and (contexts := self._find(name.lower().rstrip("."))):
+            connection.context = contexts()
 
-    def _of(self, name: str) -> Contexts | None:
-        name = name.lower().rstrip(".")
-        for wanted, is_given in product((name, f"*.{name.partition('.')[2]}"), (True, False)):
-            for pair, context in self._named:
-                if bool(pair.names) is is_given and wanted in (pair.names or self._names_borne(pair, context())):
-                    return context
+    def _find(self, name: str) -> Contexts | None:
+        wildcard = f"*.{name.partition('.')[2]}"
+        for pattern, is_in_flag in product((name, wildcard), (True, False)):
+            for pair, contexts in self._by_name:
+                if bool(pair.names) is is_in_flag and pattern in (pair.names or self._names_in(pair, contexts())):
+                    return contexts
         return None
 
-    def _names_borne(self, pair: NamedPair, context: ssl.SSLContext) -> frozenset[str]:
-        """Its certificate is read again when whoever reads the pair has done so."""
-        known, names = self._borne.get(pair, (None, frozenset[str]()))
-        if known is not context:
-            with contextlib.suppress(OSError, ValueError):  # it changed once more: the names stay until it is read
+    def _names_in(self, pair: NamedPair, context: ssl.SSLContext) -> frozenset[str]:
+        """Return the names in the certificate of ``pair``; its file is read again when there is another ``context``."""
+        last_context, names = self._names.get(pair, (None, frozenset[str]()))
+        if last_context is not context:
+            # If the file changed once more since the context was made, it may be half written: the names stay as they
+            # are until the pair is loaded again.
+            with contextlib.suppress(OSError, ValueError):
                 names = frozenset(certificate_names(Path(pair.certificate_file).read_bytes()))
-            self._borne[pair] = context, names
+            self._names[pair] = context, names
         return names
 
 
 def certificate_names(pem: bytes) -> Iterator[str]:
-    """The names of hosts that a certificate is for: its common name, if that is one, and all that stand beside it.
+    """Yield the host names of a certificate: its common name, if that is a host name, and its alternative names.
 
     Raises ValueError.
     """
-    from cryptography import x509
+    from cryptography import x509  # 40 ms, which only those who use names pay
 
-    found = x509.load_pem_x509_certificate(pem)
-    named = [str(each.value) for each in found.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
-    yield from (each.lower() for each in named if _HOST.fullmatch(each.lower()))
-    for extension in found.extensions:
+    certificate = x509.load_pem_x509_certificate(pem)
+    for attribute in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME):
+        name = str(attribute.value).lower()
+        if _HOST.fullmatch(name):
+            yield name
+    for extension in certificate.extensions:
         if isinstance(extension.value, x509.SubjectAlternativeName):
-            yield from (each.lower() for each in extension.value.get_values_for_type(x509.DNSName))
+            yield from (name.lower() for name in extension.value.get_values_for_type(x509.DNSName))

@@ -1,0 +1,86 @@
+"""The pages ``/metrics/resources``, requests and limits of pods, and ``/metrics/slis``, results of health checks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+
+from scheduler_runtime.scheduling.metrics.exposition import Counter, Gauge, Labels, exposition
+from scheduler_runtime.state.objects import Pod, QuantityError
+from scheduler_runtime.state.objects.pod_requests import sum_limits
+
+_BYTES = ("memory", "storage", "ephemeral-storage")
+_ENDED = ("Succeeded", "Failed")
+
+
+def resource_metrics(pods: Iterable[Pod]) -> str:
+    """Return the text of ``/metrics/resources``. A pod whose quantities cannot be read is left out."""
+    requests: dict[Labels, float] = {}
+    limits: dict[Labels, float] = {}
+    for pod in pods:
+        if pod.spec.node_name and pod.status.phase in _ENDED:
+            continue
+        try:
+            requests |= _samples(pod, pod.requests.amounts, divisor=1)
+            limits |= _samples(pod, sum_limits(pod), divisor=1000)
+        except QuantityError:
+            continue
+    return exposition(
+        [
+            Gauge(
+                "kube_pod_resource_request",
+                "What the pod asks for, by resource and its unit.",
+                lambda: requests,
+            ),
+            Gauge(
+                "kube_pod_resource_limit",
+                "What the pod may use at most, by resource and its unit.",
+                lambda: limits,
+            ),
+        ]
+    )
+
+
+def _samples(pod: Pod, amounts: Mapping[str, int], divisor: int) -> dict[Labels, float]:
+    """Return a sample for each resource; amounts are divided by ``divisor``, those of cpu by 1000 always."""
+    of_pod: Labels = (
+        ("namespace", pod.namespace),
+        ("pod", pod.name),
+        ("node", pod.spec.node_name),
+        ("scheduler", pod.spec.scheduler_name),
+        ("priority", str(pod.spec.priority)),
+    )
+    return {
+        (*of_pod, ("resource", resource), ("unit", _unit(resource))): amount / (1000 if resource == "cpu" else divisor)
+        for resource, amount in amounts.items()
+        if amount
+    }
+
+
+def _unit(resource: str) -> str:
+    if resource == "cpu":
+        return "cores"
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return "bytes"
+    return "integer" if resource.startswith("attachable-volumes-") else ""
+
+
+class HealthMetrics:
+    """Results of health checks, counted by the threads that answer probes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._latest: dict[Labels, float] = {}
+        self._results = Counter("kubernetes_healthchecks_total", "Results of health checks.", "name", "type", "status")
+
+    def observe(self, check: str, path: str, passed: bool) -> None:
+        """Count one result."""
+        with self._lock:
+            self._latest[("name", check), ("type", path)] = float(passed)
+            self._results.add(check, path, "success" if passed else "error")
+
+    def text(self) -> str:
+        """Return the text of ``/metrics/slis``."""
+        with self._lock:
+            latest = Gauge("kubernetes_healthcheck", "Whether the check passed the last time.", self._latest.copy)
+            return exposition([latest, self._results])
