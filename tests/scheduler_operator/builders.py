@@ -8,7 +8,7 @@ import yaml
 
 from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Problems, Rendered, render
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
 
 NAMESPACE = "berth-system"

@@ -5,7 +5,7 @@ import socket
 
 import aiohttp
 
-from scheduler_operator.app.endpoints import Health, exposition, serving
+from scheduler_operator.app.endpoints import Health, exposition, serve
 
 
 def free_port() -> int:
@@ -17,7 +17,7 @@ def free_port() -> int:
 
 async def answers(health: Health) -> dict[str, tuple[int, str]]:
     found, port = {}, free_port()
-    async with serving(health, lambda: {"up": 1}, "127.0.0.1", port), aiohttp.ClientSession() as session:
+    async with serve(health, lambda: {"up": 1}, "127.0.0.1", port), aiohttp.ClientSession() as session:
         for path in ("livez", "readyz", "metrics"):
             async with session.get(f"http://127.0.0.1:{port}/{path}") as response:
                 found[path] = response.status, await response.text()

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_operator.app.process import Process
+from scheduler_operator.app.process import OperatorProcess
 from scheduler_operator.cluster.api import ApiError
 
 
 class Forbidding:
     """An API server that lets nobody look at Deployments."""
 
-    async def let_go_with_us(self, name: str) -> None:
+    async def own_lease_by_deployment(self, name: str) -> None:
         raise ApiError(f"GET /apis/apps/v1/deployments/{name}", 403, "Forbidden", "no right to see it")
 
 
 async def test_a_lease_that_cannot_be_tied_to_the_deployment_is_said_and_holds_nothing_up(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    process = object.__new__(Process)
+    process = object.__new__(OperatorProcess)
     process.cluster = Forbidding()  # type: ignore[assignment]
-    await process.have_lease_go_with_us()
-    (said,) = caplog.messages
-    assert said.startswith("the Lease berth-operator will stay when Berth is uninstalled: ")
-    assert said.endswith("403 Forbidden: no right to see it")
+    await process.own_lease_by_deployment()
+    (message,) = caplog.messages
+    assert message.startswith("the Lease berth-operator will stay when Berth is uninstalled: ")
+    assert message.endswith("403 Forbidden: no right to see it")

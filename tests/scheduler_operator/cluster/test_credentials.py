@@ -34,7 +34,7 @@ def test_a_replaced_token_is_noticed_within_a_minute(tmp_path: Path) -> None:
 def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     found = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1/"), Clock())
     (tmp_path / "token").write_text("second")
-    found.refused()
+    found.reread_soon()
     assert found.token == "second"
 
 

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from scheduler_operator.desired import Object, desired_objects
-from scheduler_operator.resources.labels import OWN_ANNOTATIONS, OWN_LABELS
-from scheduler_operator.resources.names import with_uids
+from scheduler_operator.resources.names import OWN_ANNOTATIONS, OWN_LABELS, with_uids
 from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
 from tests.scheduler_operator.builders import NAMESPACE, RELEASE, declaring, profile, rendered

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scheduler_operator.desired.permissions import (
     PolicyRule,
     cluster_wide,
-    inside,
     lease_rules,
-    merged,
+    merge_rules,
+    namespaced,
     own_rules,
-    uncovered,
+    uncovered_rules,
 )
 from scheduler_operator.render import expanding
 from scheduler_runtime import catalog, config
@@ -63,23 +63,25 @@ def as_written(rules: list[Rule]) -> list[PolicyRule]:
 def test_merging_changes_nothing_about_what_is_allowed(
     rules: list[Rule], group: str, resource: str, verb: str, name: str
 ) -> None:
-    assert allows(merged(rules), group, resource, verb, name) == allows(as_written(rules), group, resource, verb, name)
+    assert allows(merge_rules(rules), group, resource, verb, name) == allows(
+        as_written(rules), group, resource, verb, name
+    )
 
 
 @given(st.lists(RULES, max_size=6).flatmap(lambda rules: st.tuples(st.just(rules), st.permutations(rules))))
 def test_the_order_in_which_rules_are_declared_does_not_matter(orders: tuple[list[Rule], list[Rule]]) -> None:
     declared, shuffled = orders
-    assert merged(shuffled) == merged(declared) == merged(declared + declared)
+    assert merge_rules(shuffled) == merge_rules(declared) == merge_rules(declared + declared)
 
 
 def test_resources_with_the_same_verbs_share_a_rule() -> None:
     rules = [Rule(("",), ("pods",), ("watch", "get")), Rule(("",), ("nodes",), ("get", "watch"))]
-    assert merged(rules) == [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "watch"]}]
+    assert merge_rules(rules) == [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "watch"]}]
 
 
 def test_a_verb_granted_for_all_is_not_granted_again_by_name() -> None:
     rules = [Rule(("",), ("pods",), ("get",)), Rule(("",), ("pods",), ("get", "delete"), ("one",))]
-    assert merged(rules) == [
+    assert merge_rules(rules) == [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"], "resourceNames": ["one"]},
     ]
@@ -88,12 +90,12 @@ def test_a_verb_granted_for_all_is_not_granted_again_by_name() -> None:
 def test_rules_of_a_namespace_stay_out_of_the_cluster_role() -> None:
     rules = [Rule(("",), ("pods",), ("get",)), Rule(("",), ("configmaps",), ("get",), ("prices",), "berth-system")]
     assert [rule["resources"] for rule in cluster_wide(rules)] == [["pods"]]
-    assert [rule["resources"] for rule in inside("berth-system", rules)] == [["configmaps"]]
-    assert inside("elsewhere", rules) == []
+    assert [rule["resources"] for rule in namespaced("berth-system", rules)] == [["configmaps"]]
+    assert namespaced("elsewhere", rules) == []
 
 
 def test_a_scheduler_may_touch_its_own_lease_and_config_map_by_name_and_create_neither() -> None:
-    rules = inside("berth-system", own_rules("berth-system", "berth-calm"))
+    rules = namespaced("berth-system", own_rules("berth-system", "berth-calm"))
     assert {rule["resources"][0]: (rule["resourceNames"], rule["verbs"]) for rule in rules} == {
         "configmaps": (["berth-calm"], ["get", "list", "watch"]),
         "leases": (["berth-calm"], ["get", "update"]),
@@ -120,7 +122,7 @@ UNION = [
     ],
 )
 def test_what_nobody_has_granted_is_found(rule: Rule, missing: list[str]) -> None:
-    assert [verb for found in uncovered([rule], UNION) for verb in found["verbs"]] == missing
+    assert [verb for found in uncovered_rules([rule], UNION) for verb in found["verbs"]] == missing
 
 
 @pytest.mark.parametrize("minor", catalog.KNOWN)
@@ -132,7 +134,7 @@ def test_the_page_shows_what_a_scheduler_that_is_run_by_hand_needs(minor: str) -
     default = config.default_profile(Target.parse(minor))
     assert _rights(role["rules"]) == _rights(cluster_wide([*catalog.BASE_RULES, *expanding.rules(default, {})]))
     wanted = [*lease_rules("kube-system", "thrifty"), Rule(("coordination.k8s.io",), ("leases",), ("create",))]
-    assert _rights(in_its_namespace["rules"]) == _rights(merged(wanted))
+    assert _rights(in_its_namespace["rules"]) == _rights(merge_rules(wanted))
 
 
 def _rights(granted: Iterable[PolicyRule]) -> set[tuple[str, ...]]:

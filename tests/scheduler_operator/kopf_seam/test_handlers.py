@@ -24,22 +24,22 @@ LABELLED = {"labels": {"berth.dev/profile": "calm"}}
 @pytest.fixture
 def exchanges(tmp_path: Path) -> KopfSession:
     credentials = Credentials(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    return KopfSession(credentials, "tests", InterruptionLog(), listed=lambda: None)
+    return KopfSession(credentials, "tests", InterruptionLog(), on_list=lambda: None)
 
 
 @pytest.mark.parametrize("metadata", [OWNED, LABELLED], ids=["by-owner", "by-label"])
 def test_a_generated_object_puts_its_profile_on_the_queue(metadata: dict[str, Any], exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta=metadata, memo=KopfMemo(seen.append, exchanges)))
+    asyncio.run(handlers.on_generated(meta=metadata, memo=KopfMemo(seen.append, exchanges)))
     assert seen == [Key("SchedulerProfile", "calm")]
 
 
 @pytest.mark.parametrize("labels", [{"app.kubernetes.io/managed-by": "berth"}, {"berth.dev/profile": ""}])
 def test_an_object_that_only_looks_like_ours_is_passed_over(labels: dict[str, str], exchanges: KopfSession) -> None:
     seen: list[Key] = []
-    asyncio.run(handlers.generated_seen(meta={"labels": labels}, memo=KopfMemo(seen.append, exchanges)))
+    asyncio.run(handlers.on_generated(meta={"labels": labels}, memo=KopfMemo(seen.append, exchanges)))
     asyncio.run(
-        handlers.lease_seen(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(seen.append, exchanges))
+        handlers.on_lease(type="DELETED", meta={"labels": labels}, spec={}, memo=KopfMemo(seen.append, exchanges))
     )
     assert seen == []
 
@@ -50,7 +50,7 @@ def test_a_lease_matters_when_another_holds_it_or_it_is_gone(exchanges: KopfSess
 
     def looks(type_: str | None, holder: str | None) -> int:
         seen.clear()
-        asyncio.run(handlers.lease_seen(type=type_, meta=OWNED, spec={"holderIdentity": holder}, memo=seam))
+        asyncio.run(handlers.on_lease(type=type_, meta=OWNED, spec={"holderIdentity": holder}, memo=seam))
         return len(seen)
 
     story = [(None, None), ("MODIFIED", "a"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b"), ("ADDED", None)]
@@ -73,7 +73,7 @@ def test_a_pod_matters_when_it_says_something_else_of_its_document_or_is_gone(ex
     def looks(type_: str | None, status: dict[str, Any]) -> int:
         seen.clear()
         meta = {"name": "berth-calm-x", **LABELLED}
-        asyncio.run(handlers.pod_seen(type=type_, meta=meta, status=status, memo=seam))
+        asyncio.run(handlers.on_pod(type=type_, meta=meta, status=status, memo=seam))
         return len(seen)
 
     new, ready = {"phase": "Pending"}, {**saying(), "phase": "Running"}
@@ -112,13 +112,13 @@ PATHS = {kind.collection("here") for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG
 
 
 async def test_a_kind_that_the_api_server_does_not_tell_of_is_not_left_unwatched(exchanges: KopfSession) -> None:
-    exchanges.watched.set()
-    exchanges.asked.update(PATHS - {"/apis/berth.dev/v1alpha1/schedulerprofiles"})
+    exchanges.has_watch.set()
+    exchanges.requested_paths.update(PATHS - {"/apis/berth.dev/v1alpha1/schedulerprofiles"})
     with pytest.raises(RuntimeError, match=r"did not tell of /apis/berth\.dev/v1alpha1/schedulerprofiles "):
         await handlers.check_discovery(exchanges, "here", after=0)
 
 
 async def test_when_every_kind_is_watched_nothing_is_wrong(exchanges: KopfSession) -> None:
-    exchanges.watched.set()
-    exchanges.asked.update(PATHS)
+    exchanges.has_watch.set()
+    exchanges.requested_paths.update(PATHS)
     await handlers.check_discovery(exchanges, "here", after=0)

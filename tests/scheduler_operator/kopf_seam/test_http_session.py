@@ -42,9 +42,9 @@ async def kopf(script: Script, directory: Path) -> AsyncIterator[Kopf]:
     async with served(script) as url:
         lists: list[str] = []
         credentials = Credentials(kubeconfig(directory, url))
-        between = KopfSession(credentials, "tests", InterruptionLog(), listed=lambda: lists.append("listed"))
+        between = KopfSession(credentials, "tests", InterruptionLog(), on_list=lambda: lists.append("listed"))
         try:
-            yield Kopf(url, between.session(), lists)
+            yield Kopf(url, between.open_session(), lists)
         finally:
             await between.close()
 
@@ -162,5 +162,5 @@ async def test_a_list_after_a_watch_tells_why(tmp_path: Path, caplog: pytest.Log
         assert await anext(watch.content.iter_chunked(2**20)) == EXPIRED_LINE
         await asking.ask(LIST)
     assert caplog.messages == [
-        "watching schedulerprofiles is interrupted: what was seen last has expired (410); listing again"
+        "watching schedulerprofiles is interrupted: the last known version has expired (410); listing again"
     ]

@@ -11,12 +11,12 @@ KINDS = ("schedulerprofiles", "configmaps", "leases")
 
 def interrupt(interruptions: InterruptionLog, because: str) -> None:
     for kind in KINDS * 3:
-        interruptions.begins(kind, because)
+        interruptions.begin(kind, because)
 
 
 def resume(interruptions: InterruptionLog) -> None:
     for kind in KINDS:
-        interruptions.ends(kind)
+        interruptions.end(kind)
 
 
 def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
@@ -42,7 +42,7 @@ def test_it_is_not_over_before_everything_flows(caplog: pytest.LogCaptureFixture
     interruptions = InterruptionLog()
     interrupt(interruptions, "cut off")
     for kind in KINDS[1:]:
-        interruptions.ends(kind)
+        interruptions.end(kind)
     assert len(caplog.messages) == 1
 
 

@@ -7,7 +7,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scheduler_operator.kopf_seam.watch_stream import EXPIRED, EXPIRED_LINE, LONGEST_SPACING_SECONDS, Events, Watch
+from scheduler_operator.kopf_seam.watch_stream import (
+    EXPIRED,
+    EXPIRED_LINE,
+    LONGEST_SPACING_SECONDS,
+    EventStream,
+    WatchState,
+)
 
 
 def line(kind: str, **of: Any) -> bytes:
@@ -32,10 +38,10 @@ class Sent:
             raise aiohttp.ClientPayloadError("Response payload is not completed")
 
 
-async def read(watch: Watch, sent: Sent) -> bytes:
+async def read(watch: WatchState, sent: Sent) -> bytes:
     """What kopf gets to read: it reads no further than the event that has it list again."""
     text = b""
-    async for chunk in Events(sent, watch).iter_chunked(2**20):
+    async for chunk in EventStream(sent, watch).iter_chunked(2**20):
         text += chunk
         if chunk == EXPIRED_LINE:
             break
@@ -45,9 +51,9 @@ async def read(watch: Watch, sent: Sent) -> bytes:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_events_are_passed_on_whole_and_in_order(size: int) -> None:
     text = ADDED + BOOKMARK + line("DELETED", metadata={"name": "calm"}) + line("MODIFIED", metadata={"name": "ü"})
-    watch = Watch(began=0.0)
+    watch = WatchState(began_at=0.0)
     assert await read(watch, Sent(*(text[at : at + size] for at in range(0, len(text), size)))) == text
-    assert watch.ends(now=100.0) == ""
+    assert watch.end(now=100.0) == ""
 
 
 @pytest.mark.parametrize(
@@ -68,23 +74,23 @@ async def test_events_are_passed_on_whole_and_in_order(size: int) -> None:
     ],
 )
 async def test_after_what_is_no_event_everything_is_listed_again(odd: bytes, because: str) -> None:
-    watch = Watch(began=0.0)
+    watch = WatchState(began_at=0.0)
     assert await read(watch, Sent(ADDED + odd, b"never read\n")) == ADDED + EXPIRED_LINE
-    assert because in watch.ends(now=100.0)
+    assert because in watch.end(now=100.0)
 
 
 async def test_a_cut_is_noted_and_left_to_kopf() -> None:
-    watch = Watch(began=0.0)
+    watch = WatchState(began_at=0.0)
     with pytest.raises(aiohttp.ClientPayloadError):
         await read(watch, Sent(ADDED, ADDED[:9], cut=True))
-    assert watch.ends(now=100.0) == "the stream was cut off"
+    assert watch.end(now=100.0) == "the stream was cut off"
 
 
 def test_streams_that_end_at_once_are_asked_for_less_and_less_often() -> None:
-    watch, now, waits = Watch(), 1000.0, []
+    watch, now, waits = WatchState(), 1000.0, []
     for _ in range(10):
-        watch.began = now
-        watch.ends(now + 0.01)
+        watch.began_at = now
+        watch.end(now + 0.01)
         waits.append(watch.not_before - now)
         now = watch.not_before
     assert waits == sorted(waits)
@@ -93,8 +99,8 @@ def test_streams_that_end_at_once_are_asked_for_less_and_less_often() -> None:
 
 
 def test_a_stream_that_flowed_for_a_while_is_followed_at_once() -> None:
-    watch = Watch(began=1000.0, early=5)
-    watch.ends(1003.0)
+    watch = WatchState(began_at=1000.0, early_ends=5)
+    watch.end(1003.0)
     assert watch.not_before < 1003.0
 
 
@@ -102,10 +108,10 @@ def test_a_stream_that_flowed_for_a_while_is_followed_at_once() -> None:
     ("seconds", "because"), [(0.1, "the stream ended early"), (50, "the stream ended early"), (90, "")]
 )
 def test_an_end_in_good_order_is_worth_a_word_only_when_it_is_early(seconds: float, because: str) -> None:
-    assert Watch(began=1000.0).ends(1000.0 + seconds) == because
+    assert WatchState(began_at=1000.0).end(1000.0 + seconds) == because
 
 
 def test_what_has_not_begun_does_not_end() -> None:
-    watch = Watch()
-    assert watch.ends(1000.0) == ""
+    watch = WatchState()
+    assert watch.end(1000.0) == ""
     assert watch.not_before == 0.0

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from scheduler_operator.migrate import Imported, imported
 from scheduler_operator.render import Rendered, render
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36

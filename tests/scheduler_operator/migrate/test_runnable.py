@@ -8,7 +8,7 @@ import yaml
 from scheduler_operator.migrate import Imported, import_all
 from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
 from scheduler_operator.render import Rendered, render
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36

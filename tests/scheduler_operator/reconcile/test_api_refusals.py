@@ -4,7 +4,7 @@ import pytest
 
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.reconcile import api_refusals as refusals
-from scheduler_operator.reconcile.api_refusals import refused
+from scheduler_operator.reconcile.api_refusals import refusal_problems
 
 ESCALATION = """clusterroles.rbac.authorization.k8s.io "berth-p" is forbidden: \
 user "system:serviceaccount:berth-system:berth-operator" (groups=["a"]) is attempting to grant RBAC permissions \
@@ -18,7 +18,7 @@ def error(status: int, message: str) -> ApiError:
 
 
 def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() -> None:
-    found = refused(error(403, ESCALATION))
+    found = refusal_problems(error(403, ESCALATION))
     assert found is not None
     assert found.reason == "PermissionMissing"
     assert '{APIGroups:["example.com"], Resources:["prices"], Verbs:["get" "list"]}' in str(found)
@@ -28,7 +28,7 @@ def test_a_right_that_cannot_be_passed_on_is_named_with_the_way_to_grant_it() ->
 
 def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
-    assert str(refusals.ungranted([rule], {"PriceCap", "Ledger"})) == (
+    assert str(refusals.ungranted_problems([rule], {"PriceCap", "Ledger"})) == (
         "what PluginConfigs declare of Ledger, PriceCap needs rights that nobody has granted to plugins: "
         '{APIGroups:[""], Resources:["configmaps"], Verbs:["get"]}; '
         'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
@@ -36,7 +36,7 @@ def test_rights_that_nobody_has_granted_are_named_with_whose_they_are() -> None:
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:
-    found = refused(error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource'))
+    found = refusal_problems(error(403, 'deployments.apps "berth-p" is forbidden: User "me" cannot patch resource'))
     assert found is not None
     assert found.reason == "PermissionMissing"
     assert "cannot patch" in str(found)
@@ -57,7 +57,7 @@ POLICY = "ValidatingAdmissionPolicy 'no-latest' with binding 'no-latest' denied 
 )
 def test_what_admission_refuses_is_not_blamed_on_the_profile(status: int, message: str) -> None:
     refusal = ApiError("PATCH /apis/apps/v1/namespaces/n/deployments/berth-p?force=true", status, "Reason", message)
-    found = refused(refusal)
+    found = refusal_problems(refusal)
     assert found is not None
     assert found.reason == "PermissionMissing"
     assert str(found).startswith(f"the cluster's admission control refuses deployments/berth-p: {message}; change the")
@@ -65,7 +65,7 @@ def test_what_admission_refuses_is_not_blamed_on_the_profile(status: int, messag
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_what_the_api_server_finds_invalid_is_the_authors_to_mend(status: int) -> None:
-    found = refused(error(status, "spec.template: Invalid value"))
+    found = refusal_problems(error(status, "spec.template: Invalid value"))
     assert found is not None
     assert found.reason == "Invalid"
     assert "spec.template: Invalid value" in str(found)
@@ -73,4 +73,4 @@ def test_what_the_api_server_finds_invalid_is_the_authors_to_mend(status: int) -
 
 @pytest.mark.parametrize("status", [0, 401, 404, 409, 429, 500, 503])
 def test_anything_else_may_pass_by_itself(status: int) -> None:
-    assert refused(error(status, "oh")) is None
+    assert refusal_problems(error(status, "oh")) is None

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.reconcile.events import MOST_NOTE_BYTES, turn
-from scheduler_operator.resources.conditions import Status
+from scheduler_operator.reconcile.events import NOTE_BYTES, stall_change
+from scheduler_operator.resources.user_object import Status
 
 
 def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, ready: str = "True") -> Status:
@@ -38,11 +38,11 @@ def status(stalled: str = "", reason: str = "Invalid", generation: int = 1, read
     ],
 )
 def test_an_event_tells_that_a_status_turned(before: Status, after: Status, expected: Any) -> None:
-    found = turn(before, after)
+    found = stall_change(before, after)
     assert (found and (found.type, found.reason, found.note)) == expected
 
 
 def test_a_note_is_no_longer_than_an_event_holds() -> None:
-    found = turn({}, status("x" * 5000))
+    found = stall_change({}, status("x" * 5000))
     assert found is not None
-    assert MOST_NOTE_BYTES - 3 < len(found.note.encode()) <= MOST_NOTE_BYTES
+    assert NOTE_BYTES - 3 < len(found.note.encode()) <= NOTE_BYTES

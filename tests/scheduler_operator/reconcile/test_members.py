@@ -3,9 +3,9 @@
 from typing import Any
 
 from scheduler_operator.models.status import ProfileStatus
-from scheduler_operator.reconcile.members import members
-from scheduler_operator.reconcile.status import DeploymentState, SchedulerState, accepted
-from scheduler_operator.resources.conditions import Status
+from scheduler_operator.reconcile.members import running_members
+from scheduler_operator.reconcile.status import DeploymentState, SchedulerState, accepted_status
+from scheduler_operator.resources.user_object import Status
 from scheduler_runtime.config import LoadReport
 from tests.scheduler_operator.builders import profile, rendered
 
@@ -22,8 +22,8 @@ def pod(name: str, says: LoadReport | None = None, **metadata: str) -> dict[str,
 
 
 def status(*pods: dict[str, Any]) -> Status:
-    processes = DeploymentState(wanted=2, existing=2, current=2, ready=2)
-    found = accepted(PROFILE, RENDERED, SchedulerState(processes, "a", members=members(pods, "a")))
+    processes = DeploymentState(replicas=2, existing=2, current=2, ready=2)
+    found = accepted_status(PROFILE, RENDERED, SchedulerState(processes, "a", members=running_members(pods, "a")))
     times = [{**each, "lastTransitionTime": AT} for each in found["conditions"]]
     ProfileStatus.model_validate({**found, "conditions": times})
     return found

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.reconcile.pod_trouble import hindrance
+from scheduler_operator.reconcile.pod_trouble import find_pod_trouble
 
 PULL = {"reason": "ErrImagePull", "message": "manifest unknown"}
 BACK_OFF = {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}
@@ -57,7 +57,7 @@ def pod(name: str, waiting: Any = None, last: Any = None, *, template: str = "ne
     ],
 )
 def test_what_holds_a_pod_up_is_told_with_its_name(pods: list[Any], said: str, is_lasting: bool) -> None:
-    found = hindrance(pods)
+    found = find_pod_trouble(pods)
     assert found is not None
     assert str(found).startswith(said)
     assert found.is_lasting is is_lasting
@@ -77,12 +77,12 @@ def test_what_holds_a_pod_up_is_told_with_its_name(pods: list[Any], said: str, i
     ],
 )
 def test_nothing_is_made_up(pods: list[Any]) -> None:
-    assert hindrance(pods) is None
+    assert find_pod_trouble(pods) is None
 
 
 def test_a_pod_that_no_node_takes_is_told_with_the_schedulers_words() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-    found = hindrance([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
+    found = find_pod_trouble([{"metadata": {"name": "a", "namespace": "home"}, "status": {"conditions": [condition]}}])
     assert str(found) == "pod home/a waits: Unschedulable: 0/3 nodes"
 
 
@@ -95,7 +95,7 @@ def test_pods_created_in_one_second_are_told_apart_by_the_image_they_are_to_run(
             "status": {"containerStatuses": [{"name": "c", "ready": False, "state": {"waiting": waiting}}]},
         }
 
-    found = hindrance([made("before", "old"), made("after", "new")], images=["new"])
+    found = find_pod_trouble([made("before", "old"), made("after", "new")], images=["new"])
     assert found is not None
     assert str(found) == "pod home/after waits: ErrImageNeverPull: there is no new"
-    assert hindrance([made("before", "old")], images=["new"]) is None
+    assert find_pod_trouble([made("before", "old")], images=["new"]) is None

@@ -8,18 +8,18 @@ import pytest
 from scheduler_operator.models.status import ProfileStatus
 from scheduler_operator.reconcile.pod_trouble import PodTrouble
 from scheduler_operator.reconcile.status import (
-    LONGEST_MESSAGE,
+    MESSAGE_LENGTH,
     DeploymentState,
     SchedulerState,
-    accepted,
-    interrupted,
-    left_out,
-    paused,
+    accepted_status,
+    interrupted_status,
+    left_out_status,
+    paused_status,
     plugin_config_status,
-    rejected,
+    rejected_status,
 )
 from scheduler_operator.render import Problems, Rendered, render
-from scheduler_operator.resources.conditions import Status, dated
+from scheduler_operator.resources.user_object import Status, with_transition_times
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile, rendered
@@ -36,7 +36,7 @@ def messages(status: Status) -> dict[str, str]:
 
 
 def processes(**changes: Any) -> DeploymentState:
-    return DeploymentState(**{"wanted": 2, "existing": 2, "current": 2, "ready": 2, **changes})
+    return DeploymentState(**{"replicas": 2, "existing": 2, "current": 2, "ready": 2, **changes})
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def processes(**changes: Any) -> DeploymentState:
             id="an-old-one-still-ends",
         ),
         pytest.param(
-            processes(wanted=0, existing=0, current=0, ready=0),
+            processes(replicas=0, existing=0, current=0, ready=0),
             {"Ready": ("False", "NoMemberAvailable")},
             id="none-wanted",
         ),
@@ -77,7 +77,7 @@ def processes(**changes: Any) -> DeploymentState:
 )
 def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[str, tuple[str, str]]) -> None:
     written = profile()
-    status = accepted(written, rendered(written), SchedulerState(state))
+    status = accepted_status(written, rendered(written), SchedulerState(state))
     assert conditions(status) == expected
 
 
@@ -85,15 +85,15 @@ def test_readiness_follows_the_processes(state: DeploymentState, expected: dict[
 def test_a_version_newer_than_all_that_are_known_is_remarked_on(state: DeploymentState | None) -> None:
     newer, known = (profile(scheduler={"kubernetesVersion": version}) for version in ("1.38", "v1.37.9"))
     remark = "; Kubernetes 1.38 is newer than this release knows, 1.37 is used"
-    ready, *others = accepted(newer, rendered(newer), SchedulerState(state))["conditions"]
+    ready, *others = accepted_status(newer, rendered(newer), SchedulerState(state))["conditions"]
     assert ready["message"].endswith(remark)
     assert remark not in str(others)
-    assert "newer" not in str(accepted(known, rendered(known), SchedulerState(state))["conditions"])
+    assert "newer" not in str(accepted_status(known, rendered(known), SchedulerState(state))["conditions"])
 
 
 def test_why_pods_are_refused_is_told() -> None:
     written = profile()
-    status = accepted(
+    status = accepted_status(
         written, rendered(written), SchedulerState(processes(existing=0, ready=0, failure="violates PodSecurity"))
     )
     assert messages(status) == {
@@ -117,7 +117,7 @@ def test_why_pods_are_refused_is_told() -> None:
 )
 def test_while_a_deployment_rolls_more_may_be_ready_than_are_wanted(state: DeploymentState, message: str) -> None:
     written = profile()
-    assert messages(accepted(written, rendered(written), SchedulerState(state)))["Ready"] == message
+    assert messages(accepted_status(written, rendered(written), SchedulerState(state)))["Ready"] == message
 
 
 IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Container image is not present", True)
@@ -139,7 +139,7 @@ IMAGE = PodTrouble("berth-system/berth-bin-packing-1", "ErrImageNeverPull", "Con
 def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: PodTrouble, expected: Any) -> None:
     written = profile()
     state = processes(existing=3, current=1, ready=ready)
-    status = accepted(written, rendered(written), SchedulerState(state, hindrance=hindrance))
+    status = accepted_status(written, rendered(written), SchedulerState(state, pod_trouble=hindrance))
     assert conditions(status) == expected
     assert messages(status).popitem()[1] == (
         "pod berth-system/berth-bin-packing-1 waits: ErrImageNeverPull: Container image is not present"
@@ -148,7 +148,7 @@ def test_what_keeps_pods_from_running_is_told(ready: int, hindrance: PodTrouble,
 
 def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
     written = profile(engine="ConfigMap")
-    status = accepted(written, rendered(written), SchedulerState())
+    status = accepted_status(written, rendered(written), SchedulerState())
     assert conditions(status) == {"Ready": ("True", "Rendered")}
     assert status["configMap"] == "berth-bin-packing"
     assert "replicas" not in status
@@ -156,28 +156,28 @@ def test_a_document_that_somebody_else_runs_is_ready_when_rendered() -> None:
 
 def test_a_running_profile_says_what_is_needed_to_scale_it() -> None:
     written = profile()
-    status = accepted(written, rendered(written), SchedulerState(processes(ready=1)))
+    status = accepted_status(written, rendered(written), SchedulerState(processes(ready=1)))
     assert (status["replicas"], status["readyReplicas"]) == (2, 1)
     assert status["selector"] == "app.kubernetes.io/name=berth-scheduler,berth.dev/profile=bin-packing"
 
 
 def test_effective_plugins_have_a_weight_where_it_counts() -> None:
     written = profile(plugins={"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}})
-    plugins = accepted(written, rendered(written), SchedulerState())["effectivePlugins"]
+    plugins = accepted_status(written, rendered(written), SchedulerState())["effectivePlugins"]
     assert {"name": "NodeResourcesFit", "weight": 5} in plugins["score"]
     assert {"name": "NodeResourcesFit"} in plugins["filter"]
 
 
 def test_effective_plugins_are_those_that_run() -> None:
     written = profile()
-    plugins = accepted(written, rendered(written), SchedulerState())["effectivePlugins"]
+    plugins = accepted_status(written, rendered(written), SchedulerState())["effectivePlugins"]
     shown = {plugin["name"] for point in plugins.values() for plugin in point}
     assert "PodTopologySpread" in shown
     assert "VolumeBinding" not in shown
 
 
 def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
-    status = rejected(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
+    status = rejected_status(profile(status={"configHash": "abc", "readyReplicas": 2, "conditions": []}), UNKNOWN)
     assert conditions(status) == {"Ready": ("False", "PluginUnknown"), "Stalled": ("True", "PluginUnknown")}
     assert (status["configHash"], status["readyReplicas"]) == ("abc", 2)
     place = "spec.plugins.score.enabled[0].name"
@@ -189,16 +189,18 @@ def test_a_mistake_stalls_the_profile_and_keeps_what_is_in_force() -> None:
 
 def test_of_several_mistakes_each_is_on_a_line_and_none_is_told_twice() -> None:
     found = Problems("Invalid", tuple(Problem(f"spec.{letter}", "is odd") for letter in "abcde"))
-    assert messages(rejected(profile(), found)) == {
+    assert messages(rejected_status(profile(), found)) == {
         "Ready": "5 problems at spec.a, spec.b, spec.c and 2 more places",
         "Stalled": "5 problems:" + "".join(f"\n      - spec.{letter}: is odd" for letter in "abcde"),
     }
 
 
 def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
-    assert rejected(profile(), UNKNOWN)["warningCount"] == left_out(profile(), UNKNOWN)["warningCount"] == 0
+    assert (
+        rejected_status(profile(), UNKNOWN)["warningCount"] == left_out_status(profile(), UNKNOWN)["warningCount"] == 0
+    )
     warned = {"configHash": "abc", "warnings": [{"code": "Odd"}], "warningCount": 1, "conditions": []}
-    status = rejected(profile(status=warned), UNKNOWN)
+    status = rejected_status(profile(status=warned), UNKNOWN)
     assert (status["warnings"], status["warningCount"]) == ([{"code": "Odd"}], 1)
 
 
@@ -207,7 +209,7 @@ def test_a_profile_that_is_wrong_has_a_number_of_warnings_too() -> None:
     [
         (SchedulerState(), True),
         (SchedulerState(processes()), True),
-        (SchedulerState(processes(wanted=0, existing=0, current=0, ready=0)), True),
+        (SchedulerState(processes(replicas=0, existing=0, current=0, ready=0)), True),
         (SchedulerState(processes(ready=1)), False),
     ],
     ids=["somebody-elses", "ready", "none-wanted", "not-ready"],
@@ -217,18 +219,18 @@ def test_processes_that_are_not_ready_are_looked_at_again(running: SchedulerStat
 
 
 def test_the_first_mistake_does_not_speak_of_a_good_configuration() -> None:
-    assert "last good" not in rejected(profile(), UNKNOWN)["conditions"][0]["message"]
+    assert "last good" not in rejected_status(profile(), UNKNOWN)["conditions"][0]["message"]
 
 
 def test_what_passes_by_itself_is_being_reconciled() -> None:
-    assert conditions(interrupted(profile(), "500")) == {
+    assert conditions(interrupted_status(profile(), "500")) == {
         "Ready": ("Unknown", "RollingOut"),
         "Reconciling": ("True", "RollingOut"),
     }
 
 
 def test_a_paused_profile_is_neither_stalled_nor_in_progress() -> None:
-    assert conditions(paused(profile(paused=True), "bin-packing")) == {"Ready": ("Unknown", "Paused")}
+    assert conditions(paused_status(profile(paused=True), "bin-packing")) == {"Ready": ("Unknown", "Paused")}
 
 
 def test_a_plugin_config_names_its_users_in_order() -> None:
@@ -240,25 +242,27 @@ def test_a_plugin_config_names_its_users_in_order() -> None:
 def test_every_condition_speaks_of_the_generation_that_was_read() -> None:
     written = profile()
     for status in (
-        accepted(written, rendered(written), SchedulerState(processes(ready=0))),
-        rejected(written, UNKNOWN),
-        paused(written, written.name),
+        accepted_status(written, rendered(written), SchedulerState(processes(ready=0))),
+        rejected_status(written, UNKNOWN),
+        paused_status(written, written.name),
     ):
         assert status["observedGeneration"] == 3
         assert {each["observedGeneration"] for each in status["conditions"]} == {3}
 
 
 def test_a_very_long_message_is_cut() -> None:
-    status = rejected(profile(), Problems("Invalid", (Problem("spec", "x" * 10_000),)))
-    assert len(messages(status)["Stalled"]) == LONGEST_MESSAGE
+    status = rejected_status(profile(), Problems("Invalid", (Problem("spec", "x" * 10_000),)))
+    assert len(messages(status)["Stalled"]) == MESSAGE_LENGTH
 
 
 def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
     written = profile()
-    first = dated(rejected(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
+    first = with_transition_times(rejected_status(written, UNKNOWN), {}, "2026-01-01T00:00:00Z")
     other = Problems("Invalid", (Problem("spec", "another"),))
-    second = dated(rejected(written, other), first, "2026-01-02T00:00:00Z")
-    third = dated(accepted(written, rendered(written), SchedulerState(processes())), second, "2026-01-03T00:00:00Z")
+    second = with_transition_times(rejected_status(written, other), first, "2026-01-02T00:00:00Z")
+    third = with_transition_times(
+        accepted_status(written, rendered(written), SchedulerState(processes())), second, "2026-01-03T00:00:00Z"
+    )
     assert [each["conditions"][0]["lastTransitionTime"][:10] for each in (first, second, third)] == [
         "2026-01-01",
         "2026-01-01",
@@ -268,19 +272,26 @@ def test_a_condition_is_dated_when_its_status_changes_and_only_then() -> None:
 
 def test_a_second_look_at_the_same_state_gives_the_same_status() -> None:
     written = profile()
-    first = dated(accepted(written, rendered(written), SchedulerState(processes())), {}, "2026-01-01T00:00:00Z")
+    first = with_transition_times(
+        accepted_status(written, rendered(written), SchedulerState(processes())), {}, "2026-01-01T00:00:00Z"
+    )
     again = profile(status=first)
-    assert dated(accepted(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z") == first
+    assert (
+        with_transition_times(
+            accepted_status(again, rendered(again), SchedulerState(processes())), first, "2026-01-02T00:00:00Z"
+        )
+        == first
+    )
 
 
 def test_every_status_fits_the_schema() -> None:
     written = profile()
     for status in (
-        accepted(written, rendered(written), SchedulerState(processes())),
-        rejected(written, UNKNOWN),
-        paused(written, written.name),
+        accepted_status(written, rendered(written), SchedulerState(processes())),
+        rejected_status(written, UNKNOWN),
+        paused_status(written, written.name),
     ):
-        ProfileStatus.model_validate(dated(status, {}, "2026-01-01T00:00:00Z"))
+        ProfileStatus.model_validate(with_transition_times(status, {}, "2026-01-01T00:00:00Z"))
 
 
 def deployment(**status: Any) -> dict[str, Any]:
@@ -289,7 +300,7 @@ def deployment(**status: Any) -> dict[str, Any]:
 
 def test_processes_are_read_from_the_deployment() -> None:
     assert DeploymentState.from_deployment(deployment(replicas=2, updatedReplicas=2, readyReplicas=2)).is_settled
-    assert DeploymentState.from_deployment(deployment()) == DeploymentState(wanted=2, existing=0, current=0, ready=0)
+    assert DeploymentState.from_deployment(deployment()) == DeploymentState(replicas=2, existing=0, current=0, ready=0)
 
 
 def test_nothing_is_current_before_the_deployment_was_looked_at() -> None:
@@ -312,18 +323,18 @@ def test_failures_are_read_from_the_deployments_conditions() -> None:
 
 def test_warnings_are_shown_and_counted() -> None:
     written = profile(scheduler={"clientConnection": {"qps": 1}})
-    status = accepted(written, rendered(written), SchedulerState())
+    status = accepted_status(written, rendered(written), SchedulerState())
     shown = {each["code"]: each["path"] for each in status["warnings"]}
     assert status["warningCount"] == len(status["warnings"])
     assert shown["TinyQPS"] == "spec.scheduler.clientConnection.qps"
-    assert accepted(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
+    assert accepted_status(profile(), rendered(profile()), SchedulerState())["warningCount"] == 0
 
 
 def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     owner, guest = profile("owner"), profile("guest", joins="owner")
     made = render([owner, guest], {}, NAMESPACE, Target(V1_36))
     assert isinstance(made, Rendered)
-    status = accepted(guest, made, SchedulerState(processes(), "a-pod"))
+    status = accepted_status(guest, made, SchedulerState(processes(), "a-pod"))
     assert conditions(status) == {"Ready": ("True", "Scheduling")}
     assert "processes of owner are ready" in status["conditions"][0]["message"]
     assert (status["configMap"], status["leader"]) == ("berth-owner", "a-pod")
@@ -339,6 +350,6 @@ def test_a_profile_in_the_process_of_another_is_ready_when_that_is() -> None:
     ],
 )
 def test_a_profile_that_is_left_out_says_who_schedules_its_pods(before: dict[str, Any], words: str) -> None:
-    status = left_out(profile("guest", joins="owner", status=before), UNKNOWN)
+    status = left_out_status(profile("guest", joins="owner", status=before), UNKNOWN)
     assert conditions(status)["Stalled"] == ("True", "PluginUnknown")
     assert words in status["conditions"][0]["message"]

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scheduler_operator.reconcile.work_queue import (
     FIRST_REST_SECONDS,
     LONGEST_REST_SECONDS,
-    Queue,
+    KeyQueue,
     Statistics,
     WorkQueue,
 )
@@ -19,30 +19,30 @@ KEYS = st.sampled_from("abcd")
 
 
 def test_a_key_waits_once_however_often_it_is_added() -> None:
-    queue: Queue[str] = Queue()
+    queue: KeyQueue[str] = KeyQueue()
     for key in ("a", "b", "a"):
         queue.add(key)
     assert [queue.take(0), queue.take(0), queue.take(0)] == ["a", "b", None]
 
 
 def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_beside() -> None:
-    queue: Queue[str] = Queue()
+    queue: KeyQueue[str] = KeyQueue()
     queue.add("a")
     assert queue.take(0) == "a"
     queue.add("a")
     assert queue.take(0) is None
-    queue.done("a")
+    queue.mark_done("a")
     assert queue.take(0) == "a"
 
 
 def test_a_failed_key_rests_longer_each_time_but_not_for_ever() -> None:
-    queue: Queue[str] = Queue()
+    queue: KeyQueue[str] = KeyQueue()
     queue.add("a")
     rests = []
     now = 0.0
     for _ in range(12):
         assert queue.take(now) == "a"
-        queue.failed("a", now)
+        queue.mark_failed("a", now)
         end = queue.next_end_of_rest()
         assert end is not None
         assert queue.take(end - 0.01) is None
@@ -53,25 +53,25 @@ def test_a_failed_key_rests_longer_each_time_but_not_for_ever() -> None:
 
 
 def test_success_forgets_the_failures_before_it() -> None:
-    queue: Queue[str] = Queue()
+    queue: KeyQueue[str] = KeyQueue()
     for _ in range(5):
         queue.add("a")
         queue.take(0)
-        queue.failed("a", 0)
+        queue.mark_failed("a", 0)
     queue.add("a")
     queue.take(0)
-    queue.done("a")
+    queue.mark_done("a")
     queue.add("a")
     queue.take(0)
-    queue.failed("a", 0)
+    queue.mark_failed("a", 0)
     assert queue.next_end_of_rest() == FIRST_REST_SECONDS
 
 
 def test_news_of_a_resting_key_ends_its_rest() -> None:
-    queue: Queue[str] = Queue()
+    queue: KeyQueue[str] = KeyQueue()
     queue.add("a")
     queue.take(0)
-    queue.failed("a", 0)
+    queue.mark_failed("a", 0)
     queue.add("a")
     assert queue.take(0) == "a"
 
@@ -81,7 +81,7 @@ class NothingIsLost(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.queue: Queue[str] = Queue()
+        self.queue: KeyQueue[str] = KeyQueue()
         self.owed: set[str] = set()
         self.running: set[str] = set()
         self.now = 0.0
@@ -106,9 +106,9 @@ class NothingIsLost(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.running)))
         self.running.discard(key)
         if well:
-            self.queue.done(key)
+            self.queue.mark_done(key)
         else:
-            self.queue.failed(key, self.now)
+            self.queue.mark_failed(key, self.now)
             self.owed.add(key)
 
     @rule(seconds=st.floats(0.1, 100))
@@ -123,7 +123,7 @@ class NothingIsLost(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for key in self.running:
-            self.queue.done(key)
+            self.queue.mark_done(key)
         got = set()
         while (found := self.queue.take(self.now + LONGEST_REST_SECONDS + 1)) is not None:
             got.add(found)

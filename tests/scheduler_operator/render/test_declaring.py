@@ -9,7 +9,7 @@ from scheduler_operator.models.plugin_config import EventAction, Hook
 from scheduler_operator.render import Problems, check, render
 from scheduler_operator.render.declaring import declaration
 from scheduler_operator.render.outcome import Rendered
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import HOOK_POINTS, Action, ClusterEvent, Rule, Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_operator.render import Problems, Rendered, alone, astray, joiners, render, run_together
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.render import Problems, Rendered, join_problem, joiners, problems_alone, render, run_together
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, profile
@@ -99,8 +99,8 @@ def test_each_profile_of_a_process_asks_its_own_extenders() -> None:
     assert left_out == {}
     assert [each.url_prefix for each in rendered.document.extenders] == ["http://x", "http://x", "http://y"]
     assert yaml.safe_load(rendered.extras)["extenders"] == {"a": [0], "c": [1, 2]}
-    alone, _ = process(first)
-    assert "extenders" not in yaml.safe_load(alone.extras)
+    problems_alone, _ = process(first)
+    assert "extenders" not in yaml.safe_load(problems_alone.extras)
 
 
 def test_a_joiner_that_is_wrong_disturbs_nobody_else() -> None:
@@ -138,12 +138,12 @@ def test_what_a_joiner_cannot_have_is_refused(spec: dict[str, Any], path: str) -
 )
 def test_whom_a_profile_can_join(wanted: str, reason: str | None) -> None:
     there = {each.name: each for each in (profile("a"), profile("b", joins="a"))}
-    found = astray(profile("c", joins=wanted), there)
+    found = join_problem(profile("c", joins=wanted), there)
     assert (found.reason if found else None) == reason
 
 
 def test_what_is_wrong_with_a_profile_without_a_process_is_known_as_well() -> None:
     written = profile("Joins_Bad", joins="x", scheduler={"replicas": 1}, plugin={})
-    found = [problem.path for problem in alone(written, {}, NAMESPACE, Target(V1_36))]
+    found = [problem.path for problem in problems_alone(written, {}, NAMESPACE, Target(V1_36))]
     assert found == ["metadata.name", "spec.plugin", "spec.scheduler"]
-    assert alone(profile("right", joins="x"), {}, NAMESPACE, Target(V1_36)) == ()
+    assert problems_alone(profile("right", joins="x"), {}, NAMESPACE, Target(V1_36)) == ()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.render import check, references, uses
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, declaring, plugin_config, profile
 

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_operator.models import PluginConfigSpec, ProfileSpec
 from scheduler_operator.render import Rendered, check, joins, render
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.catalog.openapi_schema import structural
 from tests.scheduler_operator.builders import NAMESPACE, V1_36

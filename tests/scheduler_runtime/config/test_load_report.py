@@ -25,7 +25,7 @@ def document(**fields: object) -> Document:
 @pytest.mark.parametrize("said", [LOADED, REFUSED, WAITS, GONE], ids=["loaded", "refused", "waiting", "gone"])
 def test_what_is_said_is_what_is_read(said: LoadReport) -> None:
     others = [{"type": "Ready", "status": "True"}]
-    assert config.loaded([*others, said.condition()]) == said
+    assert config.read_load_report([*others, said.condition()]) == said
 
 
 def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> None:
@@ -38,7 +38,7 @@ def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> 
 def test_what_schedulers_of_other_builds_say_is_understood() -> None:
     def read(reason: str, newest: str) -> LoadReport | None:
         message = f"{LOADED.hash} since {LOADED.at}\n{newest}: why"
-        return config.loaded([{"type": CONDITION, "status": "False", "reason": reason, "message": message}])
+        return config.read_load_report([{"type": CONDITION, "status": "False", "reason": reason, "message": message}])
 
     assert read("Refused", "nothing") == LoadReport(LOADED.hash, LOADED.at, "missing", "why")
     refused = LoadReport(LOADED.hash, LOADED.at, "refused", "why", "5a" * 32)
@@ -47,12 +47,12 @@ def test_what_schedulers_of_other_builds_say_is_understood() -> None:
 
 @pytest.mark.parametrize("message", ["", "4f since now", None])
 def test_what_is_not_understood_is_nothing(message: str | None) -> None:
-    assert config.loaded([{"type": CONDITION, "message": message}]) is None
-    assert config.loaded([]) is None
+    assert config.read_load_report([{"type": CONDITION, "message": message}]) is None
+    assert config.read_load_report([]) is None
 
 
 def test_an_error_has_a_bound() -> None:
-    read = config.loaded([LoadReport(LOADED.hash, LOADED.at, "refused", "x" * 9000).condition()])
+    read = config.read_load_report([LoadReport(LOADED.hash, LOADED.at, "refused", "x" * 9000).condition()])
     assert read is not None
     assert (len(read.error), read.error[-1]) == (4096, "…")
 
@@ -60,11 +60,13 @@ def test_an_error_has_a_bound() -> None:
 def test_a_process_follows_profiles_and_backoffs_and_nothing_of_its_election_or_connection() -> None:
     plain = document()
     other_profiles = document(profiles=[{"schedulerName": "a"}], podMaxBackoffSeconds=30)
-    assert config.fixed(other_profiles) == config.fixed(plain)
-    assert config.fixed_hash(other_profiles) == config.fixed_hash(plain)
+    assert config.startup_only_fields(other_profiles) == config.startup_only_fields(plain)
+    assert config.startup_only_hash(other_profiles) == config.startup_only_hash(plain)
     for changed in ({"leaderElection": {"leaseDuration": "20s"}}, {"clientConnection": {"qps": 7}}):
-        assert config.fixed_hash(document(**changed)) != config.fixed_hash(plain)
+        assert config.startup_only_hash(document(**changed)) != config.startup_only_hash(plain)
 
 
 def test_what_is_written_out_and_what_is_the_default_are_the_same() -> None:
-    assert config.fixed_hash(document(leaderElection={"leaseDuration": "15s"})) == config.fixed_hash(document())
+    assert config.startup_only_hash(document(leaderElection={"leaseDuration": "15s"})) == config.startup_only_hash(
+        document()
+    )

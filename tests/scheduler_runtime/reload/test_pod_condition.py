@@ -43,7 +43,7 @@ async def test_it_is_a_condition_of_the_pods_status() -> None:
         (condition,) = await asked(script, 1)
     assert (script.asked[0].method, script.asked[0].path) == ("PATCH", "/api/v1/namespaces/n/pods/berth-a-x/status")
     assert script.asked[0].content_type == "application/strategic-merge-patch+json"
-    assert config.loaded([condition]) == LOADED
+    assert config.read_load_report([condition]) == LOADED
     assert condition["lastTransitionTime"]
 
 
@@ -56,7 +56,7 @@ async def test_what_is_not_heard_is_said_again_and_only_the_newest(caplog: pytes
         own.say(refused)
         conditions = await asked(script, 2)
         await asyncio.sleep(0.1)
-    assert [config.loaded([each]) for each in conditions] == [LOADED, refused]
+    assert [config.read_load_report([each]) for each in conditions] == [LOADED, refused]
     assert next(record.getMessage().partition(" cannot")[0] for record in caplog.records) == (
         "berth.dev/ConfigLoaded of pod n/berth-a-x"
     )

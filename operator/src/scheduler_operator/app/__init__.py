@@ -1,0 +1,1 @@
+"""The operator process: command line, endpoints, leadership, lifecycle."""

@@ -1,4 +1,4 @@
-"""``/livez``, ``/readyz`` and ``/metrics``: answered before, without and with leadership."""
+"""HTTP endpoints of the operator: ``/livez``, ``/readyz`` and ``/metrics``, served with and without leadership."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,21 +11,21 @@ Metrics = Mapping[str, float]
 
 @dataclass(slots=True)
 class Health:
-    """What the probes answer. An empty sentence means that nothing is wrong."""
+    """Answers of the probes: each a sentence that says what is wrong, or nothing."""
 
     not_ready: str = "starting"
     not_alive: Callable[[], str | None] = lambda: None
 
 
 @asynccontextmanager
-async def serving(health: Health, metrics: Callable[[], Metrics], address: str, port: int) -> AsyncIterator[None]:
-    """Serve until the context ends."""
+async def serve(health: Health, metrics: Callable[[], Metrics], address: str, port: int) -> AsyncIterator[None]:
+    """Serve the endpoints until the context ends."""
 
     async def livez(_: web.Request) -> web.Response:
-        return _answer(health.not_alive())
+        return _probe_response(health.not_alive())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _answer(health.not_ready)
+        return _probe_response(health.not_ready)
 
     async def metrics_page(_: web.Request) -> web.Response:
         return web.Response(text=exposition(metrics()), headers={"Content-Type": "text/plain; version=0.0.4"})
@@ -41,12 +41,12 @@ async def serving(health: Health, metrics: Callable[[], Metrics], address: str, 
         await runner.cleanup()
 
 
-def _answer(wrong: str | None) -> web.Response:
-    return web.Response(text=wrong or "ok", status=503 if wrong else 200)
+def _probe_response(problem: str | None) -> web.Response:
+    return web.Response(text=problem or "ok", status=503 if problem else 200)
 
 
 def exposition(metrics: Metrics) -> str:
-    """Prometheus' text format; a name that ends in ``_total`` is a counter, any other a gauge."""
+    """Return ``metrics`` in Prometheus' text format; a name that ends in ``_total`` is a counter, any other a gauge."""
     lines: list[str] = []
     for series, value in metrics.items():
         name = series.partition("{")[0]

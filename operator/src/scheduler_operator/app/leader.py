@@ -1,38 +1,44 @@
-"""Leadership, seen from the event loop: the elector itself has a thread of its own."""
+"""Leader election as the event loop sees it; the elector itself runs in a thread of its own."""
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from scheduler_runtime.kube.leader_election import LeaderElector, LeaseSettings, create_elector
 
 JOIN_SECONDS = 15.0
 
 
-class Election:
-    """Whether we lead: ``won`` and ``over`` are set in the loop, each once."""
+class Leadership:
+    """Leadership by the operator's Lease: the events ``won`` and ``lost`` are set in the loop, each once."""
 
     def __init__(self, settings: LeaseSettings, kubeconfig: str, user_agent: str) -> None:
         """Raises CredentialsError."""
-        self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         self.won = asyncio.Event()
-        self.over = asyncio.Event()
+        self.lost = asyncio.Event()
+
+        def set_in_loop(event: asyncio.Event) -> None:
+            # The elector calls back in its own thread; an asyncio.Event may only be set in the loop's.
+            loop.call_soon_threadsafe(event.set)
+
         self.elector: LeaderElector = create_elector(
             settings,
             kubeconfig=kubeconfig,
             user_agent=user_agent,
-            on_started=lambda: self._tell(self.won),
-            on_stopped=lambda: self._tell(self.over),
+            on_started=partial(set_in_loop, self.won),
+            on_stopped=partial(set_in_loop, self.lost),
         )
         self._thread = threading.Thread(target=self.elector.run, name="elector", daemon=True)
 
-    def _tell(self, event: asyncio.Event) -> None:
-        self._loop.call_soon_threadsafe(event.set)
-
     @asynccontextmanager
-    async def standing(self) -> AsyncIterator[None]:
-        """Stand for election. When the context ends, so that nothing acts any more, give the Lease back."""
+    async def campaign(self) -> AsyncIterator[None]:
+        """Take part in the election while the context lasts, and release the Lease at its end.
+
+        Nothing that acts as the leader may run any more when the context ends.
+        """
         self._thread.start()
         try:
             yield

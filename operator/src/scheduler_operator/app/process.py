@@ -1,9 +1,10 @@
-"""The operator's process: serve probes, wait for the CRDs, stand for election, and work while leading.
+"""The operator's process: serve probes, wait for the CRDs, take part in the election, and work while leading.
 
     starting ──► ready, standing by ──► leading ──► ended
-                 (both CRDs are there)   (kopf and the workers run)
+                 (both CRDs exist)      (kopf and the workers run)
 
-Losing the Lease ends the process, and so does kopf should it give up: whatever starts it again loses nothing.
+The process ends when it loses its Lease, and when kopf gives up. Whatever starts it again loses nothing: all state is
+in the cluster.
 """
 
 import asyncio
@@ -16,8 +17,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from scheduler_operator.app import settings
-from scheduler_operator.app.endpoints import Health, Metrics, serving
-from scheduler_operator.app.leader import Election
+from scheduler_operator.app.endpoints import Health, Metrics, serve
+from scheduler_operator.app.leader import Leadership
 from scheduler_operator.app.settings import Settings
 from scheduler_operator.cluster.api import Api, ApiError
 from scheduler_operator.cluster.credentials import Credentials, CredentialsError
@@ -25,144 +26,147 @@ from scheduler_operator.cluster.objects import Cluster
 from scheduler_operator.kopf_seam import handlers
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
-from scheduler_operator.reconcile.events import Recorder
+from scheduler_operator.reconcile.events import ProfileEvents
 from scheduler_operator.reconcile.reconciler import Key, Operator
 from scheduler_operator.reconcile.work_queue import WorkQueue
-from scheduler_runtime.kube import leader_election as leadership
+from scheduler_runtime.kube import leader_election
 
 logger = logging.getLogger("scheduler_operator")
 
 RETRY_SECONDS = 2.0
-TOGETHER_SECONDS = 0.5
-"""Within which all kinds are listed, when one is because of something that befell all of them."""
+RELIST_GATHERING_SECONDS = 0.5
+"""When one kind is listed again, the others often are, too, for the same reason: one resync serves them all."""
 
 T = TypeVar("T")
 
 
-class Process:
+class OperatorProcess:
     """One run of the operator."""
 
-    def __init__(self, chosen: Settings) -> None:
+    def __init__(self, options: Settings) -> None:
         """Raises CredentialsError."""
-        self.settings = chosen
-        self.credentials = Credentials(chosen.kubeconfig)
-        self.api = Api(self.credentials, chosen.user_agent)
-        self.cluster = Cluster(self.api, chosen.release.namespace)
+        self.settings = options
+        self.credentials = Credentials(options.kubeconfig)
+        self.api = Api(self.credentials, options.user_agent)
+        self.cluster = Cluster(self.api, options.release.namespace)
         self.work: WorkQueue[Key] = WorkQueue()
-        self.health = Health()
         self.stop = asyncio.Event()
-        self.listed = asyncio.Event()
+        self.relisted = asyncio.Event()
         self.waiting_for = ""
-        self.election = Election(chosen.lease, chosen.kubeconfig, chosen.user_agent)
-        self.health.not_alive = self.election.elector.check
+        self.leadership = Leadership(options.lease, options.kubeconfig, options.user_agent)
+        self.health = Health(not_alive=self.leadership.elector.check)
 
     async def run(self) -> int:
-        """Run until told to stop, or until leadership is lost; the exit code."""
-        self.listen_to_signals()
-        async with serving(self.health, self.metrics, self.settings.bind_address, self.settings.port):
-            if not await self.before_stop(self.kinds_are_served()):
+        """Run until told to stop, or until leadership is lost; return the exit code."""
+        self.handle_signals()
+        async with serve(self.health, self.metrics, self.settings.bind_address, self.settings.port):
+            if not await self.unless_stopped(self.wait_for_crds()):
                 return 0
             self.health.not_ready = ""
-            async with self.election.standing():
-                if not await self.before_stop(self.election.won.wait()):
+            async with self.leadership.campaign():
+                if not await self.unless_stopped(self.leadership.won.wait()):
                     return 0
                 code = await self.lead()
+                # Requests under way end before the Lease is released: none may arrive when another one leads.
                 await self.api.finish()
                 return code
 
     async def lead(self) -> int:
-        """Work until told to stop (0), or until something makes that impossible (1)."""
-        over = asyncio.create_task(self.election.over.wait(), name="election")
-        working = asyncio.create_task(self.operate(), name="operate")
-        stopped = asyncio.create_task(self.stop.wait(), name="stop")
-        await asyncio.wait((over, working, stopped), return_when=asyncio.FIRST_COMPLETED)
-        for task in (over, working, stopped):
+        """Work until told to stop (0), or until that becomes impossible (1)."""
+        lost = asyncio.create_task(self.leadership.lost.wait(), name="leadership")
+        work = asyncio.create_task(self.operate(), name="operate")
+        stop = asyncio.create_task(self.stop.wait(), name="stop")
+        await asyncio.wait((lost, work, stop), return_when=asyncio.FIRST_COMPLETED)
+        for task in (lost, work, stop):
             task.cancel()
-        (lost, trouble, _) = await asyncio.gather(over, working, stopped, return_exceptions=True)
-        if lost is True:
+        (is_lost, error, _) = await asyncio.gather(lost, work, stop, return_exceptions=True)
+        if is_lost is True:
             logger.error("leadership is lost: ending, so that another process can lead")
-        if isinstance(trouble, Exception):
-            logger.error("cannot go on watching, ending to start anew: %s", _innermost(trouble))
-        return 0 if self.stop.is_set() and lost is not True else 1
+        if isinstance(error, Exception):
+            logger.error("cannot go on watching, ending to start anew: %s", _innermost(error))
+        return 0 if self.stop.is_set() and is_lost is not True else 1
 
     async def operate(self) -> None:
-        """Watch and work, for ever."""
-        recorder = Recorder(self.cluster, self.settings.lease.identity)
-        version = await self.retried(self.cluster.version)
-        await self.have_lease_go_with_us()
-        operator = Operator(self.cluster, recorder, self.settings.release, version, self.work)
-        exchanges = KopfSession(self.credentials, self.settings.user_agent, InterruptionLog(), self.listed.set)
-        seam = handlers.KopfMemo(self.work.add, exchanges)
+        """Watch and reconcile until cancelled."""
+        events = ProfileEvents(self.cluster, self.settings.lease.identity)
+        version = await self.retry(self.cluster.version)
+        await self.own_lease_by_deployment()
+        operator = Operator(self.cluster, events, self.settings.release, version, self.work)
+        session = KopfSession(self.credentials, self.settings.user_agent, InterruptionLog(), self.relisted.set)
+        memo = handlers.KopfMemo(self.work.add, session)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.work.run(operator.attempt, self.settings.workers), name="workers")
             group.create_task(self.resync(operator), name="resync")
-            await handlers.watch(seam, self.settings.release.namespace, on_ready=self.listen_to_signals)
+            # kopf replaces our signal handlers when it starts, so they are set again when it is ready.
+            await handlers.watch(memo, self.settings.release.namespace, on_ready=self.handle_signals)
 
-    async def have_lease_go_with_us(self) -> None:
-        """Tie our Lease to our Deployment, or say that it stays: nobody's profile has to wait for that."""
+    async def own_lease_by_deployment(self) -> None:
+        """Make our Deployment the owner of our Lease, so that both are deleted together; log it if that fails."""
         try:
-            await self.cluster.let_go_with_us(settings.LEASE)
-        except ApiError as error:
+            await self.cluster.own_lease_by_deployment(settings.LEASE)
+        except ApiError as error:  # no reason to keep profiles waiting
             logger.warning("the Lease %s will stay when Berth is uninstalled: %s", settings.LEASE, error)
 
     async def resync(self, operator: Operator) -> None:
-        """Look at everything once in a while, and when a kind was listed: what was deleted before is in no event."""
+        """Reconcile everything periodically, and whenever kopf listed a kind again.
+
+        kopf reports no deletion that happened before such a list.
+        """
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.resync_seconds):
-                    await self.listed.wait()
-                    await asyncio.sleep(TOGETHER_SECONDS)
-            self.listed.clear()
-            await self.retried(operator.resync)
+                    await self.relisted.wait()
+                    await asyncio.sleep(RELIST_GATHERING_SECONDS)
+            self.relisted.clear()
+            await self.retry(operator.resync)
             self.waiting_for = ""
 
-    async def kinds_are_served(self) -> None:
-        """Wait until the API server knows both of our kinds."""
-        while absent := await self.retried(self.cluster.absent_kinds):
-            self.wait_for(f"CRD {' and '.join(absent)} missing; apply the files in crds/")
+    async def wait_for_crds(self) -> None:
+        """Wait until the API server serves both of our kinds."""
+        while absent := await self.retry(self.cluster.absent_kinds):
+            self.report_waiting(f"CRD {' and '.join(absent)} missing; apply the files in crds/")
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def retried(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Ask the API server until it answers."""
+    async def retry(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Repeat ``request`` until the API server answers it."""
         while True:
             try:
                 return await request()
             except ApiError as error:
-                self.wait_for(str(error))
+                self.report_waiting(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
 
-    def wait_for(self, what: str) -> None:
-        """Say what we wait for, once."""
-        if self.waiting_for != what:
-            logger.warning("waiting: %s", what)
-        self.waiting_for = what
+    def report_waiting(self, reason: str) -> None:
+        """Log what the process waits for, once while it stays the same, and show it at ``/readyz``."""
+        if self.waiting_for != reason:
+            logger.warning("waiting: %s", reason)
+        self.waiting_for = reason
         if self.health.not_ready:
-            self.health.not_ready = what
+            self.health.not_ready = reason
 
-    async def before_stop(self, coming: Coroutine[Any, Any, Any]) -> bool:
-        """Wait for ``coming``, or until told to stop; whether it came."""
-        wanted, stopped = asyncio.create_task(coming), asyncio.create_task(self.stop.wait())
-        await asyncio.wait((wanted, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if wanted.done():
-            wanted.result()
+    async def unless_stopped(self, wait: Coroutine[Any, Any, Any]) -> bool:
+        """Await ``wait`` and return True; return False when the process is told to stop before."""
+        task, stop = asyncio.create_task(wait), asyncio.create_task(self.stop.wait())
+        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if task.done():
+            task.result()
             return True
-        wanted.cancel()
+        task.cancel()
         return False
 
-    def listen_to_signals(self) -> None:
-        """End in good order on SIGTERM and SIGINT. kopf takes the signals for itself when it starts."""
+    def handle_signals(self) -> None:
+        """Stop in an orderly way on SIGTERM and SIGINT."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop.set)
 
     def metrics(self) -> Metrics:
-        """What ``/metrics`` shows."""
+        """Return the metrics of ``/metrics``."""
         work = self.work.statistics()
-        leads = self.election.elector.is_leader
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
-            f'leader_election_master_status{{name="{settings.LEASE}"}}': leads,
+            f'leader_election_master_status{{name="{settings.LEASE}"}}': self.leadership.elector.is_leader,
             'workqueue_depth{name="profiles"}': work.waiting,
             'workqueue_running{name="profiles"}': work.running,
             'workqueue_resting{name="profiles"}': work.resting,
@@ -185,15 +189,15 @@ def set_up_logging(verbosity: int) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for noisy in ("kopf.objects", "kubernetes", "urllib3", "asyncio", "aiohttp"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING) if verbosity < 6 else level)
-    if verbosity < 6:  # `interruptions` says once what kopf says for each kind and attempt, and at its end in pages
+    if verbosity < 6:  # InterruptionLog reports once what kopf logs for each kind and attempt
         logging.getLogger("kopf").setLevel(logging.CRITICAL)
 
 
-async def run(chosen: Settings) -> int:
-    """Run the operator; the exit code."""
+async def run(options: Settings) -> int:
+    """Run the operator; return the exit code."""
     try:
-        process = Process(chosen)
-    except (CredentialsError, leadership.CredentialsError) as error:
+        process = OperatorProcess(options)
+    except (CredentialsError, leader_election.CredentialsError) as error:
         logger.error("%s", error)
         return 1
     return await process.run()
@@ -201,6 +205,6 @@ async def run(chosen: Settings) -> int:
 
 def main() -> None:
     """Entry point of ``berth-operator``."""
-    chosen = settings.parse(sys.argv[1:])
-    set_up_logging(chosen.verbosity)
-    sys.exit(asyncio.run(run(chosen)))
+    options = settings.parse(sys.argv[1:])
+    set_up_logging(options.verbosity)
+    sys.exit(asyncio.run(run(options)))

@@ -1,4 +1,4 @@
-"""The command line of ``berth-operator``."""
+"""Command line of ``berth-operator``."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ LEASE = "berth-operator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How this process was started."""
+    """Settings of one operator process, from its command line and environment."""
 
     release: Release
     lease: LeaseSettings
@@ -31,34 +31,34 @@ class Settings:
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the command line. Ends the process, with a usage message, when it is wrong."""
+    """Read the command line; a wrong one ends the process with a usage message."""
     parser = _parser(environment)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
         lease = LeaseSettings(
-            namespace=given.namespace,
+            namespace=options.namespace,
             name=LEASE,
             identity=unique_identity(environment),
-            lease_duration=given.lease_duration,
-            renew_deadline=given.renew_deadline,
-            retry_period=given.retry_period,
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
         )
     except ValueError as error:
         parser.error(str(error))
     return Settings(
         release=Release(
-            namespace=given.namespace,
-            scheduler_image=given.scheduler_image,
-            image_pull_policy=given.image_pull_policy,
-            allows_sources=given.allow_plugin_sources,
+            namespace=options.namespace,
+            scheduler_image=options.scheduler_image,
+            image_pull_policy=options.image_pull_policy,
+            allows_sources=options.allow_plugin_sources,
         ),
         lease=lease,
-        kubeconfig=given.kubeconfig,
-        bind_address=given.bind_address,
-        port=given.port,
-        workers=given.workers,
-        resync_seconds=given.resync_seconds,
-        verbosity=given.verbosity,
+        kubeconfig=options.kubeconfig,
+        bind_address=options.bind_address,
+        port=options.port,
+        workers=options.workers,
+        resync_seconds=options.resync_seconds,
+        verbosity=options.verbosity,
     )
 
 
@@ -73,9 +73,9 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--bind-address", default=environment.get("POD_IP", "0.0.0.0"), help="where to serve probes and metrics")  # noqa: S104
     add("--port", type=int, default=8080)
     add("--workers", type=int, default=4, help="how many profiles to work on at a time")
-    add("--resync-seconds", type=float, default=300.0, help="how often to look at every profile unasked")
-    add("--lease-duration", type=float, default=15.0, help="seconds the others wait for a silent leader")
-    add("--renew-deadline", type=float, default=10.0, help="seconds a leader goes on without having renewed")
+    add("--resync-seconds", type=float, default=300.0, help="how often to reconcile every profile without an event")
+    add("--lease-duration", type=float, default=15.0, help="seconds before a silent leader is replaced")
+    add("--renew-deadline", type=float, default=10.0, help="seconds a leader works without a renewal")
     add("--retry-period", type=float, default=2.0, help="seconds between two attempts to lead or to renew")
     add("-v", dest="verbosity", type=int, default=2, help="verbosity of the log; 4 and more is for debugging")
     add("--version", action="version", version=f"berth {version('berth-operator')}")

@@ -16,7 +16,7 @@ from scheduler_operator.cli.plugin_facts import events_of, rule_fields
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, read
 from scheduler_operator.render.declaring import HOOKS, declaration_problems
-from scheduler_operator.resources.group import API_VERSION
+from scheduler_operator.resources.kinds import API_VERSION
 from scheduler_runtime.api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog.openapi_schema import structural
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.render import Problems, joins, read, references
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import Source
 
 

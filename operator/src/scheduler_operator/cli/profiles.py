@@ -9,7 +9,7 @@ from scheduler_operator.cli.neighbours import Neighbours, authored, plugin_confi
 from scheduler_operator.cli.processes import Part, Process, idle_allowances
 from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
-from scheduler_operator.render import Problems, Rendered, alone, astray, check, joins, render
+from scheduler_operator.render import Problems, Rendered, check, join_problem, joins, problems_alone, render
 from scheduler_operator.render.declaring import declared
 from scheduler_operator.resources import version_support as kubernetes_versions
 from scheduler_runtime.catalog import Declaration, Target
@@ -80,12 +80,12 @@ def _astray(source: Source, neighbours: Neighbours, target: Target, namespace: s
     if joined is None:
         message = f"there is no profile {wanted} in what was read; name its file too, or leave joins out"
         yield refusal(source, Problem("spec.joins", message))
-    elif problems := astray(authored(source), {wanted: authored(joined)}):
+    elif problems := join_problem(authored(source), {wanted: authored(joined)}):
         yield from (refusal(source, problem) for problem in problems.problems)
     else:
         return
     beside = neighbours.beside(source)
-    for problem in alone(authored(source), plugin_configs(beside), namespace, target, Judge().lint):
+    for problem in problems_alone(authored(source), plugin_configs(beside), namespace, target, Judge().lint):
         yield _placed(problem, source, {}, beside)
 
 

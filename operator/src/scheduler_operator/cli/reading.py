@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scheduler_operator.cli.answers import Refusal, RefusedError
 from scheduler_operator.cli.console import Console
-from scheduler_operator.resources.group import API_VERSION, GROUP
+from scheduler_operator.resources.kinds import API_VERSION, GROUP
 from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Problems, Source
 from scheduler_runtime.config.yaml.source import MAX_BYTES

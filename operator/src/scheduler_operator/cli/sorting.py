@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler_operator.cli.answers import Refusal
 from scheduler_operator.cli.reading import EXPECTED, refusal
-from scheduler_operator.resources.group import API_VERSION, GROUP
+from scheduler_operator.resources.kinds import API_VERSION, GROUP
 from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Source
 

@@ -1,0 +1,1 @@
+"""Access to the cluster: requests, credentials, apply and prune, field ownership."""

@@ -1,4 +1,4 @@
-"""Requests to the API server: JSON in, JSON out, one exception."""
+"""Client of the API server: JSON in, JSON out, one exception for every failure."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class ApiError(Exception):
-    """A request did not succeed. ``status`` is the HTTP status; 0 when there was no answer at all."""
+    """A request failed. ``status`` is the HTTP status, or 0 when there was no answer at all."""
 
     def __init__(self, request: str, status: int, reason: str, message: str) -> None:
         super().__init__(f"{request}: {message}" if status == 0 else f"{request}: {status} {reason}: {message}")
@@ -35,7 +35,7 @@ class ApiError(Exception):
 
     @property
     def target(self) -> str:
-        """The object that was asked about, as kubectl names it: ``clusterroles/berth-x``."""
+        """The object of the request, as kubectl names it: ``clusterroles/berth-x``."""
         path = self.request.partition(" ")[2].partition("?")[0]
         return "/".join(path.rsplit("/", 2)[-2:])
 
@@ -50,7 +50,7 @@ class Api:
 
     def __init__(self, credentials: Credentials, user_agent: str) -> None:
         credentials.configuration.connection_pool_maxsize = CONNECTIONS
-        credentials.configuration.retries = 0  # whoever asks knows better when to ask again
+        credentials.configuration.retries = 0  # the work queue decides when to try again
         self._credentials = credentials
         self._client = ApiClient(credentials.configuration)
         self._user_agent = user_agent
@@ -71,12 +71,14 @@ class Api:
         """
         target = f"{quote(path)}?{urlencode(query)}" if query else quote(path)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._exchange, method, target, body, content_type)
+        return await loop.run_in_executor(
+            self._threads, self._send_with_fresh_token, method, target, body, content_type
+        )
 
-    def _exchange(self, method: str, target: str, body: Any, content_type: str) -> Any:
+    def _send_with_fresh_token(self, method: str, target: str, body: Any, content_type: str) -> Any:
         status, answer = self._send(method, target, body, content_type)
         if status == HTTPStatus.UNAUTHORIZED:
-            self._credentials.refused()
+            self._credentials.reread_soon()
             status, answer = self._send(method, target, body, content_type)
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             refusal = answer if isinstance(answer, dict) else {}
@@ -101,10 +103,10 @@ class Api:
             payload: bytes = response.read()  # type: ignore[no-untyped-call]
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             raise ApiError(f"{method} {target}", 0, "", f"no answer from the API server: {_cause(error)}") from error
-        return response.status, _decoded(payload)
+        return response.status, _decode(payload)
 
     async def finish(self) -> None:
-        """Wait until every request that was sent has its answer, also those nobody waits for any more."""
+        """Wait until every request has its answer, including those whose caller was cancelled."""
         await asyncio.to_thread(self._threads.shutdown)
         self._client.rest_client.close()
 
@@ -113,7 +115,7 @@ def _cause(error: Exception) -> object:
     return getattr(error, "reason", None) or error
 
 
-def _decoded(payload: bytes) -> Any:
+def _decode(payload: bytes) -> Any:
     try:
         return json.loads(payload)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Where the API server is, and how to be believed there: a kubeconfig, or the ServiceAccount of the pod.
+"""Address of the API server and credentials for it, from a kubeconfig or the ServiceAccount of the pod.
 
-Projected tokens are replaced while the process runs, so whatever was read is read again, at the latest after a
-minute and at once when the API server refuses it.
+Projected tokens are replaced while the process runs. So the token is read again after a minute, and at once when the
+API server refuses it.
 """
 
 import base64
@@ -20,11 +20,11 @@ IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class CredentialsError(Exception):
-    """There are no credentials, or they cannot be read; the message says what to do."""
+    """Credentials are missing or cannot be read; the message says what to do."""
 
 
 class Credentials:
-    """A connection's configuration that keeps its token fresh. Safe to use from several threads."""
+    """The configuration of a connection, with a token that is kept fresh. Safe to use from several threads."""
 
     def __init__(self, kubeconfig: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         """Read the credentials. Raises CredentialsError."""
@@ -36,17 +36,17 @@ class Credentials:
 
     @property
     def token(self) -> str:
-        """The bearer token as it is now; empty where a certificate serves instead."""
+        """The current bearer token; empty where a certificate serves instead."""
         header = self.configuration.get_api_key_with_prefix("BearerToken") or ""
         return header.partition(" ")[2]
 
     @property
     def expires(self) -> datetime | None:
-        """When the token ends, if it says so."""
+        """The end of the token's validity, if it has one."""
         return expiry(self.token)
 
-    def refused(self) -> None:
-        """The API server did not accept the token: read it again before the next use."""
+    def reread_soon(self) -> None:
+        """Read the token again before its next use: the API server refused it."""
         self._read_at = self._clock() - REREAD_SECONDS
 
     def _refresh(self, configuration: Configuration) -> None:
@@ -55,7 +55,7 @@ class Credentials:
         try:
             configuration.api_key = _read(self._kubeconfig).api_key
         except CredentialsError:
-            return  # the file is being replaced; what we have is good until it is refused
+            return  # the file is being replaced; the token in hand is good until it is refused
         self._read_at = self._clock()
 
 
@@ -77,7 +77,7 @@ def _read(kubeconfig: str) -> Configuration:
 
 
 def expiry(token: str) -> datetime | None:
-    """When a ServiceAccount token ends; None for a token that does not say."""
+    """Return the end of a ServiceAccount token's validity; None for a token that does not say."""
     payload = token.split(".")[1] if token.count(".") == 2 else ""
     try:
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

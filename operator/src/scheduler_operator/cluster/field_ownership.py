@@ -1,7 +1,7 @@
-"""Who else wrote to an object of ours, and how to take it back. Pure: reads managedFields.
+"""Field ownership of generated objects: finds foreign field managers, and takes over their fields. Pure.
 
 Server-side apply repairs the fields that we own. A field that somebody *added* stays: its writer owns it. We
-adopt such fields, which is to say that we enter them as our own, and the next apply removes what we do not want.
+adopt such fields: managedFields is patched so that they are ours, and the next apply removes those not desired.
 """
 
 import json
@@ -19,34 +19,35 @@ _SCALE = "scale"
 
 @dataclass(frozen=True, slots=True)
 class ForeignManager:
-    """A field manager that is not us, and the fields that it wrote."""
+    """Another field manager, and the fields that it wrote."""
 
     manager: str
     fields: tuple[str, ...]
 
 
 def foreign_managers(live: Mapping[str, Any]) -> list[ForeignManager]:
-    """Who else owns fields of ``live``; the status, and a requested restart, are others' to write."""
+    """Return the others who own fields of ``live``; status and a requested restart are theirs to write."""
     return [ForeignManager(entry["manager"], tuple(_paths(entry["fieldsV1"]))) for entry in _foreign(live)]
 
 
 def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The JSON patch that makes foreign fields of ``live`` ours; empty when there are none to adopt.
+    """Return the JSON patch that makes foreign fields of ``live`` ours; empty when there are none to adopt.
 
-    It holds only for the very object that was read: any other resourceVersion refuses it.
+    The API server accepts the patch only for the same resourceVersion.
     """
     entries = live["metadata"].get("managedFields", [])
     ours = next((entry for entry in entries if _is_ours(entry)), None)
-    taken = [entry for entry in _foreign(live) if not entry.get("subresource")]
-    if ours is None or not taken:
+    # What was written through a subresource (scale) cannot be adopted: its entry stays, and apply repairs the value.
+    adoptable = [entry for entry in _foreign(live) if not entry.get("subresource")]
+    if ours is None or not adoptable:
         return []
     fields = ours["fieldsV1"]
-    for entry in taken:
+    for entry in adoptable:
         fields = _union(fields, entry["fieldsV1"])
-    kept = [{**entry, "fieldsV1": fields} if entry is ours else entry for entry in entries if entry not in taken]
+    entries = [{**entry, "fieldsV1": fields} if entry is ours else entry for entry in entries if entry not in adoptable]
     return [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
-        {"op": "replace", "path": "/metadata/managedFields", "value": kept},
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
     ]
 
 
@@ -56,7 +57,7 @@ def _foreign(live: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for entry in live["metadata"].get("managedFields", [])
         if entry["manager"] != FIELD_MANAGER
         and entry.get("subresource", "") in ("", _SCALE)
-        and not _only_asks_for_a_restart(entry)
+        and not _is_restart_request(entry)
     ]
 
 
@@ -64,7 +65,7 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
     return entry["manager"] == FIELD_MANAGER and entry["operation"] == "Apply" and not entry.get("subresource")
 
 
-def _only_asks_for_a_restart(entry: Mapping[str, Any]) -> bool:
+def _is_restart_request(entry: Mapping[str, Any]) -> bool:
     return all(_RESTARTED_AT in path for path in _paths(entry["fieldsV1"]))
 
 
@@ -75,7 +76,7 @@ def _union(ours: Fields, theirs: Fields) -> Fields:
 
 
 def _paths(fields: Fields, above: str = "") -> Iterator[str]:
-    """The leaves of a fieldsV1, written as a person would: ``spec.containers[name=x].image``."""
+    """Yield the leaves of a fieldsV1 in readable form: ``spec.containers[name=x].image``."""
     for key, below in fields.items():
         if key == ".":
             continue
@@ -90,8 +91,8 @@ def _step(key: str, above: str) -> str:
     kind, _, name = key.partition(":")
     match kind:
         case "k":
-            chosen = ",".join(f"{field}={value}" for field, value in json.loads(name).items())
-            return f"[{chosen}]"
+            keys = ",".join(f"{field}={value}" for field, value in json.loads(name).items())
+            return f"[{keys}]"
         case "v" | "i":
             return f"[{name}]"
         case _:

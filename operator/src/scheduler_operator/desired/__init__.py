@@ -1,4 +1,4 @@
-"""What should exist for a profile. No clock, no chance, no network, no disk: the same input, the same objects.
+"""Objects that should exist for a profile. No clock, no chance, no network, no disk: the same input, the same objects.
 
 The order is the order of applying: an account before its roles, roles before their bindings (the API server
 answers 404 to a binding whose role does not exist), and the processes last.
@@ -8,27 +8,27 @@ from scheduler_operator.desired import rbac, workload
 from scheduler_operator.desired.permissions import lease_rules, own_rules
 from scheduler_operator.desired.release import Release
 from scheduler_operator.render import Rendered
-from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.names import Object, generated_name
+from scheduler_operator.resources.user_object import UserObject
 
 __all__ = ["Object", "desired_objects"]
 
 
 def desired_objects(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
-    """Every object of ``profile``, complete: what is not in them is not wanted."""
+    """Return every object of ``profile``, complete: other generated objects, and other fields, are to be removed."""
     document = workload.config_map(profile, rendered, release.namespace)
     match rendered.engine:
         case "ConfigMap":
             return [document]
         case "Python":
-            # A running scheduler follows the document at once: what it needs for that is granted before.
+            # A running scheduler follows the document at once, so its permissions come before the document.
             return [*_python_account(profile, rendered, release), document, *_process(profile, rendered, release)]
         case "KubeScheduler":
             return [document, *_upstream_account(profile, rendered, release), *_process(profile, rendered, release)]
 
 
 def _python_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
-    """What its plugins declare, and no more."""
+    """Return the account of a Python scheduler, with the permissions that its plugins declare and no more."""
     namespace = release.namespace
     own = own_rules(namespace, generated_name(profile.name), rendered.sources)
     return [
@@ -41,7 +41,7 @@ def _python_account(profile: UserObject, rendered: Rendered, release: Release) -
 
 
 def _upstream_account(profile: UserObject, rendered: Rendered, release: Release) -> list[Object]:
-    """kube-scheduler reads all that any of its plugins could need, so that it has the cluster's roles for it."""
+    """Return the account of a kube-scheduler, with the cluster's own roles: it reads all that any plugin may need."""
     namespace = release.namespace
     own = lease_rules(namespace, generated_name(profile.name))
     objects = [rbac.service_account(profile, namespace)]

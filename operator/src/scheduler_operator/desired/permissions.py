@@ -1,4 +1,4 @@
-"""The least RBAC rules that allow what the enabled plugins declare. Pure."""
+"""Smallest set of RBAC rules for what the enabled plugins declare. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,17 +13,17 @@ _EVERY_NAME: _Names = frozenset()
 
 
 def cluster_wide(rules: Iterable[Rule]) -> list[PolicyRule]:
-    """What a ClusterRole has to grant."""
-    return merged(rule for rule in rules if not rule.namespace)
+    """Return the rules of the ClusterRole."""
+    return merge_rules(rule for rule in rules if not rule.namespace)
 
 
-def inside(namespace: str, rules: Iterable[Rule]) -> list[PolicyRule]:
-    """What a Role in ``namespace`` has to grant."""
-    return merged(rule for rule in rules if rule.namespace == namespace)
+def namespaced(namespace: str, rules: Iterable[Rule]) -> list[PolicyRule]:
+    """Return the rules of the Role in ``namespace``."""
+    return merge_rules(rule for rule in rules if rule.namespace == namespace)
 
 
-def merged(rules: Iterable[Rule]) -> list[PolicyRule]:
-    """The same permissions in the fewest rules, always in the same order.
+def merge_rules(rules: Iterable[Rule]) -> list[PolicyRule]:
+    """Return the same permissions in the fewest rules, always in the same order.
 
     A verb granted for every object of a resource is not granted again for some of them by name.
     """
@@ -34,6 +34,7 @@ def merged(rules: Iterable[Rule]) -> list[PolicyRule]:
                 verbs[group, resource, frozenset(rule.resource_names)].update(rule.verbs)
     resources: dict[tuple[str, _Names, tuple[str, ...]], set[str]] = defaultdict(set)
     for (group, resource, names), granted in verbs.items():
+        # A verb that is granted for every name need not be granted again for some.
         beyond = granted - verbs.get((group, resource, _EVERY_NAME), set()) if names else granted
         if beyond:
             resources[group, names, tuple(sorted(beyond))].add(resource)
@@ -51,7 +52,7 @@ def _policy_rule(group: str, resources: list[str], names: list[str], verbs: tupl
 
 
 def lease_rules(namespace: str, name: str) -> list[Rule]:
-    """What every scheduler needs of its Lease, ``name``.
+    """Return the rules for a scheduler's own Lease, ``name``.
 
     The Lease exists before the scheduler does, so nothing is created: a right to create cannot be limited
     to a name, and would let a scheduler take the name of another's Lease.
@@ -60,30 +61,32 @@ def lease_rules(namespace: str, name: str) -> list[Rule]:
 
 
 def own_rules(namespace: str, name: str, sources: Sequence[str] = ()) -> list[Rule]:
-    """What berth's scheduler needs of its own objects: its Lease and its ConfigMap, both ``name``, and ``sources``.
+    """Return the rules for a Python scheduler's own objects.
 
-    These are the ConfigMaps that hold the code of its plugins.
+    These are its Lease and its ConfigMap, both called ``name``, and ``sources``, the ConfigMaps with plugin code.
     """
     documents = Rule(("",), ("configmaps",), ("get", "list", "watch"), (name,), namespace)
     code = [Rule(("",), ("configmaps",), ("get",), tuple(sources), namespace)] if sources else []
     return [*lease_rules(namespace, name), documents, *code]
 
 
-def uncovered(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:
-    """What of ``rules`` no rule of ``granted`` holds, written as rules of a role."""
+def uncovered_rules(rules: Iterable[Rule], granted: Sequence[PolicyRule]) -> list[PolicyRule]:
+    """Return the part of ``rules`` that ``granted`` does not cover, as rules of a role."""
     missing = [
         Rule((group,), (resource,), (verb,), rule.resource_names, rule.namespace)
         for rule in rules
         for group in rule.api_groups
         for resource in rule.resources
         for verb in rule.verbs
-        if not any(_covers(each, group, resource, verb, rule.resource_names) for each in granted)
+        if not any(_covers(grant, group, resource, verb, rule.resource_names) for grant in granted)
     ]
-    return merged(missing)
+    return merge_rules(missing)
 
 
-def _covers(granted: PolicyRule, group: str, resource: str, verb: str, names: Sequence[str]) -> bool:
-    wanted = {"apiGroups": group, "resources": resource, "verbs": verb}
-    held = all(word in granted.get(field, ()) or "*" in granted.get(field, ()) for field, word in wanted.items())
-    limits = granted.get("resourceNames") or ()
-    return held and (not limits or (bool(names) and set(names) <= set(limits)))
+def _covers(grant: PolicyRule, group: str, resource: str, verb: str, names: Sequence[str]) -> bool:
+    needed = {"apiGroups": group, "resources": resource, "verbs": verb}
+    if not all(word in grant.get(field, ()) or "*" in grant.get(field, ()) for field, word in needed.items()):
+        return False
+    # A rule limited to names covers only a rule limited to some of them: no names means every name.
+    limits = grant.get("resourceNames") or ()
+    return not limits or (bool(names) and set(names) <= set(limits))

@@ -1,20 +1,20 @@
-"""Who a scheduler is and what it may do."""
+"""ServiceAccount, roles and bindings of a profile's scheduler."""
 
 from collections.abc import Iterable
 
 from scheduler_operator.desired import permissions
-from scheduler_operator.resources.authored import UserObject
 from scheduler_operator.resources.kinds import SYSTEM_NAMESPACE
 from scheduler_operator.resources.names import Object, generated_name, metadata
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Rule
 
 RBAC = "rbac.authorization.k8s.io"
 
 UPSTREAM_ROLES = ("kube-scheduler", "volume-scheduler")
-"""The cluster's own ClusterRoles for kube-scheduler, which follow its version; ``system:`` stands before each."""
+"""The cluster's own ClusterRoles for kube-scheduler, without their prefix ``system:``; they follow its version."""
 
 READER_ROLE = "extension-apiserver-authentication-reader"
-"""The cluster's own Role, in kube-system, for reading how callers of an endpoint are to be authenticated."""
+"""The cluster's own Role, in kube-system, for reading how to authenticate the callers of an endpoint."""
 
 
 def service_account(profile: UserObject, namespace: str) -> Object:
@@ -35,7 +35,7 @@ def role(profile: UserObject, rules: Iterable[Rule], namespace: str) -> Object:
         "apiVersion": f"{RBAC}/v1",
         "kind": "Role",
         "metadata": metadata(profile, namespace),
-        "rules": permissions.inside(namespace, rules),
+        "rules": permissions.namespaced(namespace, rules),
     }
 
 
@@ -48,7 +48,7 @@ def role_binding(profile: UserObject, namespace: str) -> Object:
 
 
 def upstream_bindings(profile: UserObject, namespace: str) -> list[Object]:
-    """What kube-scheduler needs whichever plugins it runs, granted as the cluster grants it to its own."""
+    """Return the bindings that a kube-scheduler needs with any plugins: the same roles as the cluster's own has."""
     reader = metadata(profile, SYSTEM_NAMESPACE, READER_ROLE)
     return [
         *(
@@ -59,12 +59,12 @@ def upstream_bindings(profile: UserObject, namespace: str) -> list[Object]:
     ]
 
 
-def _binding(profile: UserObject, kind: str, role_name: str, placed: Object, namespace: str) -> Object:
+def _binding(profile: UserObject, kind: str, role_name: str, metadata: Object, namespace: str) -> Object:
     account = generated_name(profile.name)
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": f"{kind}Binding",
-        "metadata": placed,
+        "metadata": metadata,
         "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }

@@ -1,14 +1,14 @@
-"""What this installation of the operator brings along."""
+"""Settings of the operator's installation that generated objects depend on."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Where generated objects go, and what they run when their profile does not say."""
+    """The namespace of generated objects, and the image of schedulers whose profile names none."""
 
     namespace: str
     scheduler_image: str
     image_pull_policy: str = "IfNotPresent"
     allows_sources: bool = False
-    """Whether schedulers may run code that is in ConfigMaps."""
+    """Whether schedulers may run plugin code from ConfigMaps."""

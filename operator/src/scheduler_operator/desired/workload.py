@@ -1,14 +1,22 @@
-"""The scheduler's processes and what belongs to them."""
+"""ConfigMap, Lease, Service, PodDisruptionBudget and Deployment of a profile's scheduler."""
 
 from typing import Any
 
 from scheduler_operator.desired.release import Release
 from scheduler_operator.models import Scheduler
 from scheduler_operator.render import Rendered
-from scheduler_operator.resources.authored import UserObject
-from scheduler_operator.resources.labels import ACCOUNT_ANNOTATION, HASH_ANNOTATION, PROCESS_ANNOTATION, pod_labels
-from scheduler_operator.resources.names import Object, UidOf, generated_name, metadata
-from scheduler_runtime.config import fixed_hash
+from scheduler_operator.resources.names import (
+    ACCOUNT_ANNOTATION,
+    HASH_ANNOTATION,
+    PROCESS_ANNOTATION,
+    Object,
+    UidOf,
+    generated_name,
+    metadata,
+    pod_labels,
+)
+from scheduler_operator.resources.user_object import UserObject
+from scheduler_runtime.config import startup_only_hash
 
 PORT = 10259
 PORT_NAME = "https-metrics"
@@ -41,12 +49,12 @@ def config_map(profile: UserObject, rendered: Rendered, namespace: str) -> Objec
 
 
 def lease(profile: UserObject, namespace: str) -> Object:
-    """Only its metadata: who holds it is the schedulers' business."""
+    """Return the Lease with metadata only: the schedulers write its holder."""
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata(profile, namespace)}
 
 
 def service(profile: UserObject, namespace: str) -> Object:
-    """For those who collect metrics, without an address of its own."""
+    """Return the headless Service by which metrics are collected."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -69,7 +77,7 @@ def pod_disruption_budget(profile: UserObject, namespace: str) -> Object:
 
 
 def replicas(scheduler: Scheduler) -> int:
-    """How many processes a profile asks for."""
+    """Return how many processes a profile asks for."""
     return DEFAULT_REPLICAS if scheduler.replicas is None else scheduler.replicas
 
 
@@ -85,7 +93,7 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
             "template": {
                 "metadata": {
                     "labels": {**(scheduler.pod_labels or {}), **pod_labels(profile.name)},
-                    "annotations": {**(scheduler.pod_annotations or {}), **_reasons_for_new_pods(profile, rendered)},
+                    "annotations": {**(scheduler.pod_annotations or {}), **_rollout_annotations(profile, rendered)},
                 },
                 "spec": pod_spec(profile.name, rendered, release),
             },
@@ -93,28 +101,28 @@ def deployment(profile: UserObject, rendered: Rendered, release: Release) -> Obj
     }
 
 
-def _reasons_for_new_pods(profile: UserObject, rendered: Rendered) -> Object:
-    """What a running pod cannot follow. Its credentials end with its ServiceAccount, also when that is made again.
+def _rollout_annotations(profile: UserObject, rendered: Rendered) -> Object:
+    """Return annotations of the pod template that change with whatever a running pod cannot follow.
 
-    A kube-scheduler reads its document when it starts; berth's own follows all but some settings of the process.
+    A kube-scheduler reads its document when it starts; Berth's own follows all but some settings of the process.
+    Credentials of a pod end with its ServiceAccount, also when one of the same name is made again (ADR 3).
     """
-    is_followed = rendered.engine == "Python"
-    document = {PROCESS_ANNOTATION: fixed_hash(rendered.document)} if is_followed else {HASH_ANNOTATION: rendered.hash}
-    return {
-        **document,
-        ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name)),
-    }
+    if rendered.engine == "Python":
+        document = {PROCESS_ANNOTATION: startup_only_hash(rendered.document)}
+    else:
+        document = {HASH_ANNOTATION: rendered.hash}
+    return {**document, ACCOUNT_ANNOTATION: UidOf("ServiceAccount", generated_name(profile.name))}
 
 
 def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
     scheduler = rendered.scheduler
-    written = scheduler.model_dump(
+    placement = scheduler.model_dump(
         by_alias=True,
         exclude_none=True,
         include={"node_selector", "tolerations", "affinity", "topology_spread_constraints", "priority_class_name"},
     )
     return {
-        **written,
+        **placement,
         "schedulerName": "default-scheduler",  # a scheduler that had to place itself would never start
         "serviceAccountName": generated_name(name),
         "securityContext": RESTRICTED_POD,
@@ -124,14 +132,14 @@ def pod_spec(name: str, rendered: Rendered, release: Release) -> Object:
 
 
 def default_image(rendered: Rendered, release: Release) -> str:
-    """What to run for a profile that names no image."""
+    """Return the image for a profile that names none."""
     if rendered.engine != "KubeScheduler":
         return release.scheduler_image
     return f"{UPSTREAM_IMAGE}:{rendered.version}"
 
 
 def arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
-    """The command line of the scheduler of the profile called ``name``, after that of the program."""
+    """Return the arguments of the scheduler of the profile called ``name``."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted((scheduler.feature_gates or {}).items()))
@@ -167,12 +175,12 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
             _from_field("POD_NAMESPACE", "metadata.namespace"),
         ],
         "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
-        # Asked while they start as usual, they would refuse, and that makes a Warning.
+        # A probe that comes while the process starts as usual would fail, and the kubelet would write a Warning for it.
         "startupProbe": _probe("/livez", period_seconds=1, initialDelaySeconds=2, failureThreshold=60),
         "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
         "readinessProbe": _probe("/readyz", period_seconds=2, initialDelaySeconds=3, failureThreshold=3),
         "resources": _resources(scheduler),
-        "terminationMessagePolicy": "FallbackToLogsOnError",  # why it ended is told in the profile's status
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # the profile's status shows why it ended
         "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
     }
@@ -183,7 +191,7 @@ def _from_field(name: str, path: str) -> Object:
 
 
 def _user(rendered: Rendered) -> Object:
-    """kube-scheduler's image leaves the user to whoever runs it, and root is not restricted."""
+    """Return the user for kube-scheduler's image, which names none: ``restricted`` pods may not run as root."""
     return {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
 
 

@@ -1,4 +1,4 @@
-"""The part of the chart that follows from the catalog: ``python -m scheduler_operator.generate.chart`` writes it.
+"""Chart permissions generated from the catalog: ``python -m scheduler_operator.generate.chart`` writes the file.
 
 The operator can pass on only what it holds itself, so the chart grants it the sum of what all plugins declare.
 """

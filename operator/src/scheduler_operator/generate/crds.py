@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from the pydantic models: ``python -m scheduler_operator.generate.crds`` writes ``crds/``.
+"""CustomResourceDefinitions generated from the pydantic models: ``python -m scheduler_operator.generate.crds``.
 
 pydantic speaks JSON Schema, a CRD another kind of it: see ``scheduler_runtime.catalog.openapi_schema``.
 """
@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
 from scheduler_operator.models.fields import DNS_LABEL, cel
-from scheduler_operator.resources.group import NAME_LENGTH
-from scheduler_operator.resources.names import OWN_NAME, RESERVED, TAKES_THE_PLACE
+from scheduler_operator.resources.names import DEFAULT_SCHEDULER_MESSAGE, NAME_LENGTH, RESERVED, RESERVED_NAME_MESSAGE
 from scheduler_runtime.catalog.openapi_schema import Schema, structural
 
 
@@ -54,10 +53,10 @@ SCALE = {
 PROFILE_RULES = [
     cel(
         "self.metadata.name != 'default-scheduler' || self.spec.?replacesDefaultScheduler.orValue(false)",
-        TAKES_THE_PLACE,
+        DEFAULT_SCHEDULER_MESSAGE,
         fieldPath=".spec.replacesDefaultScheduler",
     ),
-    cel(f"!(self.metadata.name in {list(RESERVED)})", OWN_NAME),
+    cel(f"!(self.metadata.name in {list(RESERVED)})", RESERVED_NAME_MESSAGE),
     cel(
         "!has(self.spec.joins) || self.spec.joins != self.metadata.name",
         "a profile cannot join itself: leave out joins for a process of its own",

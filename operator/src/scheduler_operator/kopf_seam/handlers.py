@@ -1,7 +1,7 @@
-"""The seam to kopf: what happened in the cluster becomes a key in the queue. Nothing here decides anything.
+"""Handlers and settings for kopf: each event in the cluster becomes a key in the work queue. Nothing is decided here.
 
-kopf is an event source and no more. Only ``on.event`` handlers are used: they write nothing to the objects, no
-annotations and no finalizers, and they keep no state.
+kopf is an event source and no more. Only ``on.event`` handlers are used: they write nothing to the objects, neither
+annotations nor finalizers, and keep no state there.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ import kopf
 from scheduler_operator.kopf_seam.http_session import KopfSession
 from scheduler_operator.reconcile.reconciler import Key
 from scheduler_operator.resources import kinds
-from scheduler_operator.resources.labels import GENERATED, PROCESSES, PROFILE_LABEL
-from scheduler_runtime.config import LoadReport, loaded
+from scheduler_operator.resources.names import GENERATED_SELECTOR, PROFILE_LABEL, SCHEDULER_PODS_SELECTOR
+from scheduler_runtime.config import LoadReport, read_load_report
 
 REGISTRY = kopf.OperatorRegistry()
 
@@ -25,47 +25,47 @@ IDENTITY: Any = "berth"
 
 DISCOVERY_SECONDS = 5.0
 ENDING_SECONDS = 30.0
-"""After which kopf, should it hang when it ends, kills the process. It would hold the Lease and watch nothing."""
+"""After this time kopf kills the process, should it hang when it ends: it would hold the Lease and watch nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class KopfMemo:
-    """What the handlers reach: where to put what they saw, and what kopf asks the API server through."""
+    """What the handlers share: the work queue, kopf's HTTP session, and what was last seen of Leases and pods."""
 
-    look_at: Callable[[Key], None]
-    exchanges: KopfSession
-    holders: dict[str, str] = field(default_factory=dict)
-    """Who held each Lease when it was last seen: a renewal is nothing to look at, another leader is."""
-    said: dict[str, LoadReport] = field(default_factory=dict)
-    """What each scheduler said when its pod was last seen: what else there is to say the Deployment says."""
+    add_work: Callable[[Key], None]
+    session: KopfSession
+    lease_holders: dict[str, str] = field(default_factory=dict)
+    """The holder of each Lease when last seen: a renewal is no reason to reconcile, another leader is."""
+    load_reports: dict[str, LoadReport] = field(default_factory=dict)
+    """The load report of each scheduler pod when last seen. Other changes of pods show in the Deployment."""
 
 
 @kopf.on.login(registry=REGISTRY)
 async def log_in(memo: KopfMemo, **_: Any) -> kopf.AiohttpSession:
-    return connection(memo.exchanges)
+    return connection(memo.session)
 
 
-def connection(exchanges: KopfSession) -> kopf.AiohttpSession:
-    """How kopf reaches the API server. It asks when it starts, and when it has closed the last one."""
-    return kopf.AiohttpSession(server=exchanges.server, aiohttp_session=exchanges.session())
+def connection(session: KopfSession) -> kopf.AiohttpSession:
+    """Return kopf's connection to the API server. kopf asks when it starts, and when it has closed the last one."""
+    return kopf.AiohttpSession(server=session.server, aiohttp_session=session.open_session())
 
 
 @kopf.on.event(kinds.PROFILE.group, kinds.PROFILE.version, kinds.PROFILE.plural, registry=REGISTRY)
-async def profile_seen(name: str, memo: KopfMemo, **_: Any) -> None:
-    memo.look_at(Key(kinds.PROFILE.name, name))
+async def on_profile(name: str, memo: KopfMemo, **_: Any) -> None:
+    memo.add_work(Key(kinds.PROFILE.name, name))
 
 
 @kopf.on.event(kinds.PLUGIN_CONFIG.group, kinds.PLUGIN_CONFIG.version, kinds.PLUGIN_CONFIG.plural, registry=REGISTRY)
-async def plugin_config_seen(name: str, memo: KopfMemo, **_: Any) -> None:
-    memo.look_at(Key(kinds.PLUGIN_CONFIG.name, name))
+async def on_plugin_config(name: str, memo: KopfMemo, **_: Any) -> None:
+    memo.add_work(Key(kinds.PLUGIN_CONFIG.name, name))
 
 
-async def generated_seen(meta: Mapping[str, Any], memo: KopfMemo, **_: Any) -> None:
-    if name := owner(meta):
-        memo.look_at(Key(kinds.PROFILE.name, name))
+async def on_generated(meta: Mapping[str, Any], memo: KopfMemo, **_: Any) -> None:
+    if name := profile_of(meta):
+        memo.add_work(Key(kinds.PROFILE.name, name))
 
 
-async def lease_seen(
+async def on_lease(
     type: str | None,  # noqa: A002
     meta: Mapping[str, Any],
     spec: Mapping[str, Any],
@@ -73,14 +73,14 @@ async def lease_seen(
     **_: Any,
 ) -> None:
     name, holder = meta.get("name", ""), str(spec.get("holderIdentity") or "")
-    before = memo.holders.pop(name, "")
+    before = memo.lease_holders.pop(name, "")
     if type != "DELETED":
-        memo.holders[name] = holder
+        memo.lease_holders[name] = holder
     if type == "DELETED" or holder != before:
-        await generated_seen(meta, memo)
+        await on_generated(meta, memo)
 
 
-async def pod_seen(
+async def on_pod(
     type: str | None,  # noqa: A002
     meta: Mapping[str, Any],
     status: Mapping[str, Any],
@@ -88,36 +88,46 @@ async def pod_seen(
     **_: Any,
 ) -> None:
     name = meta.get("name", "")
-    now = None if type == "DELETED" else loaded(status.get("conditions") or [])
-    if memo.said.pop(name, None) != now:
-        await generated_seen(meta, memo)
-    if now is not None:
-        memo.said[name] = now
+    report = None if type == "DELETED" else read_load_report(status.get("conditions") or [])
+    if memo.load_reports.pop(name, None) != report:
+        await on_generated(meta, memo)
+    if report is not None:
+        memo.load_reports[name] = report
 
 
-_SEEN: Mapping[kinds.Kind, Any] = {kinds.LEASE: lease_seen, kinds.POD: pod_seen}
+_HANDLERS: Mapping[kinds.Kind, Any] = {kinds.LEASE: on_lease, kinds.POD: on_pod}
 for _kind in kinds.WATCHED:
-    _seen = _SEEN.get(_kind, generated_seen)
-    kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_seen)
+    _handler = _HANDLERS.get(_kind, on_generated)
+    kopf.on.event(_kind.group, _kind.version, _kind.plural, registry=REGISTRY)(_handler)
 
 
-def owner(metadata: Mapping[str, Any]) -> str:
-    """The profile that a generated object was made for; empty when the object only looks like one of ours."""
-    owners = (each for each in metadata.get("ownerReferences", ()) if each["kind"] == kinds.PROFILE.name)
-    return next((str(each["name"]) for each in owners), str(metadata.get("labels", {}).get(PROFILE_LABEL, "")))
+def profile_of(metadata: Mapping[str, Any]) -> str:
+    """Return the profile that an object was generated for; empty when the object only looks like a generated one."""
+    for owner in metadata.get("ownerReferences", ()):
+        if owner["kind"] == kinds.PROFILE.name:
+            return str(owner["name"])
+    return str(metadata.get("labels", {}).get(PROFILE_LABEL, ""))
 
 
-async def watch(seam: KopfMemo, namespace: str, on_ready: Callable[[], None]) -> None:
-    """Run kopf until cancelled. Raises what it dies of; `exchanges` keeps from it what is known to be deadly."""
+async def watch(memo: KopfMemo, namespace: str, on_ready: Callable[[], None]) -> None:
+    """Run kopf until cancelled, and call ``on_ready`` when it has started.
+
+    Raises whatever ends kopf; KopfSession keeps from it what is known to do so.
+    """
     ready = asyncio.Event()
+
+    async def call_when_ready() -> None:
+        await ready.wait()
+        on_ready()
+
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(_tell(ready, on_ready), name="kopf is ready")
-            group.create_task(check_discovery(seam.exchanges, namespace), name="discovery")
+            group.create_task(call_when_ready(), name="kopf is ready")
+            group.create_task(check_discovery(memo.session, namespace), name="discovery")
             await kopf.operator(
                 registry=REGISTRY,
                 settings=settings(),
-                memo=seam,
+                memo=memo,
                 identity=IDENTITY,
                 standalone=True,
                 namespaces=[namespace],
@@ -125,46 +135,44 @@ async def watch(seam: KopfMemo, namespace: str, on_ready: Callable[[], None]) ->
             )
             raise RuntimeError("kopf ended")
     finally:
-        asyncio.get_running_loop().set_exception_handler(_unheard)
-        await seam.exchanges.close()
+        asyncio.get_running_loop().set_exception_handler(_ignore_abandoned_tasks)
+        await memo.session.close()
 
 
-def _unheard(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-    """Say nothing of the tasks that kopf leaves behind, a page for each: what it died of is raised."""
+def _ignore_abandoned_tasks(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """Log nothing about tasks that kopf leaves behind, a page for each: the error that ended kopf is raised."""
 
 
-async def _tell(ready: asyncio.Event, on_ready: Callable[[], None]) -> None:
-    await ready.wait()
-    on_ready()
+async def check_discovery(session: KopfSession, namespace: str, after: float = DISCOVERY_SECONDS) -> None:
+    """Raise RuntimeError if kopf does not watch every kind.
 
-
-async def check_discovery(exchanges: KopfSession, namespace: str, after: float = DISCOVERY_SECONDS) -> None:
-    """Raise if kopf does not watch everything: it asks once which kinds there are, and is content with any answer."""
-    await exchanges.watched.wait()
+    kopf asks once which kinds there are, when it starts, and is content with any answer.
+    """
+    await session.has_watch.wait()
     await asyncio.sleep(after)
-    wanted = {kind.collection(namespace) for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
-    if unknown := wanted - exchanges.asked:
-        raise RuntimeError(f"the API server did not tell of {', '.join(sorted(unknown))} among what it has")
+    expected = {kind.collection(namespace) for kind in (kinds.PROFILE, kinds.PLUGIN_CONFIG, *kinds.WATCHED)}
+    if missing := expected - session.requested_paths:
+        raise RuntimeError(f"the API server did not tell of {', '.join(sorted(missing))} among what it has")
 
 
 class RetryDelays:
-    """How many seconds to rest between attempts of one request. There is no last attempt: giving up mends nothing."""
+    """Seconds between kopf's attempts of one request. The last is repeated forever: giving up would mend nothing."""
 
     def __iter__(self) -> Iterator[float]:
         return itertools.chain((0.5, 1.0, 2.0, 4.0), itertools.repeat(8.0))
 
 
 def settings() -> kopf.OperatorSettings:
-    """List and watch what is needed, and nothing else: no other namespace, no other object, no discovery."""
-    chosen = kopf.OperatorSettings()
-    chosen.posting.enabled = False
-    chosen.scanning.disabled = True
-    chosen.networking.request_timeout = 30
-    chosen.networking.connect_timeout = 5
-    chosen.networking.error_backoffs = RetryDelays()
-    chosen.watching.client_timeout = 600
-    chosen.process.ultimate_exiting_timeout = ENDING_SECONDS
+    """Return settings under which kopf lists and watches what is needed: no other namespace, object or discovery."""
+    result = kopf.OperatorSettings()
+    result.posting.enabled = False
+    result.scanning.disabled = True
+    result.networking.request_timeout = 30
+    result.networking.connect_timeout = 5
+    result.networking.error_backoffs = RetryDelays()
+    result.watching.client_timeout = 600
+    result.process.ultimate_exiting_timeout = ENDING_SECONDS
     for kind in kinds.GENERATED:
-        chosen.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED
-    chosen.watching.label_selectors[kinds.POD.group, kinds.POD.version, kinds.POD.plural] = PROCESSES
-    return chosen
+        result.watching.label_selectors[kind.group, kind.version, kind.plural] = GENERATED_SELECTOR
+    result.watching.label_selectors[kinds.POD.group, kinds.POD.version, kinds.POD.plural] = SCHEDULER_PODS_SELECTOR
+    return result

@@ -1,7 +1,7 @@
-"""What kopf asks the API server, overheard. Only there can be seen, and mended, what kopf does not tell.
+"""HTTP session for kopf that reports, and repairs, failures which kopf hides or ends by.
 
-It repeats a request that failed, with an error in the log for each attempt, and of some failures it dies. When it has
-to list a kind again it does so without a word, and what was deleted before that is in no event.
+kopf repeats a failed request with an error in the log for each attempt, and some answers end it (ADR 6). When it
+lists a kind again it reports nothing, and what was deleted before that list is in no event: so each list is reported.
 """
 
 import asyncio
@@ -18,33 +18,33 @@ from kubernetes.client import Configuration
 
 from scheduler_operator.cluster.credentials import Credentials
 from scheduler_operator.kopf_seam.interruption_log import InterruptionLog
-from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, Events, Watch
+from scheduler_operator.kopf_seam.watch_stream import SETTLED_SECONDS, EventStream, WatchState
 
 ANSWER_SECONDS = 15.0
-FORBIDDEN_BEFORE_SAID = 3
+REPORTED_FORBIDDEN_ANSWERS = 3
 
 REPEATED = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
-"""Of the answers that blame the request, those after which kopf asks again. It heeds Retry-After."""
+"""The client errors after which kopf repeats the request. It respects Retry-After."""
 
 
 class UnusableError(aiohttp.ClientConnectionError):
-    """An answer that kopf would die of. To kopf it looks as if nobody had answered, so that it asks again."""
+    """An answer that would end kopf. kopf sees a connection error instead, and repeats the request."""
 
 
 class KopfSession:
-    """Lists and watches with the token of the moment. ``listed`` is called whenever a kind was listed."""
+    """Sends kopf's lists and watches with the current token. Calls ``on_list`` whenever a kind was listed."""
 
     def __init__(
-        self, credentials: Credentials, user_agent: str, interruptions: InterruptionLog, listed: Callable[[], None]
+        self, credentials: Credentials, user_agent: str, interruptions: InterruptionLog, on_list: Callable[[], None]
     ) -> None:
-        self.watched = asyncio.Event()
-        self.asked: set[str] = set()
+        self.has_watch = asyncio.Event()
+        self.requested_paths: set[str] = set()
         self._credentials = credentials
         self._user_agent = user_agent
         self._interruptions = interruptions
-        self._listed = listed
+        self._on_list = on_list
         self._forbidden: Counter[str] = Counter()
-        self._watches: defaultdict[str, Watch] = defaultdict(Watch)
+        self._watches: defaultdict[str, WatchState] = defaultdict(WatchState)
         self._sessions: list[aiohttp.ClientSession] = []
 
     @property
@@ -52,111 +52,106 @@ class KopfSession:
         """The address of the API server."""
         return str(self._credentials.configuration.host)
 
-    def session(self) -> aiohttp.ClientSession:
-        """A new session, whose requests pass through here."""
+    def open_session(self) -> aiohttp.ClientSession:
+        """Open an aiohttp session whose requests pass through here."""
         configuration = self._credentials.configuration
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=_tls(configuration)),
             headers={"User-Agent": self._user_agent},
             proxy=configuration.proxy,
-            middlewares=[self._pass],
+            middlewares=[self._send],
         )
         self._sessions.append(session)
         return session
 
     async def close(self) -> None:
-        """Close the sessions. kopf does so only when it ends well."""
+        """Close the sessions: kopf does so only when it ends in good order."""
         for session in self._sessions:
             await session.close()
 
-    async def _pass(self, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+    async def _send(self, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        """Pass on one request of kopf's: the middleware of the sessions."""
         path = request.url.path
-        self.asked.add(path)
-        if because := self._watches[path].ends(_now()):
-            self._interruptions.begins(_kind(path), because)
+        self.requested_paths.add(path)
+        # A new request for a kind means that kopf has left the stream before it.
+        if reason := self._watches[path].end(_now()):
+            self._interruptions.begin(_plural(path), reason)
         if token := self._credentials.token:
             request.headers["Authorization"] = f"Bearer {token}"
-        pass_on = self._watch if "watch" in request.url.query else self._list
-        return await pass_on(path, request, send)
+        send_one = self._watch if "watch" in request.url.query else self._list
+        return await send_one(path, request, send)
 
     async def _list(self, path: str, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
-        async with self._telling(path):
+        async with self._report_failures(path):
             answer = await send(request)
-            if await self._is_good(answer, path):
-                await _check_document(answer)
-                self._interruptions.ends(path)
-                self._listed()
+            if await self._check_status(answer, path):
+                await _check_is_object(answer)
+                self._interruptions.end(path)
+                self._on_list()
         return answer
 
     async def _watch(self, path: str, request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
-        watch = self._watches[path]
+        watch, loop = self._watches[path], asyncio.get_running_loop()
         await asyncio.sleep(watch.not_before - _now())
-        async with self._telling(_kind(path)):
+        async with self._report_failures(_plural(path)):
             answer = await send(request)
             if answer.status == HTTPStatus.GONE:
-                answer.status = HTTPStatus.OK  # `Events` understands what it says, kopf would not
-            if await self._is_good(answer, _kind(path)):
-                answer.content = Events(answer.content, watch)  # type: ignore[assignment]
-                watch.began = _now()
-                asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._settle, path, watch.began)
-                self.watched.set()
+                answer.status = HTTPStatus.OK  # EventStream understands the body; the status alone would end kopf
+            if await self._check_status(answer, _plural(path)):
+                answer.content = EventStream(answer.content, watch)  # type: ignore[assignment]
+                watch.began_at = _now()
+                loop.call_later(SETTLED_SECONDS, self._end_interruption, path, watch.began_at)
+                self.has_watch.set()
         return answer
 
-    def _settle(self, path: str, began: float) -> None:
-        if self._watches[path].began == began:
-            self._interruptions.ends(_kind(path))
+    def _end_interruption(self, path: str, began_at: float) -> None:
+        # Only if that very stream still flows: one that ended at once has ended no interruption.
+        if self._watches[path].began_at == began_at:
+            self._interruptions.end(_plural(path))
 
     @asynccontextmanager
-    async def _telling(self, stream: str) -> AsyncIterator[None]:
-        """Say why there is no answer, or none in time."""
+    async def _report_failures(self, stream: str) -> AsyncIterator[None]:
+        """Report why there is no answer, or none in time."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 yield
         except UnusableError as error:
-            self._interruptions.begins(stream, str(error))
+            self._interruptions.begin(stream, str(error))
             raise
         except (aiohttp.ClientError, OSError) as error:
-            self._interruptions.begins(stream, f"no answer from the API server: {_cause(error)}")
+            cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+            reason = str(cause) or f"none within {ANSWER_SECONDS:g} s"
+            self._interruptions.begin(stream, f"no answer from the API server: {reason}")
             raise
 
-    async def _is_good(self, answer: ClientResponse, stream: str) -> bool:
-        """Whether it is what was asked for. Raises UnusableError when kopf would not ask again."""
+    async def _check_status(self, answer: ClientResponse, stream: str) -> bool:
+        """Return whether the request succeeded. Raises UnusableError when kopf would not repeat it."""
         if answer.ok:
             self._forbidden.pop(stream, None)
             return True
-        because = await _refusal(answer)
+        reason = await _refusal_text(answer)
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            self._credentials.refused()
+            self._credentials.reread_soon()
         if answer.status not in REPEATED and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise UnusableError(because)
-        if not self._may_pass(answer.status, stream):
-            self._interruptions.begins(stream, because)
+            raise UnusableError(reason)
+        if answer.status == HTTPStatus.FORBIDDEN:
+            # An API server that starts forbids everything until it has read its roles: too early to complain.
+            self._forbidden[stream] += 1
+            if self._forbidden[stream] < REPORTED_FORBIDDEN_ANSWERS:
+                return False
+        self._interruptions.begin(stream, reason)
         return False
-
-    def _may_pass(self, status: int, stream: str) -> bool:
-        """Whether it is early to complain: an API server that starts forbids everything until it knows its roles."""
-        if status != HTTPStatus.FORBIDDEN:
-            return False
-        self._forbidden[stream] += 1
-        return self._forbidden[stream] < FORBIDDEN_BEFORE_SAID
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _kind(path: str) -> str:
+def _plural(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _cause(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error)
-    return str(error) or f"none within {ANSWER_SECONDS:g} s"
-
-
-async def _refusal(answer: ClientResponse) -> str:
-    """What the API server says instead of what it was asked for."""
+async def _refusal_text(answer: ClientResponse) -> str:
     text = await answer.text(errors="replace")
     try:
         message = json.loads(text)["message"]
@@ -165,7 +160,7 @@ async def _refusal(answer: ClientResponse) -> str:
     return f"{answer.status} {answer.reason}: {message}"
 
 
-async def _check_document(answer: ClientResponse) -> None:
+async def _check_is_object(answer: ClientResponse) -> None:
     """Read the whole answer. Raises UnusableError unless it is a JSON object."""
     try:
         document = await answer.json()

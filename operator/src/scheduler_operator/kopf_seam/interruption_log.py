@@ -1,4 +1,4 @@
-"""What keeps the operator from watching: said when it begins and when it is over, and not in between.
+"""Log of interrupted watches: one line when an interruption begins, one when it is over.
 
 An API server that is away interrupts every stream, and again with each attempt. In the log that is two lines.
 """
@@ -11,26 +11,26 @@ logger = logging.getLogger(__name__)
 
 
 class InterruptionLog:
-    """Which streams are interrupted now, and which causes were said since all of them were well."""
+    """The streams that are interrupted now, and the reasons that were logged since all of them flowed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since = 0.0
         self._interrupted: set[str] = set()
-        self._said: set[str] = set()
+        self._logged_reasons: set[str] = set()
 
-    def begins(self, stream: str, because: str) -> None:
-        """``stream`` is interrupted: log it, unless another one was for the same cause."""
+    def begin(self, stream: str, reason: str) -> None:
+        """``stream`` is interrupted: log it, unless another one was for the same reason."""
         if not self._interrupted:
             self._since = self._clock()
-            self._said.clear()
+            self._logged_reasons.clear()
         self._interrupted.add(stream)
-        if because not in self._said:
-            self._said.add(because)
-            logger.warning("watching %s is interrupted: %s", stream, because)
+        if reason not in self._logged_reasons:
+            self._logged_reasons.add(reason)
+            logger.warning("watching %s is interrupted: %s", stream, reason)
 
-    def ends(self, stream: str) -> None:
-        """``stream`` flows again: log it when it was the last one that did not."""
+    def end(self, stream: str) -> None:
+        """``stream`` flows again: log it when it was the last interrupted one."""
         if stream in self._interrupted:
             self._interrupted.discard(stream)
             if not self._interrupted:

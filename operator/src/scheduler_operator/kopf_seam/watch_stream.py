@@ -1,7 +1,7 @@
-"""The stream of one watch: what is in it, how it ends, and when the next may be asked for.
+"""The stream of one watch: passes only events on to kopf, notes why it ended, and delays the next one.
 
-kopf dies of a line that is no event, and when a stream ends it asks for the next one at once. So it is handed events
-only, and a stream that ends when it has hardly begun makes the next one wait.
+A line that is no event ends kopf, and when a stream ends kopf opens the next one at once. So kopf gets events only,
+and a stream that ends when it has hardly begun makes the next one wait.
 """
 
 import json
@@ -18,60 +18,61 @@ LONGEST_SPACING_SECONDS = 8.0
 
 CUT = "the stream was cut off"
 EARLY = "the stream ended early"
-EXPIRED = "what was seen last has expired (410); listing again"
+EXPIRED = "the last known version has expired (410); listing again"
 
 EXPIRED_LINE = b'{"type": "ERROR", "object": {"code": 410}}\n'
-"""After this event kopf lists everything again."""
+"""The event upon which kopf lists everything again."""
 
 
 class Content(Protocol):
-    """How kopf reads an answer."""
+    """The part of an answer's content that kopf reads."""
 
     def iter_chunked(self, n: int, /) -> AsyncIterator[bytes]: ...
 
 
 @dataclass(slots=True)
-class Watch:
-    """The watch of one kind, from one stream to the next."""
+class WatchState:
+    """State of the watch of one kind, from one stream to the next."""
 
-    began: float | None = None
-    because: str = ""
-    early: int = 0
+    began_at: float | None = None
+    end_reason: str = ""
+    early_ends: int = 0
     not_before: float = 0.0
 
-    def ends(self, now: float) -> str:
-        """The stream is over, if there was one: why, when that is worth a word.
+    def end(self, now: float) -> str:
+        """Note that the stream has ended, if there was one; return the reason, if it is worth reporting.
 
         Every stream ends some time. One that does so at once may do it again and again, so the next has to wait.
         """
-        if self.began is None:
+        if self.began_at is None:
             return ""
-        lasted = now - self.began
-        self.early = self.early + 1 if lasted < SETTLED_SECONDS else 0
-        self.not_before = self.began + min(SPACING_SECONDS * 2 ** min(self.early, 32), LONGEST_SPACING_SECONDS)
-        because = self.because or (EARLY if lasted < EARLY_SECONDS else "")
-        self.began, self.because = None, ""
-        return because
+        duration = now - self.began_at
+        self.early_ends = self.early_ends + 1 if duration < SETTLED_SECONDS else 0
+        spacing = min(SPACING_SECONDS * 2 ** min(self.early_ends, 32), LONGEST_SPACING_SECONDS)
+        self.not_before = self.began_at + spacing
+        reason = self.end_reason or (EARLY if duration < EARLY_SECONDS else "")
+        self.began_at, self.end_reason = None, ""
+        return reason
 
 
-class Events:
-    """The content of a watch's answer, one event to a line. Notes in ``watch`` how it ends."""
+class EventStream:
+    """The content of a watch's answer, one event to a line. Notes in ``watch`` why it ends."""
 
-    def __init__(self, content: Content, watch: Watch) -> None:
+    def __init__(self, content: Content, watch: WatchState) -> None:
         self._content = content
         self._watch = watch
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._content, name)  # aiohttp has to do with it too
+        return getattr(self._content, name)  # aiohttp itself uses other attributes
 
     async def iter_chunked(self, n: int, /) -> AsyncIterator[bytes]:
-        """Read events. After what is none nothing that follows is trusted: everything is listed again."""
+        """Read events. After a line that is none nothing is trusted any more: kopf lists everything again."""
         try:
             async for line in self._lines(n):
-                self._watch.because = _trouble(line)
-                yield EXPIRED_LINE if self._watch.because else line
+                self._watch.end_reason = _problem(line)
+                yield EXPIRED_LINE if self._watch.end_reason else line
         except aiohttp.ClientError:
-            self._watch.because = CUT
+            self._watch.end_reason = CUT
             raise
 
     async def _lines(self, n: int) -> AsyncIterator[bytes]:
@@ -84,9 +85,13 @@ class Events:
             yield rest
 
 
-def _trouble(line: bytes) -> str:
-    """What is wrong with a line; empty when it is an event."""
-    match _parsed(line):
+def _problem(line: bytes) -> str:
+    """Return what is wrong with a line; empty when it is an event."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    match event:
         case {"type": "ADDED" | "MODIFIED" | "DELETED", "object": {"metadata": {"name": str()}}}:
             return ""
         case {"type": "BOOKMARK", "object": {"metadata": dict()}}:
@@ -97,10 +102,3 @@ def _trouble(line: bytes) -> str:
             return f"{code} {status.get('reason', '')}: {status.get('message', '')}"
         case _:
             return f"the API server sent what is no event: {line[:80]!r}"
-
-
-def _parsed(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None

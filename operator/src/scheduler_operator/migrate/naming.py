@@ -8,8 +8,7 @@ from collections.abc import Collection
 from scheduler_operator.migrate.draft import ProfileDraft
 from scheduler_operator.migrate.outcome import Notes
 from scheduler_operator.models.fields import DNS_LABEL
-from scheduler_operator.resources.group import NAME_LENGTH
-from scheduler_operator.resources.names import RESERVED
+from scheduler_operator.resources.names import NAME_LENGTH, RESERVED
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME as DEFAULT
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")

@@ -4,7 +4,7 @@ from scheduler_operator.models.plugin_config import PluginConfigSpec
 from scheduler_operator.models.scheduler import Scheduler
 from scheduler_operator.models.scheduler_profile import ProfileSpec
 from scheduler_operator.models.status import Condition, PluginConfigStatus, ProfileStatus
-from scheduler_operator.resources.group import API_VERSION, GROUP, VERSION
+from scheduler_operator.resources.kinds import API_VERSION, GROUP, VERSION
 
 __all__ = [
     "API_VERSION",

@@ -17,7 +17,7 @@ from scheduler_operator.models.fields import (
     rules,
 )
 from scheduler_operator.models.label_selector import Affinity, Labels, Toleration, TopologySpreadConstraint
-from scheduler_operator.resources.labels import OWN_ANNOTATIONS, OWN_LABELS
+from scheduler_operator.resources.names import OWN_ANNOTATIONS, OWN_LABELS
 
 _LEASE = "self.?leaseDuration.orValue(duration('15s'))"
 _RENEW = "self.?renewDeadline.orValue(duration('10s'))"

@@ -10,7 +10,7 @@ from scheduler_operator.models.label_selector import LabelSelector
 from scheduler_operator.models.override import Override
 from scheduler_operator.models.plugins import PluginArgs, Plugins
 from scheduler_operator.models.scheduler import Scheduler
-from scheduler_operator.resources.group import NAME_LENGTH
+from scheduler_operator.resources.names import NAME_LENGTH
 
 Engine = Literal["Python", "KubeScheduler", "ConfigMap"]
 ONE_BINDER = cel(

@@ -1,0 +1,1 @@
+"""Reconciling of profiles and PluginConfigs, and the status that reports it."""

@@ -1,4 +1,4 @@
-"""What the API server refuses, and what somebody has to change before it takes it. Pure."""
+"""Refusals of the API server, translated into problems that say what to change. Pure."""
 
 import json
 import re
@@ -16,8 +16,8 @@ _ADMISSION = re.compile(r"ValidatingAdmissionPolicy '.*' denied request|admissio
 _GRANT = 'grant them by a ClusterRole labelled berth.dev/aggregate-to-operator: "true", or disable the plugin'
 
 
-def refused(error: ApiError) -> Problems | None:
-    """What somebody has to change before the API server takes what it refused; None for what may pass by itself."""
+def refusal_problems(error: ApiError) -> Problems | None:
+    """Return what somebody has to change before the API server accepts; None for an error that may pass by itself."""
     if error.status == HTTPStatus.FORBIDDEN and _ESCALATION in error.message:
         rules = error.message.partition(_ESCALATION)[2].split(";")[0].split()
         return _permission(
@@ -36,27 +36,26 @@ def refused(error: ApiError) -> Problems | None:
     return None
 
 
-def ungranted(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
-    """What is declared of ``plugins`` needs rights that no ClusterRole lets the operator pass on."""
-    listed, names = " ".join(_shown(rule) for rule in rules), ", ".join(sorted(plugins))
+def ungranted_problems(rules: Sequence[PolicyRule], plugins: Iterable[str]) -> Problems:
+    """Return the problem of ``plugins`` that declare rules which no ClusterRole lets the operator pass on."""
+    listing, names = " ".join(_format_rule(rule) for rule in rules), ", ".join(sorted(plugins))
     needs = f"what PluginConfigs declare of {names} needs rights that nobody has granted to plugins"
-    return _permission(f"{needs}: {listed}; {_GRANT}")
+    return _permission(f"{needs}: {listing}; {_GRANT}")
 
 
 def _permission(message: str) -> Problems:
     return Problems("PermissionMissing", (Problem("", message),))
 
 
-def _shown(rule: PolicyRule) -> str:
-    """As the API server writes a rule in its own refusals."""
+def _format_rule(rule: PolicyRule) -> str:
+    """Format a rule as the API server does in its own refusals."""
     fields = {"APIGroups": "apiGroups", "Resources": "resources", "ResourceNames": "resourceNames", "Verbs": "verbs"}
-    given = (f"{shown}:{json.dumps(rule[field])}" for shown, field in fields.items() if field in rule)
-    return "{" + ", ".join(given) + "}"
+    return "{" + ", ".join(f"{name}:{json.dumps(rule[field])}" for name, field in fields.items() if field in rule) + "}"
 
 
 def _is_by_admission(error: ApiError) -> bool:
-    """Whether a policy, a webhook or a plugin of the API server refused what the operator has every right to ask."""
+    """Return whether admission (a policy, webhook or quota) refused a request that RBAC allows."""
     if error.status == HTTPStatus.FORBIDDEN:
         return _NO_RIGHT.search(error.message) is None
-    refused = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return refused and _ADMISSION.search(error.message) is not None
+    is_rejection = error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return is_rejection and _ADMISSION.search(error.message) is not None

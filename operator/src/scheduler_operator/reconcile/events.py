@@ -1,4 +1,4 @@
-"""Events about profiles, for ``kubectl describe``: what happened to their objects, and who did it."""
+"""Kubernetes Events about profiles: repaired objects, and profiles that stall or recover."""
 
 import logging
 import time
@@ -11,21 +11,21 @@ from typing import Any, Literal
 from scheduler_operator.cluster.api import ApiError
 from scheduler_operator.cluster.objects import Cluster, Repair
 from scheduler_operator.models import API_VERSION
-from scheduler_operator.resources.authored import UserObject
-from scheduler_operator.resources.text_limits import cut_to_bytes
+from scheduler_operator.resources.text_limits import truncate_bytes
+from scheduler_operator.resources.user_object import UserObject
 
 logger = logging.getLogger(__name__)
 
 NAMESPACE = "default"
-"""Where Events about objects without a namespace live."""
+"""The namespace of Events about cluster-scoped objects."""
 
 QUIET_SECONDS = 60.0
-MOST_NOTE_BYTES = 1024
+NOTE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """What an Event tells."""
+class EventText:
+    """The content of an Event."""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -33,83 +33,78 @@ class Happening:
     note: str
 
 
-class Recorder:
-    """Tells about repairs, at most once a minute about the same object and the same manager, and about what stalls."""
+class ProfileEvents:
+    """Posts Events: about repairs, once a minute for one object and manager at most, and when a profile stalls."""
 
     def __init__(self, cluster: Cluster, identity: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._identity = identity
         self._clock = clock
-        self._told: dict[tuple[str, str, str], float] = {}
+        self._posted_at: dict[tuple[str, str, str], float] = {}
 
-    async def repaired(self, profile: UserObject, repair: Repair) -> None:
+    async def record_repair(self, profile: UserObject, repair: Repair) -> None:
         """Post an Event about ``repair``; one that cannot be posted is logged instead."""
         now = self._clock()
-        self._told = {key: at for key, at in self._told.items() if now - at < QUIET_SECONDS}
+        self._posted_at = {key: at for key, at in self._posted_at.items() if now - at < QUIET_SECONDS}
         key = (repair.kind, repair.name, repair.manager)
-        if key in self._told:
-            return
-        self._told[key] = now
-        await self._post(self._event(profile, Happening("Warning", "DriftRepaired", "Apply", note(repair))))
+        if key in self._posted_at:
+            return  # two managers that fight over a field would fill the cluster with Events
+        self._posted_at[key] = now
+        text = f"{repair.manager} changed {repair.kind} {repair.name}: {', '.join(repair.fields)}. It was changed back"
+        await self._post(profile, EventText("Warning", "DriftRepaired", "Apply", _fit(text)))
 
-    async def turned(self, authored: UserObject, status: Mapping[str, Any]) -> None:
-        """Post an Event when ``status``, the new one, says that something begins or ends to be stalled."""
-        if (happening := turn(authored.status, status)) is not None:
-            await self._post(self._event(authored, happening))
+    async def record_ready_change(self, user_object: UserObject, status: Mapping[str, Any]) -> None:
+        """Post an Event when, by its new ``status``, the object begins or ceases to be stalled."""
+        if (text := stall_change(user_object.status, status)) is not None:
+            await self._post(user_object, text)
 
-    async def _post(self, event: dict[str, Any]) -> None:
-        try:
-            await self._cluster.post(event)
-        except ApiError as error:
-            logger.warning("cannot post the event %r: %s", event["note"], error)
-
-    def _event(self, authored: UserObject, happening: Happening) -> dict[str, Any]:
-        return {
+    async def _post(self, regarding: UserObject, text: EventText) -> None:
+        event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{authored.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
+            "metadata": {"name": f"{regarding.name}.{uuid.uuid4().hex[:16]}", "namespace": NAMESPACE},
             "eventTime": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
             "reportingController": "berth.dev/operator",
             "reportingInstance": self._identity,
-            "type": happening.type,
-            "reason": happening.reason,
-            "action": happening.action,
-            "note": happening.note,
+            "type": text.type,
+            "reason": text.reason,
+            "action": text.action,
+            "note": text.note,
             "regarding": {
                 "apiVersion": API_VERSION,
-                "kind": authored.kind,
-                "name": authored.name,
-                "uid": authored.uid,
+                "kind": regarding.kind,
+                "name": regarding.name,
+                "uid": regarding.uid,
             },
         }
+        try:
+            await self._cluster.post(event)
+        except ApiError as error:
+            logger.warning("cannot post the event %r: %s", text.note, error)
 
 
-def turn(before: Mapping[str, Any], after: Mapping[str, Any]) -> Happening | None:
-    """What has changed for whoever looks after the object: it is stalled, or it is so no more.
+def stall_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> EventText | None:
+    """Return the Event for a change from status ``before`` to ``after``; None unless stalling began, changed or ended.
 
     Another message alone is no change: that of a crash loop is never the same for long.
     """
-    stalled, was = _condition(after, "Stalled"), _condition(before, "Stalled")
+    stalled, stalled_before = _condition(after, "Stalled"), _condition(before, "Stalled")
     if stalled is not None:
-        same = was is not None and all(was[field] == stalled[field] for field in ("reason", "observedGeneration"))
-        return None if same else Happening("Warning", stalled["reason"], "Reconcile", _short(stalled["message"]))
+        compared = ("reason", "observedGeneration")
+        if stalled_before is not None and all(stalled_before[field] == stalled[field] for field in compared):
+            return None
+        return EventText("Warning", stalled["reason"], "Reconcile", _fit(stalled["message"]))
     ready = _condition(after, "Ready")
-    if was is None or ready is None:
+    if stalled_before is None or ready is None:
         return None
     reason = "Recovered" if ready["status"] == "True" else ready["reason"]
-    return Happening("Normal", reason, "Reconcile", _short(f"no longer stalled: {ready['message']}"))
+    return EventText("Normal", reason, "Reconcile", _fit(f"no longer stalled: {ready['message']}"))
 
 
-def _condition(status: Mapping[str, Any], of: str) -> Mapping[str, Any] | None:
-    return next((each for each in status.get("conditions", ()) if each["type"] == of), None)
+def _condition(status: Mapping[str, Any], condition_type: str) -> Mapping[str, Any] | None:
+    return next((condition for condition in status.get("conditions", ()) if condition["type"] == condition_type), None)
 
 
-def note(repair: Repair) -> str:
-    """The sentence that says what was repaired."""
-    text = f"{repair.manager} changed {repair.kind} {repair.name}: {', '.join(repair.fields)}. It was changed back"
-    return _short(text)
-
-
-def _short(text: str) -> str:
-    """``text`` on a line, and no longer than an Event holds."""
-    return cut_to_bytes(" ".join(text.split()), MOST_NOTE_BYTES)
+def _fit(text: str) -> str:
+    """Return ``text`` on one line, no longer than an Event may hold."""
+    return truncate_bytes(" ".join(text.split()), NOTE_BYTES)

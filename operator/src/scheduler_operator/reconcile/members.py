@@ -1,54 +1,54 @@
-"""The running processes of a profile, and which document each of them goes by. Pure.
+"""Running scheduler processes of a profile, and the document that each has loaded. Pure.
 
-Each says so in a condition of its own pod; one that says nothing, such as a kube-scheduler, is not judged by it.
+Each reports its document in a condition of its own pod; one without a report, such as a kube-scheduler, is assumed
+to be up to date.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_runtime.config import LoadReport, Verdict, loaded
+from scheduler_runtime.config import LoadReport, Verdict, read_load_report
 
-MOST = 64
+MAX_MEMBERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One process."""
+class SchedulerMember:
+    """One scheduler process."""
 
     name: str
     """Its pod."""
     is_leader: bool
-    loaded: LoadReport | None
-    """What it goes by; None when it has not said."""
+    report: LoadReport | None
+    """What the process reports of its document; None when it reports nothing."""
 
-    def goes_by(self, document: str) -> bool:
-        """Whether it goes by the document with that hash, as far as is known."""
-        return self.loaded is None or self.loaded.hash == document
+    def has_loaded(self, document: str) -> bool:
+        """Return whether the process runs by the document with that hash, as far as is known."""
+        return self.report is None or self.report.hash == document
 
-    def why(self, verdict: Verdict, document: str) -> str:
-        """Why that became of the document with that hash; empty when something else did."""
-        said = self.loaded
-        return said.error if said and (said.verdict, said.newest) == (verdict, document) else ""
+    def error_for(self, verdict: Verdict, document: str) -> str:
+        """Return why the document with that hash met with ``verdict``; empty when it did not."""
+        report = self.report
+        return report.error if report and (report.verdict, report.newest) == (verdict, document) else ""
 
-    def shown(self) -> dict[str, Any]:
-        """What the status shows of it."""
-        shown: dict[str, Any] = {"name": self.name, "leader": self.is_leader}
-        if self.loaded is not None:
-            error = {"error": self.loaded.error} if self.loaded.error else {}
-            shown |= {"configHash": self.loaded.hash, "loadedAt": self.loaded.at, **error}
-        return shown
-
-
-def members(pods: Iterable[Mapping[str, Any]], leader: str) -> tuple[Member, ...]:
-    """The processes in ``pods``; ``leader`` is the pod that holds the Lease. As many as a status holds."""
-    found = [
-        Member(name, name == leader, loaded(pod.get("status", {}).get("conditions", [])))
-        for pod in pods
-        if _runs(pod) and (name := pod["metadata"]["name"])
-    ]
-    return tuple(sorted(found, key=lambda each: each.name)[:MOST])
+    def to_status(self) -> dict[str, Any]:
+        """Return the member as ``status.members`` shows it."""
+        member: dict[str, Any] = {"name": self.name, "leader": self.is_leader}
+        if self.report is not None:
+            error = {"error": self.report.error} if self.report.error else {}
+            member |= {"configHash": self.report.hash, "loadedAt": self.report.at, **error}
+        return member
 
 
-def _runs(pod: Mapping[str, Any]) -> bool:
-    return "deletionTimestamp" not in pod["metadata"] and pod.get("status", {}).get("phase") == "Running"
+def running_members(pods: Iterable[Mapping[str, Any]], leader: str) -> tuple[SchedulerMember, ...]:
+    """Return the processes that run in ``pods``, at most as many as a status holds, by name.
+
+    ``leader`` is the pod that holds the Lease.
+    """
+    members = []
+    for pod in pods:
+        name, status = pod["metadata"]["name"], pod.get("status", {})
+        if "deletionTimestamp" not in pod["metadata"] and status.get("phase") == "Running":
+            members.append(SchedulerMember(name, name == leader, read_load_report(status.get("conditions", []))))
+    return tuple(sorted(members, key=lambda member: member.name)[:MAX_MEMBERS])

@@ -1,7 +1,7 @@
-"""Why the pods of a scheduler do not run, in the words of whoever holds them up. Pure.
+"""Reasons why the pods of a scheduler do not run, as a kubelet or another scheduler reports them. Pure.
 
-The Deployment says no more than how many are ready. What is in the way stands in the pods themselves: a kubelet
-writes it into the state of the container, a scheduler into a condition.
+A Deployment reports only how many pods are ready. The reason is in the pods: a kubelet writes it into the state of
+the container, a scheduler into a condition.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,51 +9,51 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-_OF_IMAGES = frozenset(
+_IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
     | {"RegistryUnavailable", "SignatureValidationFailed"}
 )
-_CRASHES = "CrashLoopBackOff"
-_CRASHES_BEFORE_A_LOOP = 2
+_CRASH_LOOP = "CrashLoopBackOff"
+_RESTARTS_OF_A_LOOP = 2
 _STEADY_SECONDS = 600.0
-"""After which a kubelet forgets that a container ended before."""
+"""After a container has run so long, a kubelet forgets earlier crashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodTrouble:
-    """What keeps a pod from running."""
+    """The reason why a pod does not run."""
 
     pod: str
-    """Its namespace and name."""
+    """Namespace and name of the pod."""
     reason: str
     message: str
     is_lasting: bool
-    """Whether somebody has to change something."""
+    """Whether the pod cannot run until somebody changes something."""
     others: int = 0
-    """How many more pods wait."""
+    """The number of other pods that do not run either."""
 
     def __str__(self) -> str:
         more = f" ({self.others} more wait)" if self.others else ""
         return f"pod {self.pod} waits: {self.reason}: {self.message}{more}"
 
 
-def hindrance(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> PodTrouble | None:
-    """What is most in the way of the newest of ``pods``; None when nothing is, or nobody says so.
+def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] = ()) -> PodTrouble | None:
+    """Return the most serious trouble of the newest of ``pods``; None when none is reported.
 
-    ``images`` are those that the newest run: what was created in the same second can be told apart by them.
+    ``images`` are those of the newest pod template: by them pods are told apart that were created in one second.
     """
-    current = [pod for pod in pods if not images or _images(pod) == set(images)]
-    found = sorted(filter(None, map(_of_pod, _newest(current))), key=lambda each: (not each.is_lasting, each.pod))
-    return replace(found[0], others=len(found) - 1) if found else None
-
-
-def _newest(pods: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The pods of the newest template that are to stay: what is wrong with those before may be mended already."""
-    staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-    if not staying:
-        return []
-    newest = _template(max(staying, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
-    return [pod for pod in staying if _template(pod) == newest]
+    # Trouble of an older template may be fixed already: only pods of the newest one count.
+    current = [
+        pod
+        for pod in pods
+        if "deletionTimestamp" not in pod["metadata"] and (not images or _images(pod) == set(images))
+    ]
+    if not current:
+        return None
+    newest = _template(max(current, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
+    troubles = [trouble for pod in current if _template(pod) == newest and (trouble := _pod_trouble(pod))]
+    troubles.sort(key=lambda trouble: (not trouble.is_lasting, trouble.pod))
+    return replace(troubles[0], others=len(troubles) - 1) if troubles else None
 
 
 def _images(pod: Mapping[str, Any]) -> set[str]:
@@ -64,44 +64,39 @@ def _template(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"].get("labels", {}).get("pod-template-hash", ""))
 
 
-def _of_pod(pod: Mapping[str, Any]) -> PodTrouble | None:
+def _pod_trouble(pod: Mapping[str, Any]) -> PodTrouble | None:
     name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
     status = pod.get("status", {})
     for container in status.get("containerStatuses", ()):
-        if not container.get("ready") and (found := _of_container(name, container)):
-            return found
+        if not container.get("ready") and (trouble := _container_trouble(name, container)):
+            return trouble
     for condition in status.get("conditions", ()):
         if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
             return PodTrouble(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
     return None
 
 
-def _of_container(pod: str, container: Mapping[str, Any]) -> PodTrouble | None:
+def _container_trouble(pod: str, container: Mapping[str, Any]) -> PodTrouble | None:
     waiting = container.get("state", {}).get("waiting", {})
     reason, message = waiting.get("reason", ""), waiting.get("message", "")
-    if reason == _CRASHES or _is_crashing(container):
-        said = f"{message}; {_end(container)}" if message else _end(container)
-        return PodTrouble(pod, _CRASHES, said, is_lasting=True)
-    return PodTrouble(pod, reason, message, is_lasting=reason in _OF_IMAGES) if reason and message else None
+    if reason == _CRASH_LOOP or _is_crashing(container):
+        return PodTrouble(pod, _CRASH_LOOP, "; ".join(filter(None, (message, _last_end(container)))), is_lasting=True)
+    return PodTrouble(pod, reason, message, is_lasting=reason in _IMAGE_REASONS) if reason and message else None
 
 
 def _is_crashing(container: Mapping[str, Any]) -> bool:
-    """Whether a container that runs just now, or has ended this moment, is between two crashes."""
+    """Return whether a container that runs just now, or has ended this moment, is between two crashes."""
     last = container.get("lastState", {}).get("terminated", {})
-    if container.get("restartCount", 0) < _CRASHES_BEFORE_A_LOOP or not last.get("exitCode"):
+    if container.get("restartCount", 0) < _RESTARTS_OF_A_LOOP or not last.get("exitCode"):
         return False
-    return _seconds(last) < _STEADY_SECONDS
+    start, finish = last.get("startedAt"), last.get("finishedAt")
+    if not start or not finish:
+        return True
+    return (datetime.fromisoformat(finish) - datetime.fromisoformat(start)).total_seconds() < _STEADY_SECONDS
 
 
-def _seconds(ended: Mapping[str, Any]) -> float:
-    """How long a container ran."""
-    times = [ended.get(at) for at in ("startedAt", "finishedAt")]
-    began, end = (datetime.fromisoformat(at) if at else None for at in times)
-    return (end - began).total_seconds() if began and end else 0.0
-
-
-def _end(container: Mapping[str, Any]) -> str:
-    """How the container ended last, with what it said."""
+def _last_end(container: Mapping[str, Any]) -> str:
+    """Return how the container ended last, with its termination message."""
     last = container.get("lastState", {}).get("terminated", {})
-    said = " ".join(str(last.get("message") or last.get("reason") or "").split())
-    return f"it ended with exit code {last.get('exitCode', 'unknown')}" + (f": {said}" if said else "")
+    message = " ".join(str(last.get("message") or last.get("reason") or "").split())
+    return f"it ended with exit code {last.get('exitCode', 'unknown')}" + (f": {message}" if message else "")

@@ -1,7 +1,7 @@
-"""What to tell the author of a profile. Pure: from the outcome of a reconcile to ``status``.
+"""Status of profiles and PluginConfigs, from the outcome of a reconcile. Pure.
 
-``Ready`` is always there. ``Reconciling`` and ``Stalled`` are there only while true: the first says that it
-will come right by itself, the second that somebody has to change something.
+``Ready`` is always there. ``Reconciling`` and ``Stalled`` are there only while true (as kstatus reads them): the first
+means that it will come right by itself, the second that somebody has to change something.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from scheduler_operator.models.status import Reason
-from scheduler_operator.reconcile.members import Member as RunningMember
+from scheduler_operator.reconcile.members import SchedulerMember
 from scheduler_operator.reconcile.pod_trouble import PodTrouble
 from scheduler_operator.render import Member, Problems, Rendered, judging
-from scheduler_operator.resources import version_support as kubernetes_versions
-from scheduler_operator.resources.authored import UserObject
-from scheduler_operator.resources.conditions import Status
-from scheduler_operator.resources.labels import pod_labels
-from scheduler_operator.resources.names import generated_name
-from scheduler_operator.resources.text_limits import cut
+from scheduler_operator.resources import version_support
+from scheduler_operator.resources.names import generated_name, pod_labels
+from scheduler_operator.resources.text_limits import truncate
+from scheduler_operator.resources.user_object import Status, UserObject
 from scheduler_runtime.config import Finding, Verdict
 
-LONGEST_MESSAGE = 4096
-MOST_WARNINGS = 64
-_IN_FORCE = (
+MESSAGE_LENGTH = 4096
+MAX_WARNINGS = 64
+_LAST_GOOD_FIELDS = (
     *("plugins", "effectivePlugins", "warnings", "warningCount", "configMap", "configHash", "members", "leader"),
     *("replicas", "readyReplicas", "selector"),
 )
@@ -30,12 +28,13 @@ _IN_FORCE = (
 
 @dataclass(frozen=True, slots=True)
 class DeploymentState:
-    """How a profile's Deployment is doing."""
+    """Replica counts of a profile's Deployment, and what keeps it from more."""
 
-    wanted: int
+    replicas: int
+    """The number that the Deployment asks for."""
     existing: int
     current: int
-    """How many of them have the newest configuration."""
+    """The number with the newest configuration."""
     ready: int
     failure: str = ""
     """Why pods cannot be created."""
@@ -44,15 +43,16 @@ class DeploymentState:
 
     @classmethod
     def from_deployment(cls, live: Mapping[str, Any]) -> Self:
-        """Read a Deployment as the API server has it."""
+        """Read a Deployment as the API server sends it."""
         status = live.get("status", {})
-        conditions = {each["type"]: each for each in status.get("conditions", [])}
+        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
         failure, progress = conditions.get("ReplicaFailure", {}), conditions.get("Progressing", {})
-        seen = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+        # Until the controller has seen the newest template, updatedReplicas counts pods of the one before.
+        is_observed = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
         return cls(
-            wanted=live["spec"]["replicas"],
+            replicas=live["spec"]["replicas"],
             existing=status.get("replicas", 0),
-            current=status.get("updatedReplicas", 0) if seen else 0,
+            current=status.get("updatedReplicas", 0) if is_observed else 0,
             ready=status.get("readyReplicas", 0),
             failure=failure.get("message", "") if failure.get("status") == "True" else "",
             stuck=progress.get("message", "") if progress.get("status") == "False" else "",
@@ -60,68 +60,68 @@ class DeploymentState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether exactly the wanted processes exist, all of them current and ready."""
-        return self.wanted == self.existing == self.current == self.ready
+        """Whether exactly as many processes exist as asked for, all of them current and ready."""
+        return self.replicas == self.existing == self.current == self.ready
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """What is known of the processes that run a profile."""
+    """State of the processes that run a profile."""
 
-    processes: DeploymentState | None = None
+    deployment: DeploymentState | None = None
     """None when somebody else runs the document."""
     leader: str = ""
     """The pod that holds the Lease."""
-    hindrance: PodTrouble | None = None
-    """What keeps their pods from running."""
-    members: tuple[RunningMember, ...] = ()
-    """Those that run, and what each goes by."""
+    pod_trouble: PodTrouble | None = None
+    """The reason why pods do not run."""
+    members: tuple[SchedulerMember, ...] = ()
+    """The processes that run, each with its document."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is to be expected of them of which no event would tell: what pods wait for is not watched."""
-        return self.processes is None or self.processes.wanted == 0 or self.processes.is_settled
+        """Whether any further change would come as an event; what pods wait for is not watched."""
+        return self.deployment is None or self.deployment.replicas == 0 or self.deployment.is_settled
 
 
-def left_out(profile: UserObject, problems: Problems) -> Status:
-    """The profile cannot run in the process that it joins, which goes on without it."""
+def left_out_status(profile: UserObject, problems: Problems) -> Status:
+    """Return the status of a profile that cannot run in the process it joins, which goes on without it."""
     if profile.status.get("configMap") == generated_name(profile.name):
-        return rejected(profile, problems)  # the process that it had before it wanted to join is still its own
+        return rejected_status(profile, problems)  # it still has the process of its own from before
     short = f"{problems.places()}; until then nobody schedules its pods"
     return {"warningCount": 0, **_stalled(profile, problems, short)}
 
 
-def rejected(profile: UserObject, problems: Problems) -> Status:
-    """Only its author can mend the profile. What runs already keeps running as it was."""
+def rejected_status(profile: UserObject, problems: Problems) -> Status:
+    """Return the status of a profile that its author has to correct. What runs already keeps running as it was."""
     short = problems.places()
     if profile.status.get("configHash"):
         short += "; until then the last good configuration stays in force"
-    return {"warningCount": 0, **_in_force(profile), **_stalled(profile, problems, short)}
+    return {"warningCount": 0, **_last_good(profile), **_stalled(profile, problems, short)}
 
 
-def _stalled(authored: UserObject, problems: Problems, short: str) -> Status:
-    return _conditions(authored, "False", problems.reason, short, also="Stalled", whole=problems.listed())
+def _stalled(user_object: UserObject, problems: Problems, short: str) -> Status:
+    return _conditions(user_object, "False", problems.reason, short, also="Stalled", full=problems.listed())
 
 
-def interrupted(profile: UserObject, error: str) -> Status:
-    """Something that passes by itself kept the profile from being applied."""
+def interrupted_status(profile: UserObject, error: str) -> Status:
+    """Return the status of a profile that a passing error kept from being applied."""
     return {
-        **_in_force(profile),
-        **_conditions(profile, "Unknown", "RollingOut", "trying again", also="Reconciling", whole=error),
+        **_last_good(profile),
+        **_conditions(profile, "Unknown", "RollingOut", "trying again", also="Reconciling", full=error),
     }
 
 
-def paused(profile: UserObject, owner: str) -> Status:
-    """Nobody looks after the profile, or after its ``owner``, in whose process it runs."""
+def paused_status(profile: UserObject, owner: str) -> Status:
+    """Return the status while the profile, or its ``owner``, in whose process it runs, is paused."""
     whose = "" if owner == profile.name else f" of {owner}"
     message = f"spec.paused{whose} is true: what runs keeps running, and changes wait until it is false again"
-    return {**_in_force(profile), **_conditions(profile, "Unknown", "Paused", message)}
+    return {**_last_good(profile), **_conditions(profile, "Unknown", "Paused", message)}
 
 
-def accepted(profile: UserObject, rendered: Rendered, running: SchedulerState) -> Status:
-    """The profile is applied. It runs in the process of the first that was rendered, which may be another."""
+def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerState) -> Status:
+    """Return the status of an applied profile. It runs in the process of the first that was rendered."""
     owner, member = next(iter(rendered.members)), rendered.members[profile.name]
-    remark = kubernetes_versions.remark(rendered.version)
+    remark = version_support.remark(rendered.version)
     status: Status = {
         "plugins": member.summary,
         "effectivePlugins": effective_plugins(member),
@@ -129,101 +129,101 @@ def accepted(profile: UserObject, rendered: Rendered, running: SchedulerState) -
         "configMap": generated_name(owner),
         "configHash": rendered.hash,
     }
-    processes = running.processes
-    if processes is None:
+    deployment = state.deployment
+    if deployment is None:
         message = f"ConfigMap {generated_name(owner)} holds the document under config.yaml"
         return {**status, **_remarked(_conditions(profile, "True", "Rendered", message), remark)}
-    if running.leader:
-        status["leader"] = running.leader
-    if running.members:
-        status["members"] = [each.shown() for each in running.members]
+    if state.leader:
+        status["leader"] = state.leader
+    if state.members:
+        status["members"] = [member.to_status() for member in state.members]
     if owner == profile.name:
         selector = ",".join(f"{key}={value}" for key, value in sorted(pod_labels(profile.name).items()))
-        status |= {"replicas": processes.existing, "readyReplicas": processes.ready, "selector": selector}
-    return {**status, **_remarked(_running(profile, processes, running, rendered.hash, owner), remark)}
+        status |= {"replicas": deployment.existing, "readyReplicas": deployment.ready, "selector": selector}
+    return {**status, **_remarked(_process_conditions(profile, deployment, state, rendered.hash, owner), remark)}
 
 
 def _warnings(findings: Sequence[Finding]) -> Status:
-    """What the author should know, at most as many as a status holds, and how many there are."""
-    shown = [
-        {"code": each.code, "path": each.path, "message": _message(judging.with_suggestion(each))}
-        for each in findings[:MOST_WARNINGS]
+    """Return the warnings, at most as many as a status holds, and their number."""
+    warnings = [
+        {"code": finding.code, "path": finding.path, "message": _message(judging.with_suggestion(finding))}
+        for finding in findings[:MAX_WARNINGS]
     ]
-    return {"warnings": shown, "warningCount": len(findings)} if shown else {"warningCount": 0}
+    return {"warnings": warnings, "warningCount": len(findings)} if warnings else {"warningCount": 0}
 
 
 def _message(text: str) -> str:
-    return cut(text, LONGEST_MESSAGE)
+    return truncate(text, MESSAGE_LENGTH)
 
 
 def _remarked(status: Status, remark: str) -> Status:
-    """The status with a ``remark`` in Ready, which is always there."""
+    """Return the status with ``remark`` added to the message of Ready."""
     if not remark:
         return status
     ready, *others = status["conditions"]
     return {**status, "conditions": [{**ready, "message": f"{ready['message']}; {remark}"}, *others]}
 
 
-def _in_force(profile: UserObject) -> Status:
-    """What the status says about the configuration that was applied last."""
-    return {field: profile.status[field] for field in _IN_FORCE if field in profile.status}
+def _last_good(profile: UserObject) -> Status:
+    """Return what the status says about the configuration that was applied last."""
+    return {field: profile.status[field] for field in _LAST_GOOD_FIELDS if field in profile.status}
 
 
-def _running(
-    profile: UserObject, processes: DeploymentState, running: SchedulerState, document: str, owner: str
+def _process_conditions(
+    profile: UserObject, deployment: DeploymentState, state: SchedulerState, document: str, owner: str
 ) -> Status:
-    hindrance = running.hindrance
+    trouble = state.pod_trouble
     whose = "" if owner == profile.name else f" of {owner}"
-    ready = _readiness(processes, whose)
-    if processes.wanted == 0:
+    ready = _readiness(deployment, whose)
+    if deployment.replicas == 0:
         message = f"spec.scheduler.replicas{whose} is 0: nobody schedules the pods of this profile"
         return _conditions(profile, "False", "NoMemberAvailable", message)
-    if processes.is_settled:
-        return _following(profile, running.members, document) or _conditions(profile, "True", "Scheduling", ready)
-    is_lasting = bool(processes.stuck) or (hindrance is not None and hindrance.is_lasting)
-    causes = [str(hindrance) if hindrance else "", processes.failure, processes.stuck]
-    rollout = f"{processes.current} of {processes.wanted} have the newest configuration"
-    hindered = is_lasting or bool(processes.failure)
+    if deployment.is_settled:
+        return _outdated(profile, state.members, document) or _conditions(profile, "True", "Scheduling", ready)
+    is_lasting = bool(deployment.stuck) or (trouble is not None and trouble.is_lasting)
+    causes = [str(trouble) if trouble else "", deployment.failure, deployment.stuck]
+    rollout = f"{deployment.current} of {deployment.replicas} have the newest configuration"
+    is_blocked = is_lasting or bool(deployment.failure)
     return _conditions(
         profile,
         "False",
-        "NoMemberAvailable" if hindered and not processes.ready else "RollingOut",
+        "NoMemberAvailable" if is_blocked and not deployment.ready else "RollingOut",
         ready,
         also="Stalled" if is_lasting else "Reconciling",
-        whole="; ".join(filter(None, causes)) or rollout,
+        full="; ".join(filter(None, causes)) or rollout,
     )
 
 
-def _readiness(processes: DeploymentState, whose: str) -> str:
-    """How many are ready. While a Deployment rolls, those that are to end may be among them."""
-    ready, more = f"scheduler processes{whose} are ready", processes.ready - processes.wanted
-    if more > 0:
-        return f"{processes.ready} {ready}, {more} more than wanted until the older ones have ended"
-    older = "" if more or processes.is_settled else ", not all by the newest configuration"
-    return f"{processes.ready} of {processes.wanted} {ready}{older}"
+def _readiness(deployment: DeploymentState, whose: str) -> str:
+    """Return how many processes are ready. During a rollout, some that are about to end may be among them."""
+    are_ready, surplus = f"scheduler processes{whose} are ready", deployment.ready - deployment.replicas
+    if surplus > 0:
+        return f"{deployment.ready} {are_ready}, {surplus} more than wanted until the older ones have ended"
+    older = "" if surplus or deployment.is_settled else ", not all by the newest configuration"
+    return f"{deployment.ready} of {deployment.replicas} {are_ready}{older}"
 
 
-def _following(profile: UserObject, members: Sequence[RunningMember], document: str) -> Status | None:
-    """What there is to say while not every process goes by the newest document; None when all do."""
-    behind = [each for each in members if not each.goes_by(document)]
+def _outdated(profile: UserObject, members: Sequence[SchedulerMember], document: str) -> Status | None:
+    """Return the conditions while a process runs by an older document; None when all have the newest."""
+    behind = [member for member in members if not member.has_loaded(document)]
     if not behind:
         return None
-    refusals, waits = _told(behind, "refused", document), _told(behind, "waiting", document)
+    refusals, waits = _errors(behind, "refused", document), _errors(behind, "waiting", document)
     short = f"{len(members) - len(behind)} of {len(members)} scheduler processes go by the newest configuration"
     if not refusals:
-        whole = waits or "the others are about to follow it"
-        return _conditions(profile, "False", "RollingOut", short, also="Reconciling", whole=whole)
+        full = waits or "the others are about to follow it"
+        return _conditions(profile, "False", "RollingOut", short, also="Reconciling", full=full)
     short += "; the last good one stays in force"
-    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", whole=refusals)
+    return _conditions(profile, "False", "NotLoaded", short, also="Stalled", full=refusals)
 
 
-def _told(members: Iterable[RunningMember], verdict: Verdict, document: str) -> str:
-    """What those of ``members`` say by which that became of the document, a line for each."""
-    return "\n".join(f"pod {each.name}: {why}" for each in members if (why := each.why(verdict, document)))
+def _errors(members: Iterable[SchedulerMember], verdict: Verdict, document: str) -> str:
+    """Return why ``members`` do not run by the document, a line for each that reports ``verdict``."""
+    return "\n".join(f"pod {member.name}: {why}" for member in members if (why := member.error_for(verdict, document)))
 
 
 def effective_plugins(member: Member) -> Status:
-    """Every extension point at which plugins run, in order, with weights where they count."""
+    """Return the plugins of every extension point, in order, with weights where they count."""
     points: Status = {}
     for point, plugins in member.effective.points.items():
         for plugin in plugins:
@@ -234,7 +234,7 @@ def effective_plugins(member: Member) -> Status:
 
 
 def plugin_config_status(plugin_config: UserObject, problems: Problems | None, used_by: Iterable[str]) -> Status:
-    """What became of a PluginConfig."""
+    """Return the status of a PluginConfig."""
     users = {"usedBy": sorted(used_by)}
     if problems is not None:
         return {**users, **_stalled(plugin_config, problems, problems.places())}
@@ -242,16 +242,16 @@ def plugin_config_status(plugin_config: UserObject, problems: Problems | None, u
 
 
 def _conditions(
-    authored: UserObject,
+    user_object: UserObject,
     ready: Literal["True", "False", "Unknown"],
     reason: Reason | Literal["Valid"],
     message: str,
     also: Literal["Reconciling", "Stalled"] | None = None,
-    whole: str = "",
+    full: str = "",
 ) -> Status:
-    """Ready with a short ``message``, and the condition that says the ``whole`` of why it is not."""
-    common = {"observedGeneration": authored.generation, "reason": reason}
+    """Return Ready with a short ``message`` and, if given, the condition ``also`` with the ``full`` reason."""
+    common = {"observedGeneration": user_object.generation, "reason": reason}
     conditions = [{"type": "Ready", "status": ready, **common, "message": _message(message)}]
     if also is not None:
-        conditions.append({"type": also, "status": "True", **common, "message": _message(whole)})
-    return {"observedGeneration": authored.generation, "conditions": conditions}
+        conditions.append({"type": also, "status": "True", **common, "message": _message(full)})
+    return {"observedGeneration": user_object.generation, "conditions": conditions}

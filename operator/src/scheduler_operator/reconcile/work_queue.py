@@ -1,12 +1,12 @@
-"""Which keys wait for work: a queue that holds each key once, and lets a failed one rest.
+"""Work queue that holds each key once and delays failed ones, and the workers that empty it.
 
-         add             take               done
+         add             take            mark_done
     ──────────► ready ──────────► running ───────────► gone, or ready again if it was added meanwhile
                   ▲                  │ failed
                   └──── resting ◄────┘
                 add, or the rest is over
 
-A key rests longer after each failure in a row, without holding up any other key.
+A key rests longer after each failure in a row, without delaying any other key.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ LONGEST_REST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How busy a queue is, and what it has seen since it was made."""
+    """Sizes of a queue now, and its counters since it was made."""
 
     waiting: int
     running: int
@@ -32,8 +32,8 @@ class Statistics:
     failed: int
 
 
-class Queue(Generic[Key]):
-    """The states above. It reads no clock: ``now`` is an argument, in seconds."""
+class KeyQueue(Generic[Key]):
+    """The state machine above. It reads no clock: ``now`` is an argument, in seconds."""
 
     def __init__(self) -> None:
         self._ready: dict[Key, None] = {}
@@ -54,7 +54,7 @@ class Queue(Generic[Key]):
             self._ready[key] = None
 
     def take(self, now: float) -> Key | None:
-        """The key that has waited longest, which then runs until ``done`` or ``failed``."""
+        """Return the key that has waited longest, if any; it is running until ``mark_done`` or ``mark_failed``."""
         for key in [key for key, end in self._resting.items() if end <= now]:
             del self._resting[key]
             self._ready[key] = None
@@ -65,26 +65,26 @@ class Queue(Generic[Key]):
         self._running.add(key)
         return key
 
-    def done(self, key: Key) -> None:
-        """The work on ``key`` ended well."""
+    def mark_done(self, key: Key) -> None:
+        """The work on ``key`` succeeded."""
         self._failures.pop(key, None)
         self._end(key)
 
-    def failed(self, key: Key, now: float) -> None:
-        """The work on ``key`` has to be done again, after a rest."""
+    def mark_failed(self, key: Key, now: float) -> None:
+        """The work on ``key`` failed: try again after a rest."""
         self._failed += 1
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._end(key)
-        if key not in self._ready:
+        if key not in self._ready:  # it was added meanwhile: then it need not rest
             self._resting[key] = now + min(FIRST_REST_SECONDS * 2 ** min(failures, 32), LONGEST_REST_SECONDS)
 
     def next_end_of_rest(self) -> float | None:
-        """When the next key will have rested enough."""
+        """Return the time at which the next resting key becomes ready."""
         return min(self._resting.values(), default=None)
 
     def statistics(self) -> Statistics:
-        """How busy the queue is."""
+        """Return sizes and counters."""
         return Statistics(len(self._ready), len(self._running), len(self._resting), self._added, self._failed)
 
     def _end(self, key: Key) -> None:
@@ -99,7 +99,7 @@ class WorkQueue(Generic[Key]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._queue: Queue[Key] = Queue()
+        self._queue: KeyQueue[Key] = KeyQueue()
         self._changed = asyncio.Event()
 
     def add(self, key: Key) -> None:
@@ -108,26 +108,26 @@ class WorkQueue(Generic[Key]):
         self._changed.set()
 
     def statistics(self) -> Statistics:
-        """How busy the queue is."""
+        """Return sizes and counters."""
         return self._queue.statistics()
 
-    async def run(self, act: Callable[[Key], Awaitable[bool]], workers: int) -> None:
-        """Call ``act`` for each key, in as many tasks as ``workers``, until cancelled.
+    async def run(self, work: Callable[[Key], Awaitable[bool]], workers: int) -> None:
+        """Call ``work`` for each key, in as many tasks as ``workers``, until cancelled.
 
-        ``act`` returns whether the work is done; what is not done is tried again after a rest. It contains its
+        ``work`` returns whether the key is done; otherwise it is tried again after a rest. ``work`` contains its
         own errors: one that escapes ends all workers.
         """
         async with asyncio.TaskGroup() as group:
             for number in range(workers):
-                group.create_task(self._worker(act), name=f"worker {number}")
+                group.create_task(self._worker(work), name=f"worker {number}")
 
-    async def _worker(self, act: Callable[[Key], Awaitable[bool]]) -> None:
+    async def _worker(self, work: Callable[[Key], Awaitable[bool]]) -> None:
         while True:
             key = await self._next()
-            if await act(key):
-                self._queue.done(key)
+            if await work(key):
+                self._queue.mark_done(key)
             else:
-                self._queue.failed(key, self._clock())
+                self._queue.mark_failed(key, self._clock())
             self._changed.set()
 
     async def _next(self) -> Key:

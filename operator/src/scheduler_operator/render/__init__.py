@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from scheduler_operator.render.checking import check
 from scheduler_operator.render.drafting import read, references, uses
-from scheduler_operator.render.joining import astray, joiners, joins
+from scheduler_operator.render.joining import join_problem, joiners, joins
 from scheduler_operator.render.judging import Lint
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
 from scheduler_operator.render.together import RenderInputs, attempt
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Problem
@@ -25,11 +25,11 @@ __all__ = [
     "Problems",
     "Process",
     "Rendered",
-    "alone",
-    "astray",
     "check",
+    "join_problem",
     "joiners",
     "joins",
+    "problems_alone",
     "read",
     "references",
     "render",
@@ -60,7 +60,7 @@ def render(
     return Problems(next(iter(outcome.values())).reason, tuple(found))
 
 
-def alone(
+def problems_alone(
     profile: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target, lint: Lint = config.lint
 ) -> tuple[Problem, ...]:
     """What is wrong with a ``profile`` by itself, while it has no process to run in."""

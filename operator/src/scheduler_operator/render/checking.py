@@ -5,7 +5,7 @@ from scheduler_operator.render.declaring import declaration, declaration_problem
 from scheduler_operator.render.expanding import unused_arguments
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import read_leniently
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, unknown

@@ -13,7 +13,7 @@ from scheduler_operator.models import PluginConfigSpec
 from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredEvent, DeclaredRule, Declares
 from scheduler_operator.render.outcome import PluginConfigs
 from scheduler_operator.render.schemas import schema_problems, value_problems
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
 from scheduler_runtime.catalog.checks import refuse

@@ -14,9 +14,14 @@ from scheduler_operator.render import node_selection as nodes
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
 from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
-from scheduler_operator.resources.authored import UserObject
-from scheduler_operator.resources.group import NAME_LENGTH
-from scheduler_operator.resources.names import NOT_A_NAME, OWN_NAME, RESERVED, TAKES_THE_PLACE
+from scheduler_operator.resources.names import (
+    DEFAULT_SCHEDULER_MESSAGE,
+    INVALID_NAME_MESSAGE,
+    NAME_LENGTH,
+    RESERVED,
+    RESERVED_NAME_MESSAGE,
+)
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
 
 
@@ -165,11 +170,11 @@ def _named(spec: Mapping[str, Any]) -> set[Any]:
 
 def _misnamed(profile: UserObject) -> Iterator[Problem]:
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
-        yield Problem("metadata.name", f"{profile.name} {NOT_A_NAME}")
+        yield Problem("metadata.name", f"{profile.name} {INVALID_NAME_MESSAGE}")
     if profile.name in RESERVED:
-        yield Problem("metadata.name", OWN_NAME)
+        yield Problem("metadata.name", RESERVED_NAME_MESSAGE)
     if profile.name == DEFAULT_SCHEDULER_NAME and profile.spec.get("replacesDefaultScheduler") is not True:
-        yield Problem("spec.replacesDefaultScheduler", TAKES_THE_PLACE)
+        yield Problem("spec.replacesDefaultScheduler", DEFAULT_SCHEDULER_MESSAGE)
 
 
 def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:

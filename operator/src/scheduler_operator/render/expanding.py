@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from scheduler_operator.resources.text_limits import cut
+from scheduler_operator.resources.text_limits import truncate
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Rule, Target, Version
 from scheduler_runtime.config import EffectiveProfile
@@ -34,7 +34,7 @@ def summary(effective: EffectiveProfile, target: Target) -> str:
     before = _usual(target.version, tuple(sorted(target.feature_gates.items())))
     after = _by_plugin(effective)
     words = [word for name in {**after, **before} for word in _words(name, before.get(name, {}), after.get(name, {}))]
-    return cut(" ".join(words) or "default", LONGEST_SUMMARY)
+    return truncate(" ".join(words) or "default", LONGEST_SUMMARY)
 
 
 @lru_cache(maxsize=16)

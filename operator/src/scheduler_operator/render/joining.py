@@ -6,7 +6,7 @@ from typing import Any
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.render.drafting import Draft
 from scheduler_operator.render.outcome import Problems
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.config import EffectiveProfile, Problem
 
 
@@ -21,7 +21,7 @@ def joiners(name: str, profiles: Iterable[UserObject]) -> list[UserObject]:
     return sorted((each for each in profiles if joins(each) == name), key=lambda each: (each.created, each.name))
 
 
-def astray(profile: UserObject, profiles: Mapping[str, UserObject]) -> Problems | None:
+def join_problem(profile: UserObject, profiles: Mapping[str, UserObject]) -> Problems | None:
     """Why ``profile`` cannot run where it wants to: what it joins is not there, or has no process of its own."""
     wanted = joins(profile)
     if not wanted:

@@ -6,7 +6,7 @@ from scheduler_operator.models.status import Reason
 from scheduler_operator.render.assembling import BERTHS_DEFAULT
 from scheduler_operator.render.origins import Origins
 from scheduler_operator.render.profile_findings import ANNOTATION, codes_in, unknown_codes
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Severity
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scheduler_operator.models import Scheduler
 from scheduler_operator.models.scheduler_profile import Engine
 from scheduler_operator.models.status import Reason
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Rule, Target, Version
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem
 

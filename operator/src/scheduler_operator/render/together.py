@@ -25,7 +25,7 @@ from scheduler_operator.render.profile_findings import in_words_of_nodes
 from scheduler_operator.render.reading import read_leniently
 from scheduler_operator.render.targeting import target_of, target_problems
 from scheduler_operator.resources import version_support as kubernetes_versions
-from scheduler_operator.resources.authored import UserObject
+from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import NEWEST, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile

@@ -1,0 +1,1 @@
+"""Names, labels, kinds and user objects: light constants that every room uses."""

@@ -1,10 +1,12 @@
-"""The kinds of object that the operator reads and writes: where the API server has them."""
+"""The kinds of objects that the operator reads and writes, with their paths at the API server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.resources.group import GROUP, VERSION
+GROUP = "berth.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +19,14 @@ class Kind:
     name: str
     namespaced: bool = True
     home: str = ""
-    """The namespace in which these objects are, where it is not the operator's."""
+    """The namespace of these objects, where it is not the operator's."""
 
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def collection(self, namespace: str) -> str:
-        """The path of all objects of this kind, in ``namespace`` if they live in one."""
+        """The path of all objects of this kind; in ``namespace``, if the kind is namespaced."""
         root = f"/apis/{self.group}" if self.group else "/api"
         inside = f"/namespaces/{self.home or namespace}" if self.namespaced else ""
         return f"{root}/{self.version}{inside}/{self.plural}"
@@ -54,7 +56,7 @@ POD_DISRUPTION_BUDGET = Kind("policy", "v1", "poddisruptionbudgets", "PodDisrupt
 
 SYSTEM_NAMESPACE = "kube-system"
 READER_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", home=SYSTEM_NAMESPACE)
-"""What lets a kube-scheduler read how its own callers are to be authenticated."""
+"""Lets a kube-scheduler read how to authenticate the callers of its own endpoint."""
 
 GENERATED = (
     CONFIG_MAP,
@@ -68,10 +70,10 @@ GENERATED = (
     DEPLOYMENT,
     POD_DISRUPTION_BUDGET,
 )
-"""Every kind that is generated for a profile and watched: all but what is in another namespace."""
+"""Every kind that is generated for a profile in the operator's namespace: these are watched."""
 
 WATCHED = (*GENERATED, POD)
-"""Every kind in which something may happen that concerns a profile."""
+"""Every kind whose changes may concern a profile."""
 
 ALL_GENERATED = (*GENERATED, READER_BINDING)
 
@@ -81,5 +83,6 @@ _BY_NAME = {(kind.api_version, kind.name, kind.home): kind for kind in ALL_GENER
 def kind_of(manifest: Mapping[str, Any]) -> Kind:
     """The kind of a generated object."""
     key = (manifest["apiVersion"], manifest["kind"])
-    elsewhere = _BY_NAME.get((*key, manifest["metadata"].get("namespace", "")))
-    return elsewhere or _BY_NAME[(*key, "")]
+    # A RoleBinding in kube-system is another Kind than one in the operator's namespace, with a path of its own.
+    in_own_namespace = _BY_NAME[(*key, "")]
+    return _BY_NAME.get((*key, manifest["metadata"].get("namespace", "")), in_own_namespace)

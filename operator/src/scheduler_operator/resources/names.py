@@ -1,27 +1,47 @@
-"""Names and owner references of generated objects: how they are found again."""
+"""Names, labels and owner references of generated objects, by which the operator finds them again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_operator.resources.authored import UserObject
-from scheduler_operator.resources.group import API_VERSION, NAME_LENGTH
-from scheduler_operator.resources.labels import MANAGED_BY, MANAGED_BY_LABEL, pod_labels
+from scheduler_operator.resources.kinds import API_VERSION
+from scheduler_operator.resources.user_object import UserObject
 
 Object = dict[str, Any]
+
+NAME_LENGTH = 52
+"""The longest name of a profile: Services and Leases are named after it."""
+
+PROFILE_LABEL = "berth.dev/profile"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "berth"
+APP_LABEL = "app.kubernetes.io/name"
+APP = "berth-scheduler"
+HASH_ANNOTATION = "berth.dev/config-hash"
+PROCESS_ANNOTATION = "berth.dev/process-hash"
+ACCOUNT_ANNOTATION = "berth.dev/service-account-uid"
+
+OWN_LABELS = (MANAGED_BY_LABEL, APP_LABEL, PROFILE_LABEL)
+OWN_ANNOTATIONS = (HASH_ANNOTATION, PROCESS_ANNOTATION, ACCOUNT_ANNOTATION)
+
+GENERATED_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY},{PROFILE_LABEL}"
+"""The label selector of everything that is generated."""
+
+SCHEDULER_PODS_SELECTOR = f"{APP_LABEL}={APP},{PROFILE_LABEL}"
+"""The label selector of the pods of every scheduler."""
 
 PLUGIN_PERMISSIONS = "berth-plugin-permissions"
 """The ClusterRole of the chart whose rules are what schedulers may be granted."""
 
 RESERVED = ("catalog-permissions", "operator", "plugin-permissions")
-"""Profiles that cannot be: the chart has made objects that would be theirs."""
+"""Names that a profile cannot have: the chart makes objects that would collide with the profile's."""
 
-OWN_NAME = f"berth needs the names {', '.join(RESERVED)} for itself: give the profile another one"
-NOT_A_NAME = (
+RESERVED_NAME_MESSAGE = f"berth needs the names {', '.join(RESERVED)} for itself: give the profile another one"
+INVALID_NAME_MESSAGE = (
     f"is not a name for a profile; write at most {NAME_LENGTH} lower-case letters, digits and hyphens, "
     "with a letter or a digit at both ends"
 )
-TAKES_THE_PLACE = (
+DEFAULT_SCHEDULER_MESSAGE = (
     "default-scheduler belongs to the cluster's own scheduler: "
     "set spec.replacesDefaultScheduler: true to take its place"
 )
@@ -29,22 +49,32 @@ TAKES_THE_PLACE = (
 
 @dataclass(frozen=True, slots=True)
 class UidOf:
-    """In a desired object: the uid of another, which is applied before it and has its uid only then."""
+    """A placeholder in a desired object for the uid of another object, known only after that one is applied."""
 
     kind: str
     name: str
 
 
-def with_uids(wanted: Any, uids: Mapping[tuple[str, str], str]) -> Any:
-    """``wanted`` with each UidOf in it replaced by the uid in ``uids``, by kind and name."""
-    match wanted:
+def with_uids(value: Any, uids: Mapping[tuple[str, str], str]) -> Any:
+    """Replace each UidOf within ``value`` by the uid that ``uids`` has for its kind and name."""
+    match value:
         case UidOf(kind, name):
             return uids[kind, name]
         case dict():
-            return {key: with_uids(value, uids) for key, value in wanted.items()}
+            return {key: with_uids(below, uids) for key, below in value.items()}
         case list():
-            return [with_uids(value, uids) for value in wanted]
-    return wanted
+            return [with_uids(below, uids) for below in value]
+    return value
+
+
+def generated_for(profile: str) -> str:
+    """The label selector of the objects of one profile."""
+    return f"{GENERATED_SELECTOR}={profile}"
+
+
+def pod_labels(profile: str) -> dict[str, str]:
+    """The labels by which a Deployment and a Service find the pods of a profile's scheduler."""
+    return {APP_LABEL: APP, PROFILE_LABEL: profile}
 
 
 def generated_name(profile: str) -> str:
@@ -53,17 +83,17 @@ def generated_name(profile: str) -> str:
 
 
 def metadata(profile: UserObject, namespace: str | None, part: str = "") -> Object:
-    """Metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
+    """Return the metadata of an object generated for ``profile``; cluster-scoped without ``namespace``.
 
-    ``part`` tells several of a kind apart; the colon before it keeps the name from being another profile's.
-
-    The owner reference does not block the owner's deletion: that would need rights on its finalizers. There
-    are no version labels: the API server refuses any change of a role that grants more than the operator has.
+    ``part`` distinguishes several objects of one kind.
     """
-    placed = {"namespace": namespace} if namespace else {}
+    # The colon before the part cannot be in the name of a profile, so no other profile can have this name.
+    # blockOwnerDeletion is left out: it would need rights on the finalizers of profiles. Version labels are left out:
+    # an upgrade would change every role, and the API server refuses a change of one that grants more than we hold.
+    in_namespace = {"namespace": namespace} if namespace else {}
     return {
         "name": f"{generated_name(profile.name)}:{part}" if part else generated_name(profile.name),
-        **placed,
+        **in_namespace,
         "labels": {MANAGED_BY_LABEL: MANAGED_BY, **pod_labels(profile.name)},
         "ownerReferences": [
             {

@@ -1,12 +1,14 @@
-"""Texts that have to fit: a status, an Event and a column hold only so many characters."""
+"""Truncation of texts to what a status, an Event or a column of kubectl may hold."""
 
 
-def cut(text: str, longest: int) -> str:
-    """``text``, with an ellipsis for what is beyond ``longest`` characters."""
+def truncate(text: str, longest: int) -> str:
+    """Return ``text`` in at most ``longest`` characters; the last is an ellipsis where something was cut off."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def cut_to_bytes(text: str, longest: int) -> str:
-    """The same where bytes are counted, and not characters."""
-    written, end = text.encode(), "…"
-    return text if len(written) <= longest else written[: longest - len(end.encode())].decode(errors="ignore") + end
+def truncate_bytes(text: str, longest: int) -> str:
+    """Return ``text`` in at most ``longest`` bytes of UTF-8: Events are limited in bytes."""
+    encoded, ellipsis = text.encode(), "…"
+    if len(encoded) <= longest:
+        return text
+    return encoded[: longest - len(ellipsis.encode())].decode(errors="ignore") + ellipsis

@@ -1,4 +1,4 @@
-"""Which Kubernetes versions this release follows, and what to say of the others. Pure."""
+"""The Kubernetes versions that this release supports, and the remark for newer ones."""
 
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new
 
@@ -6,7 +6,7 @@ RANGE = f"{OLDEST} to {NEWEST}"
 
 
 def remark(version: Version) -> str:
-    """What to tell whoever asks for ``version``; empty when it is followed as it is."""
+    """Return the remark for a user of ``version``; empty when this release supports it."""
     if not is_too_new(version):
         return ""
     return f"Kubernetes {version.major}.{version.minor} is newer than this release knows, {NEWEST} is used"

@@ -16,7 +16,15 @@ from scheduler_runtime.config.expansion import (
 )
 from scheduler_runtime.config.findings import Finding, Severity
 from scheduler_runtime.config.linter import CODES, Code, allowed, lint
-from scheduler_runtime.config.load_report import CONDITION, LoadReport, Verdict, fixed, fixed_hash, hash_of, loaded
+from scheduler_runtime.config.load_report import (
+    CONDITION,
+    LoadReport,
+    Verdict,
+    hash_of,
+    read_load_report,
+    startup_only_fields,
+    startup_only_hash,
+)
 from scheduler_runtime.config.loading import document, dump, load, written
 from scheduler_runtime.config.models import (
     API_VERSION,
@@ -72,14 +80,14 @@ __all__ = [
     "effective",
     "effective_profiles",
     "explain",
-    "fixed",
-    "fixed_hash",
     "hash_of",
     "lacking",
     "lint",
     "load",
-    "loaded",
     "read",
+    "read_load_report",
+    "startup_only_fields",
+    "startup_only_hash",
     "unknown",
     "written",
 ]

@@ -54,7 +54,7 @@ class LoadReport:
         return {"type": CONDITION, "status": "False", "reason": self.verdict.capitalize(), "message": message}
 
 
-def loaded(conditions: list[Mapping[str, Any]]) -> LoadReport | None:
+def read_load_report(conditions: list[Mapping[str, Any]]) -> LoadReport | None:
     """What a scheduler says in the conditions of its pod; None when it says nothing, or nothing that is understood."""
     own: Mapping[str, Any] = next((each for each in conditions if each.get("type") == CONDITION), {})
     said = _LOADED.fullmatch(str(own.get("message")))
@@ -71,15 +71,15 @@ def hash_of(text: str, extras: str) -> str:
     return hashlib.sha256((text + extras).encode()).hexdigest()
 
 
-def fixed(document: Document) -> Mapping[str, Any]:
+def startup_only_fields(document: Document) -> Mapping[str, Any]:
     """What of ``document`` a running process cannot follow, by field: only a new process goes by it."""
     written: Mapping[str, Any] = document.model_dump(by_alias=True, mode="json", include=set(_FIXED))
     return written
 
 
-def fixed_hash(document: Document) -> str:
+def startup_only_hash(document: Document) -> str:
     """SHA-256 of what a running process cannot follow."""
-    return hashlib.sha256(json.dumps(fixed(document), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(startup_only_fields(document), sort_keys=True).encode()).hexdigest()
 
 
 def _verdict(reason: str) -> Verdict:

@@ -209,7 +209,10 @@ class Reloader:
 
     def _unfollowed(self) -> list[str]:
         """What of the document is not in force, because the process was started with something else."""
-        wanted, is_so = config.fixed(self._running.document), config.fixed(self._started_with.document)
+        wanted, is_so = (
+            config.startup_only_fields(self._running.document),
+            config.startup_only_fields(self._started_with.document),
+        )
         return [field for field in wanted if wanted[field] != is_so[field]]
 
 
