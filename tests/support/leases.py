@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.kube.leader_election import LeaderElector, LeaseError, LeaseSettings
+from scheduler_runtime.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseError, LeaseSettings
 from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
 
 Lease = dict[str, Any]
@@ -80,8 +80,17 @@ def settings(**changes: Any) -> LeaseSettings:
     return LeaseSettings(**{"namespace": "foo", "name": "bar", "identity": "baz", **changes})
 
 
-def candidate(leases: MemoryLeases, clock: Callable[[], float] = time.monotonic, **changes: Any) -> LeaderElector:
-    return LeaderElector(settings(**changes), leases, clock=clock, on_started=lambda: None, on_stopped=lambda: None)
+def candidate(
+    leases: MemoryLeases,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    on_started: Callable[[], None] = lambda: None,
+    on_stopped: Callable[[], None] = lambda: None,
+    on_restored: Callable[[str, str], None] = lambda *_: None,
+    **changes: Any,
+) -> LeaderElector:
+    callbacks = LeaderCallbacks(on_started=on_started, on_stopped=on_stopped, on_restored=on_restored)
+    return LeaderElector(settings(**changes), leases, callbacks, clock=clock)
 
 
 def led_by(holder: str, seconds: int = 15, transitions: int = 0) -> MemoryLeases:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.kube.blocking_client import RequestFailedError, connection_to, request
+from scheduler_runtime.kube.blocking_client import RequestFailedError, new_connection, request
 from scheduler_runtime.kube.credentials import Credentials
 from scheduler_runtime.kube.leader_election import HttpLeaseClient
 from scheduler_runtime.serving.https.self_signed import self_signed
@@ -70,6 +70,6 @@ def test_a_server_with_a_certificate_for_another_name_is_not_spoken_to(served: S
 
 
 def test_small_requests_are_not_held_back(served: Served) -> None:
-    with contextlib.closing(connection_to(served.credentials, 5)) as connection:
+    with contextlib.closing(new_connection(served.credentials, 5)) as connection:
         connection.connect()
         assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from scheduler_runtime.kube.leader_election import LeaderElector, LeaseSettings, create_elector
+from scheduler_runtime.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseSettings, create_elector
 
 JOIN_SECONDS = 15.0
 
@@ -26,10 +26,9 @@ class Leadership:
 
         self.elector: LeaderElector = create_elector(
             settings,
+            LeaderCallbacks(on_started=partial(set_in_loop, self.won), on_stopped=partial(set_in_loop, self.lost)),
             kubeconfig=kubeconfig,
             user_agent=user_agent,
-            on_started=partial(set_in_loop, self.won),
-            on_stopped=partial(set_in_loop, self.lost),
         )
         self._thread = threading.Thread(target=self.elector.run, name="elector", daemon=True)
 

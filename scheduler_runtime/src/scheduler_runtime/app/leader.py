@@ -7,11 +7,19 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from scheduler_runtime.app.forced_exit import run_or_exit
 from scheduler_runtime.app.watchdog.heartbeat import Heartbeat
 from scheduler_runtime.config import LeaderElection
-from scheduler_runtime.kube.leader_election import LeaderElector, Lease, LeaseSettings, create_elector, unique_identity
+from scheduler_runtime.kube.leader_election import (
+    LeaderCallbacks,
+    LeaderElector,
+    Lease,
+    LeaseSettings,
+    create_elector,
+    unique_identity,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +39,7 @@ class Election:
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
         self.heartbeat = Heartbeat()
-        self.on_restored: Callable[[str, str], None] = lambda *_: None
-        """Is told by a word and in words how we got our own lease back."""
+        self._on_restored: Callable[[str, str], None] = lambda *_: None
         self._elector: LeaderElector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
@@ -51,14 +58,16 @@ class Election:
         loop = asyncio.get_running_loop()
         self._elector = create_elector(
             settings,
+            LeaderCallbacks(
+                on_started=partial(_call_in_loop, loop, self.won.set),
+                on_stopped=lambda: run_or_exit(loop, self.lost.set, f"lease {settings.key} is not held any more"),
+                on_new_leader=self._say_holder,
+                on_restored=lambda *how: _call_in_loop(loop, self._on_restored, *how),
+            ),
             kubeconfig=kubeconfig,
             user_agent=user_agent,
-            on_started=_from_thread(loop, self.won.set),
-            on_stopped=lambda: run_or_exit(loop, self.lost.set, f"lease {settings.key} is not held any more"),
-            on_new_leader=self._say_holder,
+            health_check=self.heartbeat.check_by_name,
         )
-        self._elector.hindrance = self.heartbeat.check_by_name
-        self._elector.on_restored = lambda *how: _from_thread(loop, lambda: self.on_restored(*how))()
 
     @property
     def name(self) -> str:
@@ -92,11 +101,12 @@ class Election:
         """Say what is wrong with a leader that should have stopped, for /livez."""
         return self._elector.check() if self._elector else None
 
-    def start(self) -> None:
-        """Stand for election."""
+    def start(self, on_restored: Callable[[str, str], None] = lambda *_: None) -> None:
+        """Stand for election. ``on_restored`` is called in the event loop, as the elector calls it."""
         if self._elector is None:
             self.won.set()
             return
+        self._on_restored = on_restored
         self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
         self._thread.start()
 
@@ -144,9 +154,7 @@ def a_few(of: Sequence[str]) -> str:
     return ", ".join(of[:SHOWN]) + more
 
 
-def _from_thread(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
-    def call() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(act)
-
-    return call
+def _call_in_loop(loop: asyncio.AbstractEventLoop, act: Callable[..., object], *arguments: object) -> None:
+    """Call ``act`` in ``loop`` from another thread, unless the process is ending and the loop is closed."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(act, *arguments)

@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from scheduler_runtime.api import Event
@@ -98,7 +99,7 @@ class Scheduler:
         self.own_events = self._own_events(given)
         self.conditions = PodConditions(given.teller, self.outbox, self.nominations)
 
-        self.informers = ReflectorGroup()
+        self.informers = ReflectorGroup(partial(self.own_events.warn, "OlderData", OLDER_DATA))
         self.nodes = Reflector(NODES, client, self._node)
         self.pods = Reflector(pods(ResizeRules.of(given.target)), client, self._pod)
         self.objects = WatchedObjects(plan.watches, client, self._happened, self._followed)
@@ -119,16 +120,13 @@ class Scheduler:
 
     def _own_events(self, given: SchedulerInputs) -> LeaseEvents:
         """What tells of this process where people look for it, wired to those who know."""
-        told = LeaseEvents(
+        return LeaseEvents(
             given.teller,
             self.outbox,
             self.election,
             given.plan.document.profiles[0].scheduler_name,
             events=lambda: self.recorder.events,
         )
-        self.election.on_restored = told.warn
-        given.client.on_fallen_behind = lambda: told.warn("OlderData", OLDER_DATA)
-        return told
 
     @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -227,7 +225,7 @@ class Scheduler:
         await wait_first(self._synced(), stop.wait())
         if stop.is_set():
             return 0
-        self.election.start()
+        self.election.start(self.own_events.warn)
         await wait_first(self._lead(), stop.wait(), self.election.lost.wait())
         self.is_stopping = stop.is_set()
         if not stop.is_set():  # the elector has said why; nothing begun as the leader may act any more

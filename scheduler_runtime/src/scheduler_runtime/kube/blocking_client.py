@@ -29,7 +29,7 @@ def request(
 ) -> bytes:
     """Send one request, on a connection of its own, and return the body of its answer. Raises RequestFailedError."""
     target = urlsplit(credentials.server).path + path + (f"?{urlencode(params)}" if params else "")
-    connection = connection_to(credentials, seconds)
+    connection = new_connection(credentials, seconds)
     try:
         headers = {"Accept": "application/json", "User-Agent": user_agent, **credentials.headers()}
         if body is not None:
@@ -59,7 +59,7 @@ def _message(payload: bytes) -> str:
     return str(answer.get("message", "")) if isinstance(answer, dict) else ""
 
 
-def connection_to(credentials: Credentials, seconds: float) -> http.client.HTTPConnection:
+def new_connection(credentials: Credentials, seconds: float) -> http.client.HTTPConnection:
     """A connection to the API server, which its first request opens; ``seconds`` are for whatever it waits for."""
     url = urlsplit(credentials.server)
     host = url.hostname or ""

@@ -126,8 +126,6 @@ class Client:
         """Over with the next connection that is opened: those that are open may go on meanwhile."""
         self._not_let_in = LogOnce(logger)
         self._refusing = LogOnce(logger)
-        self.on_fallen_behind: Callable[[], None] = lambda: None
-        """Is told when the API server has forgotten what it had shown."""
         self._behind_since = float("-inf")
         base = urlsplit(credentials.server)
         self._path = base.path.rstrip("/")
@@ -252,18 +250,19 @@ class Client:
         self._refusing.failing(text, str(error))
         return NoResponseError(f"{text}: {error}", sent=False)
 
-    def report_rollback(self, how: str) -> None:
-        """Say that the API server has forgotten what it had shown: once, however many find out at about that time."""
+    def report_rollback(self, how: str) -> bool:
+        """Log that the API server's data went back in time, once however many watches notice. Return whether it was."""
         now = perf_counter()
-        if now - self._behind_since > SAID_AGAIN_SECONDS:
-            self._behind_since = now
-            logger.warning(
-                "API server %s has older data than before, such as a backup that was restored (%s): "
-                "everything is listed again",
-                self.server,
-                how,
-            )
-            self.on_fallen_behind()
+        if now - self._behind_since <= SAID_AGAIN_SECONDS:
+            return False
+        self._behind_since = now
+        logger.warning(
+            "API server %s has older data than before, such as a backup that was restored (%s): "
+            "everything is listed again",
+            self.server,
+            how,
+        )
+        return True
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:

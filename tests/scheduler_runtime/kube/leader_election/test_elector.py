@@ -24,7 +24,6 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.leader_election import LeaderElector
 from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord, NoLeaseResponseError
 from tests.support.leases import WALL, Clock, MemoryLeases, attempt, candidate, led_by, settings
 
@@ -242,7 +241,7 @@ def test_safe_time_counts_from_sending_and_not_from_the_answer() -> None:
         until.append(elector.leads_until)
         elector.stop(release=False)
 
-    elector = LeaderElector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector = candidate(leases, clock, on_started=started)
     elector.run()
     assert until == [1010.0]
     assert clock.now == 1004.0
@@ -258,7 +257,7 @@ def test_safe_time_ends_as_soon_as_another_is_seen_to_hold_the_lease() -> None:
         until.append(elector.leads_until)
         elector.stop(release=False)
 
-    elector = LeaderElector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector = candidate(leases, clock, on_started=started)
     elector.run()
     assert until == [float("-inf")]
 
@@ -283,7 +282,7 @@ def test_a_monotonic_clock_that_leaps_ahead_ends_safe_time_before_anything_is_se
         seen.append((elector.is_leader, elector.leads_until > clock.now))
         elector.stop(release=False)
 
-    elector = LeaderElector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector = candidate(leases, clock, on_started=started)
     elector.run()
     assert seen == [(True, True), (True, False)]
 
@@ -317,7 +316,7 @@ def test_the_watchdog_speaks_only_of_a_leader_that_is_long_overdue() -> None:
         said.append(elector.check())
         elector.stop(release=False)
 
-    elector = LeaderElector(settings(), leases, clock=clock, on_started=started, on_stopped=lambda: None)
+    elector = candidate(leases, clock, on_started=started)
     elector.run()
     assert said == [None, None, "lease foo/bar: not renewed for 35 s"]
     assert elector.check() is None

@@ -103,9 +103,11 @@ def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
     harm: Callable[[MemoryLeases], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     leases, clock = MemoryLeases(), Clock()
-    leader, other = candidate(leases, clock), candidate(leases, clock, identity="other")
     told: list[str] = []
-    leader.on_restored = other.on_restored = lambda word, _: told.append(word)
+    leader, other = (
+        candidate(leases, clock, identity=identity, on_restored=lambda word, _: told.append(word))
+        for identity in ("baz", "other")
+    )
     assert attempt(leader, clock)
     assert not attempt(other, clock)
     harm(leases)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_runtime.kube.leader_election import LeaderElector, LeaseError
+from scheduler_runtime.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseError
 from scheduler_runtime.kube.leader_election.lease_record import LeaseRecord
-from tests.support.leases import WALL, Clock, MemoryLeases, settings
+from tests.support.leases import WALL, Clock, MemoryLeases, candidate, settings
 
 
 @dataclass
@@ -40,9 +40,7 @@ def run() -> Iterator[Callable[[MemoryLeases, str], Running]]:
                 **{"lease_duration": 1.0, "renew_deadline": 0.8, "retry_period": 0.1, **changes}, identity=identity
             ),
             leases,
-            on_started=started.set,
-            on_stopped=stopped.set,
-            on_new_leader=leaders.append,
+            LeaderCallbacks(on_started=started.set, on_stopped=stopped.set, on_new_leader=leaders.append),
         )
         thread = threading.Thread(target=elector.run)
         thread.start()
@@ -96,7 +94,7 @@ def test_leadership_survives_errors_shorter_than_the_deadline(run: Run, status: 
 def test_an_unexpected_error_in_a_request_still_ends_in_on_stopped() -> None:
     leases = MemoryLeases(faults={"get": [RuntimeError("a bug")]})
     stopped: list[bool] = []
-    elector = LeaderElector(settings(), leases, on_started=lambda: None, on_stopped=lambda: stopped.append(True))
+    elector = candidate(leases, on_stopped=lambda: stopped.append(True))
     with pytest.raises(RuntimeError, match="a bug"):
         elector.run()
     assert stopped == [True]
@@ -216,9 +214,7 @@ def test_who_was_asleep_when_another_took_over_led_until_its_own_safe_time_ended
         leases.write(LeaseRecord("other", 15, WALL, "taken over", 1))
         leases.faults["get"] = [lambda: None, lambda: setattr(clock, "now", clock.now + 1)]
 
-    elector = LeaderElector(
-        settings(renew_deadline=0.5, retry_period=0.01), leases, clock=clock, on_started=sleep, on_stopped=lambda: None
-    )
+    elector = candidate(leases, clock, on_started=sleep, renew_deadline=0.5, retry_period=0.01)
     elector.run()
     led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
     assert (led["monotonic_from"], led["monotonic_to"]) == (1000.0, 1000.5)
@@ -233,9 +229,7 @@ def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCa
         leases.write(LeaseRecord("thief", 15, WALL, "taken", 1))
         leases.faults["get"] = [lambda: None, lambda: setattr(clock, "now", clock.now + 60)]
 
-    elector = LeaderElector(
-        settings(retry_period=0.01), leases, clock=clock, on_started=lose_it, on_stopped=lambda: None
-    )
+    elector = candidate(leases, clock, on_started=lose_it, retry_period=0.01)
     elector.run()
     led = next(vars(one) for one in caplog.records if "monotonic_to" in vars(one))
     assert (led["monotonic_from"], led["monotonic_to"]) == (1000.0, 1002.0)
@@ -256,7 +250,7 @@ def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog:
 def test_how_long_anothers_lease_is_waited_for_is_known() -> None:
     leases, clock = MemoryLeases(), Clock()
     leases.write(LeaseRecord("another", 15, WALL, WALL, 1))
-    elector = LeaderElector(settings(), leases, clock=clock, on_started=lambda: None, on_stopped=lambda: None)
+    elector = candidate(leases, clock)
     assert elector.seconds_until_free == 0
     assert not elector.try_acquire_or_renew(clock.now + 5)
     assert elector.seconds_until_free == 15
@@ -283,10 +277,9 @@ def test_who_cannot_do_the_leaders_work_gives_the_lease_up_without_releasing_it(
     elector = LeaderElector(
         settings(lease_duration=1.0, renew_deadline=0.8, retry_period=0.05),
         leases,
-        on_started=lambda: stuck.append("nothing has gone on for 61 s"),
-        on_stopped=lambda: None,
+        LeaderCallbacks(on_started=lambda: stuck.append("nothing has gone on for 61 s"), on_stopped=lambda: None),
+        health_check=lambda: stuck[0] if stuck else None,
     )
-    elector.hindrance = lambda: stuck[0] if stuck else None
     elector.run()
     assert (elector.is_leader, elector.leads_until, leases.record.holder) == (False, float("-inf"), "baz")
     assert "gave up lease foo/bar: nothing has gone on for 61 s" in caplog.messages

@@ -54,8 +54,8 @@ async def test_who_may_see_one_object_only_asks_within_its_right() -> None:
 
 async def test_several_that_find_out_say_it_once(caplog: pytest.LogCaptureFixture) -> None:
     async with watching(listed(10)) as watched:
-        for _ in range(8):
-            watched.client.report_rollback("at version 1 and was at 2")
+        reports = [watched.client.report_rollback("at version 1 and was at 2") for _ in range(8)]
+    assert reports == [True] + [False] * 7
     assert levels(caplog, "older data than before") == ["WARNING"]
 
 

@@ -1,21 +1,22 @@
-"""Leader election by a Lease, by the rules of client-go, for every process of Berth.
+"""Leader election with a Lease, by the rules of client-go, for every process of Berth.
 
-    elector = create_elector(settings, on_started=..., on_stopped=..., on_new_leader=...)
+    elector = create_elector(settings, LeaderCallbacks(on_started=..., on_stopped=...))
     threading.Thread(target=elector.run).start()
 
-The elector blocks a thread of its own and has a connection of its own, so that a busy event
-loop cannot make it late. It tells *until when* acting is safe (``leads_until``); whoever acts
-compares that with ``time.monotonic()`` right before each request.
+The elector blocks a thread of its own and has a connection of its own, so that a busy event loop cannot make it late.
+``leads_until`` is the instant until which acting as the leader is safe: code that acts compares it with
+``time.monotonic()`` right before each request.
 """
 
 from scheduler_runtime.kube.credentials import CredentialsError
-from scheduler_runtime.kube.leader_election.elector import LeaderElector, Lease, LeaseClient
+from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, Lease, LeaseClient
 from scheduler_runtime.kube.leader_election.lease_client import HttpLeaseClient, create_elector
 from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, process_name, unique_identity
 
 __all__ = [
     "CredentialsError",
     "HttpLeaseClient",
+    "LeaderCallbacks",
     "LeaderElector",
     "Lease",
     "LeaseClient",

@@ -1,4 +1,4 @@
-"""The Lease over HTTP, on a blocking connection that nothing else uses."""
+"""Lease requests over HTTP, on a blocking connection that nothing else uses."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import http.client
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from scheduler_runtime.kube import credentials as credentials_of
-from scheduler_runtime.kube.blocking_client import connection_to
+from scheduler_runtime.kube import credentials as kube_credentials
+from scheduler_runtime.kube.blocking_client import new_connection
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.leader_election.elector import LeaderElector, Lease
+from scheduler_runtime.kube.leader_election.elector import LeaderCallbacks, LeaderElector, Lease
 from scheduler_runtime.kube.leader_election.lease_record import LeaseError, LeaseSettings, NoLeaseResponseError
 
 
 class HttpLeaseClient:
-    """Reads and writes one Lease. An exchange that does not end well ends its connection too."""
+    """Reads and writes one Lease. A request that fails closes its connection."""
 
     def __init__(self, credentials: Credentials, namespace: str, name: str, user_agent: str = "berth") -> None:
         self._credentials = credentials
@@ -28,13 +29,16 @@ class HttpLeaseClient:
         self._idle: http.client.HTTPConnection | None = None
 
     def get(self, timeout: float) -> Lease:
-        return self._exchange("GET", self._object, None, timeout)
+        """Return the Lease. Raises LeaseError."""
+        return self._request("GET", self._object, None, timeout)
 
     def create(self, lease: Lease, timeout: float) -> Lease:
-        return self._exchange("POST", self._collection, lease, timeout)
+        """Create the Lease and return it as stored. Raises LeaseError, also when it exists already."""
+        return self._request("POST", self._collection, lease, timeout)
 
     def update(self, lease: Lease, timeout: float) -> Lease:
-        return self._exchange("PUT", self._object, lease, timeout)
+        """Replace the Lease and return it as stored. Raises LeaseError, also when another version is stored by now."""
+        return self._request("PUT", self._object, lease, timeout)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -42,12 +46,22 @@ class HttpLeaseClient:
         if idle:
             idle.close()
 
-    def _exchange(self, method: str, path: str, body: Lease | None, timeout: float) -> Lease:
-        idle, self._idle = self._idle, None  # a request left behind keeps its connection to itself
-        connection = idle or connection_to(self._credentials, timeout)
-        give_up_at = time.monotonic() + timeout
+    def _request(self, method: str, path: str, body: Lease | None, timeout: float) -> Lease:
+        # A request that the elector gave up still runs in its thread. So the connection is taken out while a request
+        # uses it, and comes back only if the response was in time: the next request never shares it.
+        idle, self._idle = self._idle, None
+        connection = idle or new_connection(self._credentials, timeout)
+        deadline = time.monotonic() + timeout
         try:
-            status, payload = self._send(connection, method, path, body, timeout)
+            headers = {"Accept": "application/json", "User-Agent": self._user_agent, **self._credentials.headers()}
+            if body is not None:
+                headers["Content-Type"] = "application/json"
+            if connection.sock is None:
+                connection.connect()
+            connection.sock.settimeout(timeout)  # one that was open already has the timeout of the request before
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            status, payload = response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise NoLeaseResponseError(f"{method} failed: {str(error) or type(error).__name__}") from error
@@ -56,60 +70,40 @@ class HttpLeaseClient:
             raise LeaseError(str(error)) from error
         if status == http.HTTPStatus.UNAUTHORIZED:
             self._credentials.reject_token()
-        if time.monotonic() < give_up_at:
+        if time.monotonic() < deadline:
             self._idle = connection
         else:
             connection.close()
-        return _lease(method, status, payload)
-
-    def _send(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: Lease | None, timeout: float
-    ) -> tuple[int, bytes]:
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent, **self._credentials.headers()}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        if connection.sock is None:
-            connection.connect()
-        connection.sock.settimeout(timeout)
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = connection.getresponse()
-        return response.status, response.read()
+        try:
+            lease: Any = json.loads(payload)
+        except ValueError:
+            lease = None
+        if not isinstance(lease, dict):
+            raise LeaseError(f"{method} answered {status} with something that is not an object", status)
+        if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
+            raise LeaseError(f"{method} answered {status}: {lease.get('message', '')}", status)
+        return lease
 
 
 def create_elector(
     settings: LeaseSettings,
+    callbacks: LeaderCallbacks,
     *,
     kubeconfig: str = "",
     user_agent: str = "berth",
     clock: Callable[[], float] = time.monotonic,
-    on_started: Callable[[], None],
-    on_stopped: Callable[[], None],
-    on_new_leader: Callable[[str], None] | None = None,
+    health_check: Callable[[], str | None] = lambda: None,
 ) -> LeaderElector:
-    """Make an elector that reads its credentials where every process of Berth does.
+    """Return an elector that has a connection of its own, with the credentials of ``kubeconfig`` or of the pod.
 
     Raises CredentialsError.
     """
-    credentials = credentials_of.load(kubeconfig)
+    credentials = kube_credentials.load(kubeconfig)
     leases = HttpLeaseClient(credentials, settings.namespace, settings.name, user_agent)
 
-    def stopped() -> None:
+    def close_and_report() -> None:
         leases.close()
-        on_stopped()
+        callbacks.on_stopped()
 
-    return LeaderElector(
-        settings, leases, clock=clock, on_started=on_started, on_stopped=stopped, on_new_leader=on_new_leader
-    )
-
-
-def _lease(method: str, status: int, payload: bytes) -> Lease:
-    """Read an answer; a refusal is told in the API server's own words."""
-    try:
-        answer: Any = json.loads(payload)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        raise LeaseError(f"{method} answered {status} with something that is not an object", status)
-    if status not in (http.HTTPStatus.OK, http.HTTPStatus.CREATED):
-        raise LeaseError(f"{method} answered {status}: {answer.get('message', '')}", status)
-    return answer
+    callbacks_that_close = replace(callbacks, on_stopped=close_and_report)
+    return LeaderElector(settings, leases, callbacks_that_close, clock=clock, health_check=health_check)

@@ -1,4 +1,4 @@
-"""What a Lease says about who leads, and the settings of one election."""
+"""Leader election record of a Lease, as it is read and written, and the settings of an election."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 JITTER = 1.2
+"""The random part of a pause between attempts, at most, in retry periods: client-go's JitterFactor."""
 RELEASED_SECONDS = 1
+"""The duration that marks a lease as released: the shortest that the API server accepts."""
 
 
 class LeaseError(Exception):
-    """A request about the Lease failed; ``status`` is the HTTP status, 0 without an answer."""
+    """A request about the Lease failed; ``status`` is the HTTP status, 0 without a response."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -24,14 +26,14 @@ class LeaseError(Exception):
 
 
 class NoLeaseResponseError(LeaseError):
-    """There was no answer, or none in time."""
+    """There was no response, or none in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
-    """One election: which Lease, who we are, and its three times in seconds.
+    """Settings of one election: the Lease, the identity of this candidate, and three times in seconds.
 
-    Raises ValueError, naming the setting, for times with which an election cannot work.
+    The constructor raises ValueError, naming the setting, for times with which an election cannot work.
     """
 
     namespace: str
@@ -61,16 +63,20 @@ class LeaseSettings:
 
     @property
     def key(self) -> str:
+        """Namespace and name, for messages."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def duration_seconds(self) -> int:
-        """leaseDuration as a Lease says it, which others wait for: in whole seconds, and so never less than it is."""
+        """leaseDuration as a Lease stores it: in whole seconds, rounded up.
+
+        Others wait for this long. Rounded down it could end before our own lease_duration does.
+        """
         return math.ceil(self.lease_duration)
 
     @property
     def request_timeout(self) -> float:
-        """How long one request may take: short enough for a second try before the deadline."""
+        """The longest that one request may take: short enough for a second try before the deadline."""
         return self.renew_deadline / 2
 
 
@@ -98,12 +104,12 @@ class LeaseRecord:
 
     @property
     def is_released(self) -> bool:
-        """Whether its last holder gave it up, which is written as a lease of one second that nobody holds."""
+        """Whether its last holder gave it up, which is stored as a lease of one second without a holder."""
         return not self.holder and self.duration_seconds == RELEASED_SECONDS
 
     @property
     def was_emptied(self) -> bool:
-        """Whether it had a holder, who did not give it up but was taken out of it."""
+        """Whether it had a holder that did not release it but was removed, for example by hand."""
         return not self.holder and not self.is_released and bool(self.acquire_time or self.transitions)
 
     def onto(self, lease: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,15 +127,15 @@ class LeaseRecord:
 
 
 def wall_time() -> str:
-    """Return now as a Lease writes it. For people to read: no decision depends on it."""
+    """Return the time of day in the format of a Lease. It is for people: no decision depends on it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def process_name(environment: Mapping[str, str] = os.environ) -> str:
-    """The pod this process is, by ``POD_NAME``; outside a pod, the machine."""
+    """Return the name of the pod this process runs in, by ``POD_NAME``; outside a pod, that of the machine."""
     return environment.get("POD_NAME") or platform.node()
 
 
 def unique_identity(environment: Mapping[str, str] = os.environ) -> str:
-    """An identity for a candidate: two processes never have the same one."""
+    """Return an identity for a candidate, different for each process."""
     return f"{process_name(environment)}_{uuid.uuid4()}"

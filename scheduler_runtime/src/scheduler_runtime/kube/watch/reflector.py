@@ -83,6 +83,7 @@ class Reflector(Generic[T]):
         self._backoff = backoff or Backoff()
         self._interruption = InterruptionLog(kind.path, client.server)
         self._unreadable: dict[str, LogOnce] = {}
+        self._on_rollback: Callable[[], None] = lambda: None
         self._unwell = False
         self._broken_in_a_row = 0
         self._listed_at = float("-inf")
@@ -105,8 +106,12 @@ class Reflector(Generic[T]):
         """Why the API server does not let it follow; None when it does, or gives no answer."""
         return self._interruption.refusal
 
-    async def run(self) -> None:
-        """Follow the API server until cancelled."""
+    async def run(self, on_rollback: Callable[[], None] = lambda: None) -> None:
+        """Follow the API server until cancelled.
+
+        ``on_rollback`` is called when this reflector is the first of its client to notice that data went back in time.
+        """
+        self._on_rollback = on_rollback
         try:
             while True:
                 await self._follow()
@@ -124,7 +129,8 @@ class Reflector(Generic[T]):
             else:
                 await self._list()
         except RolledBackError as error:
-            self._client.report_rollback(str(error))
+            if self._client.report_rollback(str(error)):
+                self._on_rollback()
             self._tells_anew = True
             await self._expire(error)
         except ExpiredError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from scheduler_runtime.kube.watch import Reflector
@@ -23,7 +23,9 @@ class NotListedError(Exception):
 class ReflectorGroup:
     """Runs reflectors. What one of them raises ends ``run``: it is an error of this program."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_rollback: Callable[[], None] = lambda: None) -> None:
+        """``on_rollback`` is called when the API server's data went back in time: once, not for each reflector."""
+        self._on_rollback = on_rollback
         self._tasks: dict[Reflector[Any], asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -37,7 +39,8 @@ class ReflectorGroup:
     def start(self, reflectors: Collection[Reflector[Any]]) -> None:
         """Run these as well."""
         for reflector in reflectors:
-            task = self._tasks[reflector] = asyncio.create_task(reflector.run(), name=f"watch {reflector.kind.path}")
+            running = reflector.run(self._on_rollback)
+            task = self._tasks[reflector] = asyncio.create_task(running, name=f"watch {reflector.kind.path}")
             task.add_done_callback(self._ended)
 
     def stop(self, reflectors: Collection[Reflector[Any]]) -> None:
