@@ -72,10 +72,10 @@ class Preempted:
     hold: asyncio.Event | None = None
     on_preempt: Callable[[Pod], None] = lambda _: None
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         self.attempts += 1
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         self.chosen_victims.append(victims)
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:

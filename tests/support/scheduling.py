@@ -88,7 +88,7 @@ class Scene:
         self.metrics = Metrics()
         conditions = PodConditions(client, self.outbox, services.nominations)
         self.binder = BindingCycle(
-            frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics, services.steps
+            frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics, services.progress
         )
         self.loop = SchedulingLoop(self.pending, frameworks, self.cache, self.binder, self.metrics)
 

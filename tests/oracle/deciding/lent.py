@@ -45,10 +45,10 @@ class NoBinds:
 class NoPreemptions:
     """Nothing is evicted here either."""
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         """Do not count."""
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         """Do not count."""
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:

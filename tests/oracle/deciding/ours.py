@@ -79,7 +79,7 @@ class Ours:
         self._seen = {}
         self._objects.become(Objects(*_watched(administrator, {"Namespace", *kinds})))
         for framework, watch in itertools.product(self._frameworks.values(), WATCHED):
-            framework.changed(watch.event_resource)
+            framework.invalidate_for(watch.event_resource)
         self._versions = {}
         self.look_again(administrator)
 
@@ -117,7 +117,7 @@ class Ours:
         outcome = framework.schedule(pod, self._cache)
         match outcome:
             case Placed():
-                framework.unreserve(outcome)
+                framework.run_unreserve_plugins(outcome)
                 self._cache.forget(pod)
                 return self._placed(outcome, explanation), explanation
             case Unschedulable():

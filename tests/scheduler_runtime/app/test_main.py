@@ -21,7 +21,7 @@ from scheduler_runtime.__main__ import main
 from scheduler_runtime.app import logging_setup as logs
 from scheduler_runtime.app import startup as running
 from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION
 from scheduler_runtime.reload.document_sources import ObjectName
 from tests.support.kubeconfigs import kubeconfig
 

@@ -74,7 +74,7 @@ def summary(outcome: Placed | Unschedulable) -> tuple[str, frozenset[str]]:
 class Never(AnswerCache):
     """Knows no class, so that every plugin is asked about every pod."""
 
-    def of(self, pod: Pod, table: Table) -> None:
+    def lookup(self, pod: Pod, table: Table) -> None:
         return None
 
 
@@ -129,7 +129,7 @@ class KeptAgainstFresh(RuleBasedStateMachine):
 
 
 def give_same_luck(one: Framework, other: Framework) -> None:
-    one.around.random.setstate(other.around.random.getstate())
+    one.context.random.setstate(other.context.random.getstate())
 
 
 TestKeptAgainstFresh = KeptAgainstFresh.TestCase

@@ -10,8 +10,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.framework import FailureLog, Framework, PluginError
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION, FailureLog, Framework, PluginError
 
 logger = logging.getLogger("test")
 
@@ -74,7 +73,7 @@ def test_the_same_failure_is_shown_once_a_minute_with_its_number(
 ) -> None:
     for number in range(180):
         clock.now = float(number)
-        failures.say("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
+        failures.log("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
     shown = [record for record in caplog.records if record.exc_info]
     assert [vars(record).get("times") for record in shown] == [None, 60, 60]
     assert {record.levelno for record in shown} == {logging.ERROR}
@@ -85,7 +84,7 @@ def test_a_text_that_names_each_pod_does_not_fill_the_log(
     failures: FailureLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(100):
-        failures.say("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
+        failures.log("deciding failed", failure_in(FAILS, f"p-{number}"), pod=f"p-{number}")
     shown = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [bool(record.exc_info) for record in shown] == [True, False, False, False, False]
     assert {record.levelno for record in caplog.records} == {logging.ERROR, DECISION}
@@ -93,7 +92,7 @@ def test_a_text_that_names_each_pod_does_not_fill_the_log(
 
 def test_another_text_has_its_line_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "q", "p", "q"):
-        failures.say("deciding failed", failure_in(FAILS, pod), pod=pod)
+        failures.log("deciding failed", failure_in(FAILS, pod), pod=pod)
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.ERROR, DECISION, DECISION]
     assert [text != "" for text in tracebacks(caplog)] == [True, False]
 
@@ -101,27 +100,27 @@ def test_another_text_has_its_line_once(failures: FailureLog, caplog: pytest.Log
 def test_another_object_of_the_plugin_has_failed_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     one, other = failing(Fails), failing(Fails)
     for framework in (one, other, one, other):
-        failures.say("deciding failed", failure_in(framework, "p"))
+        failures.log("deciding failed", failure_in(framework, "p"))
     assert [text != "" for text in tracebacks(caplog)] == [True, True]
     assert len(caplog.records) == 4
 
 
 def test_what_is_forgotten_is_told_anew(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     one = failing(Fails)
-    failures.say("deciding failed", failure_in(one, "p"))
-    failures.forget()
-    failures.say("deciding failed", failure_in(one, "p"))
+    failures.log("deciding failed", failure_in(one, "p"))
+    failures.reset()
+    failures.log("deciding failed", failure_in(one, "p"))
     assert [text != "" for text in tracebacks(caplog)] == [True, True]
 
 
 def test_another_failure_is_shown_at_once(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for pod in ("p", "other", "q"):
-        failures.say("deciding failed", failure_in(FAILS, pod))
+        failures.log("deciding failed", failure_in(FAILS, pod))
     assert len([text for text in tracebacks(caplog) if text]) == 2
 
 
 def test_what_is_shown_begins_in_the_plugin(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
-    failures.say("deciding failed", failure_in(FAILS, "p"))
+    failures.log("deciding failed", failure_in(FAILS, "p"))
     (text,) = tracebacks(caplog)
     assert text.count("Traceback") == 1
     assert text.count("File ") == 1
@@ -129,6 +128,6 @@ def test_what_is_shown_begins_in_the_plugin(failures: FailureLog, caplog: pytest
 
 
 def test_a_wrong_answer_is_a_line(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
-    failures.say("deciding failed", failure_in(ANSWERS, "p"))
+    failures.log("deciding failed", failure_in(ANSWERS, "p"))
     assert tracebacks(caplog) == [""]
     assert "plugin Answers failed in filter: it yielded 'p', not a Reject" in vars(caplog.records[0])["because"]

@@ -65,12 +65,12 @@ class Story:
     def namespace_changes(self) -> None:
         labels = {"team": self.chance.choice("xy")}
         self.objects.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": labels}})
-        self.framework.changed("Namespace")
+        self.framework.invalidate_for("Namespace")
 
     def service_changes(self) -> None:
         metadata, spec = {"name": "s", "namespace": "default"}, {"selector": {"app": self.chance.choice("12")}}
         self.objects.put({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-        self.framework.changed("Service")
+        self.framework.invalidate_for("Service")
 
     def nomination_comes(self) -> None:
         self.nominated.append(self.another(made_up.pod(self.chance, "")))

@@ -145,9 +145,9 @@ def test_a_key_that_somebody_pressed_in_a_test_ends_it() -> None:
 def test_extenders_are_consulted_once_and_not_for_ever() -> None:
     decides = testing.framework(profile(), type("Again", (Afterwards,), {"answer": Consult([])}))
     pod, cluster = testing.pod("p", {"cpu": "9"}), testing.Cluster(testing.node("a"))
-    assert decides.schedule_with(ExtenderAnswers(), pod, cluster) == VictimQuestion([])
+    assert decides.schedule(pod, cluster, ExtenderAnswers()) == VictimQuestion([])
     with pytest.raises(PluginError, match=r"plugin Odd failed in post_filter: .* handle\.consulted is there"):
-        decides.schedule_with(ExtenderAnswers(victims=Consulted()), pod, cluster)
+        decides.schedule(pod, cluster, ExtenderAnswers(victims=Consulted()))
 
 
 class Narrow(Plugin):

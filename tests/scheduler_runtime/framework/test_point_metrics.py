@@ -11,7 +11,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import Cycle, NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework import (
     ExtenderAnswers,
-    Filtered,
+    FilterAnswer,
     FilterQuestion,
     Framework,
     PluginError,
@@ -54,17 +54,17 @@ def alone(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
 
 def advised(framework: Framework, pod: Pod, cluster: testing.Cluster) -> object:
     """Decide with extenders that let every node through."""
-    asks = framework.schedule_with(ExtenderAnswers(), pod, cluster)
+    asks = framework.schedule(pod, cluster, ExtenderAnswers())
     assert isinstance(asks, FilterQuestion)
-    advice = ExtenderAnswers(filtered=Filtered(asks, frozenset(asks.nodes)), rounds=1)
-    assert isinstance(framework.schedule_with(advice, pod, cluster), ScoreQuestion)
-    return framework.schedule_with(replace(advice, scores={}), pod, cluster)
+    advice = ExtenderAnswers(filtered=FilterAnswer(asks, frozenset(asks.nodes)), rounds=1)
+    assert isinstance(framework.schedule(pod, cluster, advice), ScoreQuestion)
+    return framework.schedule(pod, cluster, replace(advice, scores={}))
 
 
 def measured(*pods: str, nodes: int = 3, decide: Decide = alone, **spec: Any) -> dict[str, int]:
     """What is counted while one profile decides about ``pods``, by name and labels."""
     metrics = Metrics()
-    services = PluginServices(None, lambda *_: None, lambda _: None, testing.Objects(), measures=metrics)  # type: ignore[arg-type]
+    services = PluginServices(None, lambda *_: None, lambda _: None, testing.Objects(), metrics=metrics)  # type: ignore[arg-type]
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(nodes)))
     framework = testing.framework(PROFILE, Choosy, services=services)
     for pod in pods:

@@ -100,7 +100,7 @@ def test_an_extender_that_weighs_nodes_is_shown_as_many_as_plugins_would_be(verb
     extenders = ExtenderChain([Extender(written, nobody)], nobody, nobody)
     decides, nodes = testing.framework(UNWEIGHED, extenders=extenders), cluster(300)
     decides.schedule(testing.pod("p"), nodes)
-    assert decides.around.services.rotation.first == expected
+    assert decides.context.services.search_position.first == expected
 
 
 def test_nodes_that_do_not_do_are_passed_and_not_counted() -> None:
@@ -117,8 +117,8 @@ def test_what_is_kept_of_nodes_that_were_not_looked_at_stays_right() -> None:
     nodes, decides, whole = cluster(300), framework(50), framework(None)
     for number in range(5):
         decides.schedule(testing.pod(f"p{number}", {"cpu": "3"}), nodes)
-        known = decides.classes.of(testing.pod("q", {"cpu": "3"}), nodes.table)
-        anew = whole.classes.of(testing.pod("q", {"cpu": "3"}), nodes.table)
+        known = decides.answer_cache.lookup(testing.pod("q", {"cpu": "3"}), nodes.table)
+        anew = whole.answer_cache.lookup(testing.pod("q", {"cpu": "3"}), nodes.table)
         assert known is not None
         assert anew is not None
         assert known.mask.sum() == 300 - number - 1

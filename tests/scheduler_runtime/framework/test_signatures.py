@@ -26,7 +26,7 @@ def sibling(pod: Pod, other: Pod) -> Pod:
 
 @pytest.mark.parametrize("name", SIGNING)
 def test_a_plugin_of_this_build_signs_nothing_but_spec_and_requests(name: str) -> None:
-    chance, kept = RandomObjects(1), testing.framework().classes._signatures
+    chance, kept = RandomObjects(1), testing.framework().answer_cache._signatures
     signs = {each.name: each.signature.run for each in (*kept._of_nodes, *kept._of_pods) if each.signs_spec}
     for _ in range(50):
         pod = chance.pod()
@@ -65,12 +65,12 @@ class Changed(NodeName):
 
 def test_a_plugin_that_somebody_derived_from_one_of_this_build_is_asked_about_each_pod() -> None:
     decides = testing.framework({}, Changed)
-    kept = decides.classes._signatures
+    kept = decides.answer_cache._signatures
     assert [each.signs_spec for each in (*kept._of_nodes, *kept._of_pods) if each.name == "NodeName"] == [False]
 
 
 def test_all_pods_of_one_template_are_signed_once() -> None:
-    kept, first = testing.framework().classes._signatures, testing.pod("first", requests={"cpu": "1"})
+    kept, first = testing.framework().answer_cache._signatures, testing.pod("first", requests={"cpu": "1"})
     key = kept.of(first)
     assert key is not None
     assert kept.of(sibling(first, testing.pod("second"))) is key

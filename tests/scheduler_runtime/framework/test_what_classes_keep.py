@@ -30,7 +30,7 @@ def in_zone(zone: str, weight: int) -> dict[str, Any]:
 
 def held_bytes(decides: Framework) -> int:
     """What the arrays of all classes and of the node parts they hold take."""
-    kept = decides.classes
+    kept = decides.answer_cache
     parts = {id(part): part for part in (*kept._node_parts.values(), *(each.node for each in kept._classes.values()))}
     own = sum(each.mask.nbytes + each.ranked.nbytes for each in kept._classes.values())
     return own + sum(
@@ -48,11 +48,11 @@ def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -
     cluster, decides = testing.Cluster(*nodes), testing.framework()
     for number in range(1, 91):
         pod = testing.pod(f"p{number}", affinity=in_zone(str(number % 3), number))
-        assert decides.classes.of(pod, cluster.table) is not None
+        assert decides.answer_cache.lookup(pod, cluster.table) is not None
         if number % 10 == 0:
             cluster.table.set_node(nodes[number])
-        assert held_bytes(decides) <= decides.classes.size(len(nodes)) <= BUDGET
-    assert 16 < len(decides.classes._classes) < 90
+        assert held_bytes(decides) <= decides.answer_cache.size(len(nodes)) <= BUDGET
+    assert 16 < len(decides.answer_cache._classes) < 90
 
 
 def for_node(name: str) -> dict[str, Any]:
@@ -66,12 +66,12 @@ def test_pods_for_one_node_each_displace_nothing_that_is_kept() -> None:
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(3)))
     decides = testing.framework()
     decides.schedule(testing.pod("plain"), cluster)
-    kept = dict(decides.classes._classes), dict(decides.classes._node_parts)
+    kept = dict(decides.answer_cache._classes), dict(decides.answer_cache._node_parts)
     for number in range(3):
         outcome = decides.schedule(testing.pod(f"p{number}", affinity=for_node(f"n{number}")), cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node == f"n{number}"
-    assert (decides.classes._classes, decides.classes._node_parts) == kept
+    assert (decides.answer_cache._classes, decides.answer_cache._node_parts) == kept
 
 
 class Closes(Plugin):
@@ -113,12 +113,12 @@ def test_what_does_not_hold_any_more_for_a_class_takes_no_room_and_is_not_scored
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Closes"}, {"name": "Scored"}]}}}
     decides = testing.framework(profile, Closes, Scored)
     assert isinstance(decides.schedule(testing.pod("first"), cluster), Placed)
-    assert len(decides.classes._classes) == len(decides.classes._node_parts) == 1
+    assert len(decides.answer_cache._classes) == len(decides.answer_cache._node_parts) == 1
     cluster.table.set_node(testing.node("closes"))
     for _ in range(2):
         assert isinstance(decides.schedule(testing.pod("second"), cluster), Unschedulable)
-    assert not decides.classes._classes
-    assert not decides.classes._node_parts
+    assert not decides.answer_cache._classes
+    assert not decides.answer_cache._node_parts
     assert Scored.asked == ["first"]
 
 

@@ -13,7 +13,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, Restrict, Verdicts
 from scheduler_runtime.framework import (
     ExtenderAnswers,
-    Filtered,
+    FilterAnswer,
     FilterQuestion,
     Framework,
     Placed,
@@ -34,13 +34,13 @@ def names(*numbers: int) -> list[str]:
 
 
 def first_question(framework: Framework, nodes: testing.Cluster) -> FilterQuestion:
-    asks = framework.schedule_with(ExtenderAnswers(), POD, nodes)
+    asks = framework.schedule(POD, nodes, ExtenderAnswers())
     assert isinstance(asks, FilterQuestion)
     return asks
 
 
 def let_through(asks: FilterQuestion, allowed: Iterable[str], **rejects: Reject) -> ExtenderAnswers:
-    return ExtenderAnswers(filtered=Filtered(asks, frozenset(allowed), rejects), rounds=1)
+    return ExtenderAnswers(filtered=FilterAnswer(asks, frozenset(allowed), rejects), rounds=1)
 
 
 def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
@@ -48,8 +48,8 @@ def test_a_decision_asks_which_nodes_do_then_how_good_they_are() -> None:
     asks = first_question(framework, nodes)
     assert asks == FilterQuestion(names(0, 1, 2))
     advice = let_through(asks, names(1, 2))
-    assert framework.schedule_with(advice, POD, nodes) == ScoreQuestion(names(1, 2))
-    outcome = framework.schedule_with(replace(advice, scores={"n2": 10_000, "n0": 20_000}), POD, nodes)
+    assert framework.schedule(POD, nodes, advice) == ScoreQuestion(names(1, 2))
+    outcome = framework.schedule(POD, nodes, replace(advice, scores={"n2": 10_000, "n0": 20_000}))
     assert isinstance(outcome, Placed)
     assert outcome.node == "n2"
 
@@ -59,14 +59,14 @@ def test_no_score_makes_up_for_a_node_that_does_not_do(score: int) -> None:
     framework, nodes = testing.framework(), cluster(3)
     advice = let_through(first_question(framework, nodes), names(0, 1))
     scores = {"n0": score, "n1": score, "n2": 2**63 - 1}
-    outcome = framework.schedule_with(replace(advice, scores=scores), POD, nodes)
+    outcome = framework.schedule(POD, nodes, replace(advice, scores=scores))
     assert isinstance(outcome, Placed)
     assert outcome.node in {"n0", "n1"}
 
 
 def test_nothing_is_assumed_before_the_last_answer() -> None:
     framework, nodes = testing.framework(), cluster(3)
-    framework.schedule_with(let_through(first_question(framework, nodes), names(1, 2)), POD, nodes)
+    framework.schedule(POD, nodes, let_through(first_question(framework, nodes), names(1, 2)))
     assert nodes.table.requested("cpu").tolist() == [0, 0, 0]
 
 
@@ -76,7 +76,7 @@ def test_reasons_of_extenders_join_those_of_plugins() -> None:
     advice = let_through(
         first_question(framework, nodes), (), n1=Reject(True, "is cold"), n2=Reject(True, "is cold", resolvable=False)
     )
-    outcome = framework.schedule_with(advice, POD, nodes)
+    outcome = framework.schedule(POD, nodes, advice)
     assert isinstance(outcome, Unschedulable)
     assert outcome.message.startswith("0/3 nodes are available: 1 Insufficient cpu, 2 is cold. ")
     assert outcome.plugins == {"NodeResourcesFit", "Extender"}
@@ -99,7 +99,7 @@ def test_a_node_that_is_left_out_without_a_word_counts_as_upstream_counts_it() -
         ((Only,), "3 node(s) didn't satisfy plugin(s) [Only]."),
     ):
         framework, nodes = testing.framework(profile if plugins else {}, *plugins), cluster(3)
-        outcome = framework.schedule_with(let_through(first_question(framework, nodes), ()), POD, nodes)
+        outcome = framework.schedule(POD, nodes, let_through(first_question(framework, nodes), ()))
         assert isinstance(outcome, Unschedulable)
         assert expected in outcome.message
 
@@ -108,10 +108,10 @@ def test_a_node_that_came_meanwhile_is_asked_about_when_no_other_is_left_and_not
     framework, nodes = testing.framework(), cluster(2)
     advice = let_through(first_question(framework, nodes), ())
     nodes.table.set_node(testing.node("n2", cpu="4"))
-    assert framework.schedule_with(advice, POD, nodes) == FilterQuestion(names(0, 1, 2))
-    assert isinstance(framework.schedule_with(replace(advice, rounds=MAX_ROUNDS), POD, nodes), Unschedulable)
-    advice = let_through(advice.filtered.asked if advice.filtered else FilterQuestion(()), names(1))
-    outcome = framework.schedule_with(advice, POD, nodes)
+    assert framework.schedule(POD, nodes, advice) == FilterQuestion(names(0, 1, 2))
+    assert isinstance(framework.schedule(POD, nodes, replace(advice, rounds=MAX_ROUNDS)), Unschedulable)
+    advice = let_through(advice.filtered.question if advice.filtered else FilterQuestion(()), names(1))
+    outcome = framework.schedule(POD, nodes, advice)
     assert isinstance(outcome, Placed)
     assert outcome.node == "n1"
 
@@ -120,7 +120,7 @@ def test_extenders_are_asked_about_a_sample_which_stays_the_same_through_the_dec
     framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
     asks = first_question(framework, nodes)
     assert asks == FilterQuestion(names(*range(150)), is_sample=True)
-    outcome = framework.schedule_with(let_through(asks, names(7)), POD, nodes)
+    outcome = framework.schedule(POD, nodes, let_through(asks, names(7)))
     assert isinstance(outcome, Placed)
     assert outcome.node == "n7"
     assert first_question(framework, nodes).nodes == names(*range(150, 300))
@@ -129,7 +129,7 @@ def test_extenders_are_asked_about_a_sample_which_stays_the_same_through_the_dec
 def test_a_sample_of_which_nothing_is_left_ends_the_attempt_as_upstream() -> None:
     framework, nodes = testing.framework({"percentageOfNodesToScore": 50}), cluster(300)
     rejects = {name: Reject(True, "is cold") for name in names(*range(150))}
-    outcome = framework.schedule_with(let_through(first_question(framework, nodes), (), **rejects), POD, nodes)
+    outcome = framework.schedule(POD, nodes, let_through(first_question(framework, nodes), (), **rejects))
     assert isinstance(outcome, Unschedulable)
     assert outcome.message.startswith("0/300 nodes are available: 150 is cold. ")
 
@@ -149,5 +149,5 @@ def test_evicting_is_no_help_where_extenders_say_so_or_were_not_asked() -> None:
     framework, nodes = testing.framework(profile, Hears), cluster(300)
     asks = first_question(framework, nodes)
     rejects = {name: Reject(True, "is cold", resolvable=name != "n3") for name in asks.nodes if name != "n5"}
-    framework.schedule_with(let_through(asks, (), **rejects), POD, nodes)
+    framework.schedule(POD, nodes, let_through(asks, (), **rejects))
     assert Hears.heard == [3, 5, *range(150, 300)]

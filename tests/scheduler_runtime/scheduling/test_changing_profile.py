@@ -42,7 +42,7 @@ def change(scene: Scene, *plugins: type[Plugin]) -> None:
     enabled = [{"name": plugin.__name__} for plugin in plugins]
     profile = {"plugins": {"multiPoint": {"enabled": enabled}}}
     made: Framework = testing.framework(profile, *plugins, services=scene.services)
-    made.succeed(scene.frameworks["test"])
+    made.take_over_from(scene.frameworks["test"])
     scene.frameworks["test"] = made
     scene.pending.profiles_changed({"test"}, 0)
 

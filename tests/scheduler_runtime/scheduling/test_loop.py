@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Handle, NodeTable, Plugin, Pod, Reject, Wait, WaitingPod
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION
 from scheduler_runtime.scheduling import binding_cycle as binder
 from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
 from scheduler_runtime.scheduling.pending import QueuePlace

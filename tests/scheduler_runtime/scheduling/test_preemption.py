@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_runtime.api import Pod
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION
 from scheduler_runtime.kube.client import ApiError, NoResponseError
 from scheduler_runtime.scheduling import preemption as preemptions
 from scheduler_runtime.scheduling.fenced_binds import FencedError
@@ -191,8 +191,8 @@ async def test_a_nomination_is_taken_back_here_and_there() -> None:
 
 async def test_attempts_and_victims_are_counted() -> None:
     async with sent() as world:
-        world.preemptions.attempted()
-        world.preemptions.chosen(3)
+        world.preemptions.count_attempt()
+        world.preemptions.count_victims(3)
     text = world.metrics.text()
     assert "scheduler_preemption_attempts_total 1" in text
     assert 'scheduler_preemption_victims_bucket{le="4"} 1' in text

@@ -69,10 +69,10 @@ def _is_of_kubernetes(name: str) -> bool:
 
 def _found(named: dict[str, str]) -> Installed:
     from scheduler_runtime.api import declaration_of  # with numpy, which documents of Kubernetes' plugins do not need
-    from scheduler_runtime.api.entry_points import chosen
+    from scheduler_runtime.api.entry_points import load_plugin
 
     offered = offers()
-    found = {name: chosen(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}
+    found = {name: load_plugin(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}
     unusable = {name: f"plugin {name}: {why}" for name, why in found.items() if isinstance(why, str)}
     first = {name: path for path, name in reversed(named.items())}
     return Installed(

@@ -115,11 +115,11 @@ def _of_kubernetes(name: str, points: Mapping[str, tuple[str, ...]]) -> PluginFa
 
 def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
     from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
-    from scheduler_runtime.api.entry_points import chosen
+    from scheduler_runtime.api.entry_points import load_plugin
 
     by = " and ".join(sorted(map(origin, points)))
     with _out_of_the_answer():
-        found = chosen(name, points)
+        found = load_plugin(name, points)
         if isinstance(found, str):
             return PluginFacts(name=name, origin=by, problem=f"cannot be used: {found}")
         try:

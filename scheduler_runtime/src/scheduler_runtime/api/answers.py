@@ -131,7 +131,7 @@ class Verdicts:
     """The nodes on which evicting pods would not help."""
     plugins: frozenset[str]
     """The plugins that rejected some node."""
-    outright: frozenset[str] = frozenset()
+    ended_by: frozenset[str] = frozenset()
     """The plugin that rejected the pod for good in ``pre_filter``, so that those after it were not asked."""
 
 

@@ -11,7 +11,7 @@ from scheduler_runtime.catalog import find, is_upstreams
 from scheduler_runtime.catalog.entry_points import origin
 
 
-def chosen(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
+def load_plugin(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
     """The class of the plugin called ``name``, or what is wrong with what is offered under that name."""
     first, *others = sorted(points, key=origin)
     if others:

@@ -81,11 +81,11 @@ class NodesWhatIf(AbstractContextManager["NodesWhatIf"], Protocol):
 class Preemptions(Protocol):
     """Takes pods off their nodes for others, and tells of it."""
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         """Count that somebody looked for pods to preempt."""
         ...
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         """Count that somebody decided to preempt so many."""
         ...
 

@@ -157,8 +157,8 @@ class Scheduler:
             objects=self.objects,
             nominations=self.nominations,
             preemptions=preemptions,
-            measures=given.metrics,
-            steps=self.progress,
+            metrics=given.metrics,
+            progress=self.progress,
             latest=self._latest,
         )
 
@@ -294,7 +294,7 @@ class Scheduler:
         before, now = frozenset(self.profiles), time.monotonic()
         changed = self.profiles.replace(plan, made)
         for each in (self.loop, self.binder, self.queue):
-            each.failures.forget()
+            each.failures.reset()
         self.extenders.keep(framework.extenders for framework in made.values())
         self.queue.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
         gone = self.queue.profiles_changed(changed, now)
@@ -336,7 +336,7 @@ class Scheduler:
 
     def _changed(self, resource: str) -> None:
         for framework in self.profiles.values():
-            framework.changed(resource)
+            framework.invalidate_for(resource)
 
     def _latest(self, pod: Pod) -> Pod | None:
         held = self.cache.get(pod.uid)

@@ -3,23 +3,23 @@
 from scheduler_runtime.framework.decision import NO_NODES
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
-    Asks,
     ExtenderAnswers,
     Extenders,
-    Filtered,
+    FilterAnswer,
     FilterQuestion,
+    Question,
     ScoreQuestion,
     VictimQuestion,
 )
-from scheduler_runtime.framework.failure_log import FailureLog
+from scheduler_runtime.framework.failure_log import DECISION, FailureLog
 from scheduler_runtime.framework.framework import Framework
 from scheduler_runtime.framework.hook import caught_exceptions, is_our_cancellation
 from scheduler_runtime.framework.outcomes import (
     AssumeCache,
     BindError,
-    Flights,
     Placed,
     PluginError,
+    PreBindPlan,
     QueueGate,
     RegistrationError,
     Unschedulable,
@@ -30,24 +30,25 @@ from scheduler_runtime.framework.queue_hooks import PodWithoutNode
 from scheduler_runtime.framework.stack_probe import RunningHook, find_running_hook
 
 __all__ = [
+    "DECISION",
     "EXTENDER",
     "NO_NODES",
-    "Asks",
     "AssumeCache",
     "BindError",
     "ExtenderAnswers",
     "Extenders",
     "FailureLog",
+    "FilterAnswer",
     "FilterQuestion",
-    "Filtered",
-    "Flights",
     "Framework",
     "Objects",
     "Placed",
     "PluginError",
     "PluginServices",
     "PodWithoutNode",
+    "PreBindPlan",
     "Progress",
+    "Question",
     "QueueGate",
     "RegistrationError",
     "RunningHook",

@@ -270,7 +270,7 @@ class AnswerCache:
         self._node_parts.clear()
         self._classes.clear()
 
-    def of(self, pod: Pod, table: Table) -> CachedAnswers | None:
+    def lookup(self, pod: Pod, table: Table) -> CachedAnswers | None:
         """The class of ``pod``, up to date; None when a plugin wants to see each pod by itself. Raises PluginError."""
         key = self._signatures.of(pod)
         if key is None:

@@ -1,4 +1,4 @@
-"""What the plugins of one profile do around a binding, in the background."""
+"""What the plugins of one profile do context a binding, in the background."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from scheduler_runtime.framework.hook import (
 from scheduler_runtime.framework.hook_table import HookTable
 from scheduler_runtime.framework.outcomes import (
     BindError,
-    Flights,
     Placed,
     PluginError,
+    PreBindPlan,
     RegistrationError,
     Unschedulable,
     rejected_by,
@@ -38,12 +38,12 @@ logger = logging.getLogger(__name__)
 class Binding:
     """The hooks from waiting for a permit to ``post_bind``, and the one that undoes."""
 
-    def __init__(self, enabled: HookTable, around: FrameworkContext, times: Times, profile: str) -> None:
+    def __init__(self, enabled: HookTable, context: FrameworkContext, times: Times, profile: str) -> None:
         """Raises RegistrationError when nobody binds."""
-        self._around = around
+        self._context = context
         self._times = times
         self._failures = FailureLog(logger)
-        self._steps = around.services.steps
+        self._progress = context.services.progress
         self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
         self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
         self._pre_bind = enabled.hooks("preBind", "pre_bind")
@@ -54,30 +54,30 @@ class Binding:
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
         """Wait until every plugin allows the pod; the answer is why one did not. Raises BindError if called back."""
-        waiting = self._around.waiting.get(placed.pod.uid)
+        waiting = self._context.waiting.get(placed.pod.uid)
         if waiting is None:
             return None
-        self._steps.permits[placed.pod.uid] = waiting
+        self._progress.permits[placed.pod.uid] = waiting
         try:
             rejected = await waiting.wait()
         finally:
-            del self._around.waiting[placed.pod.uid]
-            self._steps.permits.pop(placed.pod.uid, None)
+            del self._context.waiting[placed.pod.uid]
+            self._progress.permits.pop(placed.pod.uid, None)
         if waiting.preempted_by:
             raise BindError(waiting.preempted_by, "waiting on permit for pod: preempted")
         return None if rejected is None else rejected_by(*rejected, placed.pod)
 
     def call_back(self, pod: Pod, plugin: str) -> bool:
         """Take back the placement of ``pod`` because ``plugin`` needs its room, if it waits for a permit."""
-        waiting = self._around.waiting.get(pod.uid)
+        waiting = self._context.waiting.get(pod.uid)
         if waiting is None:
             return False
-        if self._around.target.version.at_least("1.36"):
+        if self._context.target.version.at_least("1.36"):
             return waiting.preempt(plugin)
         waiting.reject(plugin, "preempted")
         return True
 
-    def flights(self, placed: Placed) -> Flights:
+    def run_pre_bind_pre_flights(self, placed: Placed) -> PreBindPlan:
         """Ask who has something to prepare for this binding, and how. Raises BindError."""
         flights = {hook.plugin: self._flight_of(hook, placed) for hook in self._pre_bind}
         return {plugin: flight for plugin, flight in flights.items() if flight is not SKIP}
@@ -94,7 +94,7 @@ class Binding:
             raise BindError(hook.plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
         return answer
 
-    async def pre_bind(self, placed: Placed, flights: Flights) -> Unschedulable | None:
+    async def run_pre_bind_plugins(self, placed: Placed, flights: PreBindPlan) -> Unschedulable | None:
         """Prepare the binding: plugins that agreed to it run beside each other.
 
         The answer is why one of them rejected the pod. Raises BindError.
@@ -107,7 +107,7 @@ class Binding:
         finally:
             self._times.since("PreBind", began, status)
 
-    async def _pre_bind_in_order(self, placed: Placed, flights: Flights) -> Unschedulable | None:
+    async def _pre_bind_in_order(self, placed: Placed, flights: PreBindPlan) -> Unschedulable | None:
         together: list[Hook] = []
         for hook in self._pre_bind:
             if hook.plugin not in flights:
@@ -129,7 +129,7 @@ class Binding:
         return next((outcome for outcome in outcomes if isinstance(outcome, Unschedulable)), None)
 
     async def _pre_bind_one(self, hook: Hook, placed: Placed) -> Unschedulable | None:
-        self._steps.hooks[placed.pod.uid, hook.plugin] = hook.name
+        self._progress.hooks[placed.pod.uid, hook.plugin] = hook.name
         try:
             reject = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             if reject is None:
@@ -141,15 +141,15 @@ class Binding:
             why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
             raise BindError(hook.plugin, why, hook.of) from error
         finally:
-            self._steps.hooks.pop((placed.pod.uid, hook.plugin), None)
+            self._progress.hooks.pop((placed.pod.uid, hook.plugin), None)
 
-    async def bind(self, placed: Placed) -> None:
+    async def run_bind_plugins(self, placed: Placed) -> None:
         """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
-        if self._around.extenders is not None and await self._bound_by_extender(self._around.extenders, placed):
+        if self._context.extenders is not None and await self._bound_by_extender(self._context.extenders, placed):
             return
         began = perf_counter()
         for hook in self._bind:
-            self._steps.hooks[placed.pod.uid, hook.plugin] = hook.name
+            self._progress.hooks[placed.pod.uid, hook.plugin] = hook.name
             try:
                 answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             except caught_exceptions() as error:
@@ -159,7 +159,7 @@ class Binding:
                 why = f'running Bind plugin "{hook.plugin}": {_told(hook, error)}'
                 raise BindError(hook.plugin, why, hook.of) from error
             finally:
-                self._steps.hooks.pop((placed.pod.uid, hook.plugin), None)
+                self._progress.hooks.pop((placed.pod.uid, hook.plugin), None)
             if answer is None:
                 self._times.since("Bind", began)
                 return
@@ -173,14 +173,14 @@ class Binding:
         except Exception as error:
             raise BindError(EXTENDER, str(error)) from error
 
-    def post_bind(self, placed: Placed) -> None:
+    def run_post_bind_plugins(self, placed: Placed) -> None:
         """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
         self._tell("PostBind", self._post_bind, placed)
 
-    def unreserve(self, placed: Placed) -> None:
+    def run_unreserve_plugins(self, placed: Placed) -> None:
         """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
-        self._around.waiting.pop(placed.pod.uid, None)
-        self._around.services.nominations.nominate(placed.pod, "")
+        self._context.waiting.pop(placed.pod.uid, None)
+        self._context.services.nominations.nominate(placed.pod, "")
         self._tell("Unreserve", self._unreserve, placed)
 
     def _tell(self, point: str, hooks: Collection[Hook], placed: Placed) -> None:
@@ -189,7 +189,7 @@ class Binding:
             try:
                 hook(placed.pod, placed.node, placed.states.get(hook.plugin))
             except PluginError as error:
-                self._failures.say("plugin failed", error, plugin=hook.plugin, pod=placed.pod.key)
+                self._failures.log("plugin failed", error, plugin=hook.plugin, pod=placed.pod.key)
         if hooks:
             self._times.since(point, began)
 

@@ -144,7 +144,7 @@ class NodeChooser:
         if own is not None:
             return self._thoroughly(attempt, own)
         began = perf_counter()
-        known = self.classes.of(attempt.pod, attempt.table)
+        known = self.classes.lookup(attempt.pod, attempt.table)
         row = self._by_class(attempt, known, began) if known is not None else None
         return self._thoroughly(attempt) if row is None else row
 

@@ -9,9 +9,9 @@ from typing import Any
 from scheduler_runtime.api import Pod
 from scheduler_runtime.framework.choosing_node import DecisionState, NoFeasibleNode
 from scheduler_runtime.framework.extender_contract import (
-    Asks,
     ExtenderAnswers,
     FilterQuestion,
+    Question,
     ScoreQuestion,
     VictimQuestion,
 )
@@ -33,31 +33,31 @@ class Decisions:
     """Decides by the plugins of one profile, up to the choice of a node. Nothing is assumed here."""
 
     def __init__(
-        self, enabled: HookTable, around: FrameworkContext, times: Times, missing: Mapping[str, Any], percentage: int
+        self, enabled: HookTable, context: FrameworkContext, times: Times, missing: Mapping[str, Any], percentage: int
     ) -> None:
         """``missing`` are the filters that the profile enables and this build has not.
 
         ``percentage`` is how many of the nodes are to be scored; 0 for all.
         """
-        services = around.services
+        services = context.services
         self.hooks = enabled.choosing()
-        self.classes = around.classes = enabled.classes(self.hooks)
-        weighs = bool(self.hooks.score) or (around.extenders is not None and around.extenders.weigh_nodes)
-        sampler = Sampler(percentage, services.rotation, weighs=weighs) if 0 < percentage < 100 else None
-        self.decider = enabled.decider(self.hooks, self.classes, services.nominations, around.random, sampler)
-        self._timed = self.decider.timed(services.measures)
+        self.answer_cache = context.classes = enabled.classes(self.hooks)
+        weighs = bool(self.hooks.score) or (context.extenders is not None and context.extenders.weigh_nodes)
+        sampler = Sampler(percentage, services.search_position, weighs=weighs) if 0 < percentage < 100 else None
+        self.decider = enabled.decider(self.hooks, self.answer_cache, services.nominations, context.random, sampler)
+        self._timed = self.decider.timed(services.metrics)
         self._advised, self._timed_advised = ExtendedChooser(self.decider), ExtendedChooser(self._timed)
         self._watched = enabled.watched_by_kept()
-        self._post_filter = enabled.post_filters(around.target.version)
-        self._around = around
+        self._post_filter = enabled.post_filters(context.target.version)
+        self._context = context
         self._times = times
         self._missing = missing
         self._count = 0
 
-    def changed(self, resource: str) -> None:
+    def invalidate_for(self, resource: str) -> None:
         """Objects of ``resource`` changed: forget what plugins that watch them said."""
         if resource in self._watched:
-            self.classes.forget()
+            self.answer_cache.forget()
 
     def decide(self, pod: Pod, table: Table) -> Placed | Unschedulable:
         """Where ``pod`` is to go, or why it fits nowhere and what is done about that. Raises PluginError."""
@@ -72,7 +72,7 @@ class Decisions:
             return self._unschedulable(attempt, row, self._helped(attempt, row))
         return Placed(pod, table.names[row], attempt.states)
 
-    def decide_with(self, advice: ExtenderAnswers, pod: Pod, table: Table) -> Placed | Unschedulable | Asks:
+    def decide_with(self, advice: ExtenderAnswers, pod: Pod, table: Table) -> Placed | Unschedulable | Question:
         """As ``decide`` where extenders have a say, or what has to be asked first. Raises PluginError."""
         unfit = self._unfit(pod, len(table))
         if unfit is not None:
@@ -116,16 +116,16 @@ class Decisions:
     def _helped(self, attempt: DecisionState, nowhere: NoFeasibleNode) -> PostFilterResult:
         """Ask the plugins what would help a pod that no node takes."""
         verdicts = nowhere.diagnosis.verdicts
-        advice = self._around.advice
+        advice = self._context.advice
         may_consult = advice is not None and advice.victims is None
-        self._around.trials = self.decider.trials(attempt)
+        self._context.trials = self.decider.trials(attempt)
         began = perf_counter()
         try:
             helped = run_post_filters(
                 self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle, may_consult=may_consult
             )
         finally:
-            self._around.trials = None
+            self._context.trials = None
         if self._post_filter and helped.consult is None:
             has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
             self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
@@ -135,8 +135,8 @@ class Decisions:
         self, attempt: DecisionState, nowhere: NoFeasibleNode, helped: PostFilterResult
     ) -> Unschedulable:
         message = nowhere.diagnosis.message(helped.reasons)
-        waits_for = frozenset(nowhere.diagnosis.waits_for)
-        return Unschedulable(attempt.pod, message, frozenset(nowhere.diagnosis.plugins), helped.nomination, waits_for)
+        pending = frozenset(nowhere.diagnosis.waits_for)
+        return Unschedulable(attempt.pod, message, frozenset(nowhere.diagnosis.plugins), helped.nomination, pending)
 
 
 def _outcome(point: str, row: int | NoFeasibleNode) -> str:

@@ -41,12 +41,12 @@ class Explanation:
 
 def explain(framework: Framework, pod: Pod, cluster: AssumeCache) -> Explanation:
     """How ``framework`` would decide about ``pod`` now. Changes nothing. Raises PluginError."""
-    around = framework.around
-    around.table = cluster.table
+    context = framework.context
+    context.table = cluster.table
     try:
         return _Asking(framework, pod, cluster.table).explanation()
     finally:
-        around.table = None
+        context.table = None
 
 
 class _Asking:

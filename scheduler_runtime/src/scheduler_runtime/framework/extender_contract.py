@@ -27,7 +27,7 @@ class FilterQuestion:
     """Which of these nodes do."""
 
     nodes: Sequence[str]
-    is_own: bool = False
+    is_nominated_node: bool = False
     """Whether it is the one that the pod is nominated to, which is tried before the others."""
     is_sample: bool = False
     """Whether there may be more feasible nodes than these."""
@@ -47,14 +47,14 @@ class VictimQuestion:
     candidates: Sequence[Victims]
 
 
-Asks = FilterQuestion | ScoreQuestion | VictimQuestion
+Question = FilterQuestion | ScoreQuestion | VictimQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class FilterAnswer:
     """Which nodes do, of those that were asked about."""
 
-    asked: FilterQuestion
+    question: FilterQuestion
     allowed: frozenset[str]
     rejects: Mapping[str, Reject] = field(default_factory=dict)
     """Why others do not, by node, as far as that was said."""
@@ -64,8 +64,8 @@ class Filtered:
 class ExtenderAnswers:
     """What extenders have said about one pod so far; None where they have not been asked."""
 
-    own: Filtered | None = None
-    filtered: Filtered | None = None
+    nominated_node: FilterAnswer | None = None
+    filtered: FilterAnswer | None = None
     scores: Mapping[str, int] | None = None
     """What is added to the scores of nodes, weighted already."""
     victims: Consulted | None = None
@@ -89,7 +89,7 @@ class Extenders(Protocol):
         """Whether one of them has a say in whom ``pod`` preempts."""
         ...
 
-    async def answer(self, asks: Asks, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
+    async def answer(self, asks: Question, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
         """``advice``, with what they say to ``asks``. Raises whatever keeps one from answering that may not."""
         ...
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from traceback import walk_tb
 from types import TracebackType
 
-from scheduler_runtime.framework.log_levels import DECISION
 from scheduler_runtime.framework.outcomes import BindError, PluginError
 
+DECISION = 15
+"""The level of the one line that each decision about a pod is worth; shown as INFO, from a verbosity of 2 on."""
 AGAIN_SECONDS = 60.0
 MOST_TEXTS = 5
 """So many texts of one kind of failure are told within that time: where each has the name of its pod, all are new."""
@@ -39,11 +40,11 @@ class FailureLog:
         self._clock = clock
         self._said: dict[Hashable, _Said] = {}
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Tell everything anew: there is another document, and who wrote it wants to know what it mended."""
         self._said.clear()
 
-    def say(self, message: str, error: BaseException, **values: object) -> None:
+    def log(self, message: str, error: BaseException, **values: object) -> None:
         """Log ``message`` with ``values`` and what went wrong."""
         raised, text = _raised(error), str(error)
         said = self._said.setdefault(_kind(error, raised), _Said())

@@ -1,4 +1,4 @@
-"""One profile at work: what its plugins say around the queue, in a decision, and around a binding."""
+"""One profile at work: what its plugins say context the queue, in a decision, and context a binding."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from scheduler_runtime.api import ClusterEvent, Event, Plugin, Pod, QueueEntry
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework.binding_hooks import Binding
 from scheduler_runtime.framework.decision import Decisions
-from scheduler_runtime.framework.extender_contract import Asks, ExtenderAnswers, Extenders
+from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
 from scheduler_runtime.framework.hook_table import HookTable
-from scheduler_runtime.framework.outcomes import AssumeCache, Flights, Placed, PluginError, QueueGate, Unschedulable
+from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PluginError, PreBindPlan, QueueGate, Unschedulable
 from scheduler_runtime.framework.plugin_handle import FrameworkContext, PluginServices
 from scheduler_runtime.framework.point_metrics import Times
 from scheduler_runtime.framework.queue_hooks import Queueing
@@ -53,38 +53,38 @@ class Framework:
         self.profile = profile
         self.version = version
         self.nominations = services.nominations
-        self.around = FrameworkContext(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
-        self.extenders = self.around.extenders = extenders
-        self._plugins = register(profile, classes, self.around)
+        self.context = FrameworkContext(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
+        self.extenders = self.context.extenders = extenders
+        self._plugins = register(profile, classes, self.context)
         self._pace = SlowPluginWatch(name for name in self._plugins if name not in IN_TREE)
-        times = Times(services.measures, profile.scheduler_name)
-        enabled = HookTable(profile, self._plugins, services.measures, self._pace)
+        times = Times(services.metrics, profile.scheduler_name)
+        enabled = HookTable(profile, self._plugins, services.metrics, self._pace)
         self._queueing = Queueing(enabled, self._plugins, times, has_extenders=extenders is not None)
         missing, percentage = _missing(profile, self._plugins), profile.percentage_of_nodes_to_score or 0
-        self.decisions = Decisions(enabled, self.around, times, missing, percentage)
-        self.classes = self.decisions.classes
-        self.announces = self.around.target.enabled("NominatedNodeNameForExpectation")
+        self.decisions = Decisions(enabled, self.context, times, missing, percentage)
+        self.answer_cache = self.decisions.answer_cache
+        self.writes_expected_node = self.context.target.enabled("NominatedNodeNameForExpectation")
         """Whether a pod's status is to say which node it is about to have, while that takes a while."""
         self._reserving = Reserving(enabled, times)
-        self._binding = Binding(enabled, self.around, times, profile.scheduler_name)
+        self._binding = Binding(enabled, self.context, times, profile.scheduler_name)
 
     def plugin(self, name: str) -> Any:
         """The plugin called ``name``. Raises KeyError when the profile has none, or this build has not."""
         return self._plugins[name].plugin
 
-    def succeed(self, before: Framework) -> None:
+    def take_over_from(self, before: Framework) -> None:
         """Take the place of ``before``, whose pods that wait for a permit now wait for the plugins of this profile.
 
         One that waits for a plugin which is not asked for permits any more is not held by it any longer.
         """
-        self.around.waiting = before.around.waiting  # shared, as the tasks that wait still go by ``before``
-        for waiting in tuple(self.around.waiting.values()):
+        self.context.waiting = before.context.waiting  # shared, as the tasks that wait still go by ``before``
+        for waiting in tuple(self.context.waiting.values()):
             for plugin in waiting.held_by - self._reserving.permitting:
                 waiting.allow(plugin)
 
-    def changed(self, resource: str) -> None:
+    def invalidate_for(self, resource: str) -> None:
         """Objects of ``resource`` changed: forget what plugins that watch them said."""
-        self.decisions.changed(resource)
+        self.decisions.invalidate_for(resource)
 
     # Around the queue.
 
@@ -106,28 +106,34 @@ class Framework:
 
     # The decision.
 
-    def schedule(self, pod: Pod, cluster: AssumeCache) -> Placed | Unschedulable:
-        """Choose a node and assume ``pod`` there, or say why there is none. Extenders have no say in it.
+    @overload
+    def schedule(self, pod: Pod, cluster: AssumeCache) -> Placed | Unschedulable: ...
 
-        Raises PluginError, with everything as it was.
+    @overload
+    def schedule(
+        self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers
+    ) -> Placed | Unschedulable | Question: ...
+
+    def schedule(
+        self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers | None = None
+    ) -> Placed | Unschedulable | Question:
+        """Choose a node and assume ``pod`` there, or say why there is none.
+
+        ``answers`` are what extenders have said so far; what they have to be asked next is then a result, too. Without
+        ``answers`` extenders have no say in it. Raises PluginError, with everything as it was.
         """
-        return self._attempt(pod, cluster, self.decisions.decide)
-
-    def schedule_with(self, advice: ExtenderAnswers, pod: Pod, cluster: AssumeCache) -> Placed | Unschedulable | Asks:
-        """As ``schedule`` with what extenders have said so far, or what they have to be asked first.
-
-        Raises PluginError, with everything as it was.
-        """
-        self.around.advice = advice
+        if answers is None:
+            return self._attempt(pod, cluster, self.decisions.decide)
+        self.context.advice = answers
         try:
-            return self._attempt(pod, cluster, partial(self.decisions.decide_with, advice))
+            return self._attempt(pod, cluster, partial(self.decisions.decide_with, answers))
         finally:
-            self.around.advice = None
+            self.context.advice = None
 
     def _attempt(
         self, pod: Pod, cluster: AssumeCache, decide: Callable[[Pod, Table], Chosen]
     ) -> Chosen | Placed | Unschedulable:
-        self.around.table = cluster.table
+        self.context.table = cluster.table
         try:
             chosen = decide(pod, cluster.table)
             outcome = self._place(chosen, cluster) if isinstance(chosen, Placed) else chosen
@@ -135,7 +141,7 @@ class Framework:
             self.nominations.nominate(pod, "")
             raise
         finally:
-            self.around.table = None
+            self.context.table = None
             self._pace.decided()
         if isinstance(outcome, Unschedulable) and outcome.nomination:
             node = outcome.nomination.node
@@ -146,13 +152,13 @@ class Framework:
         cluster.assume(placed.pod, placed.node)
         self.nominations.forget(placed.pod.uid)
         try:
-            outcome = self._reserving.reserve_and_permit(placed, self.around.waiting)
+            outcome = self._reserving.reserve_and_permit(placed, self.context.waiting)
         except PluginError:
-            self.unreserve(placed)
+            self.run_unreserve_plugins(placed)
             cluster.forget(placed.pod)
             raise
         if isinstance(outcome, Unschedulable):
-            self.unreserve(placed)
+            self.run_unreserve_plugins(placed)
             cluster.forget(placed.pod)
         return outcome
 
@@ -166,25 +172,25 @@ class Framework:
         """Take back the placement of ``pod`` because ``plugin`` needs its room, if it waits for a permit."""
         return self._binding.call_back(pod, plugin)
 
-    def flights(self, placed: Placed) -> Flights:
+    def run_pre_bind_pre_flights(self, placed: Placed) -> PreBindPlan:
         """Ask who has something to prepare for this binding, and how. Raises BindError."""
-        return self._binding.flights(placed)
+        return self._binding.run_pre_bind_pre_flights(placed)
 
-    async def pre_bind(self, placed: Placed, flights: Flights) -> Unschedulable | None:
+    async def run_pre_bind_plugins(self, placed: Placed, plan: PreBindPlan) -> Unschedulable | None:
         """Prepare the binding; the answer is why a plugin rejected the pod. Raises BindError."""
-        return await self._binding.pre_bind(placed, flights)
+        return await self._binding.run_pre_bind_plugins(placed, plan)
 
-    async def bind(self, placed: Placed) -> None:
+    async def run_bind_plugins(self, placed: Placed) -> None:
         """Let the first plugin that does not pass bind the pod. Raises BindError."""
-        await self._binding.bind(placed)
+        await self._binding.run_bind_plugins(placed)
 
-    def post_bind(self, placed: Placed) -> None:
+    def run_post_bind_plugins(self, placed: Placed) -> None:
         """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
-        self._binding.post_bind(placed)
+        self._binding.run_post_bind_plugins(placed)
 
-    def unreserve(self, placed: Placed) -> None:
+    def run_unreserve_plugins(self, placed: Placed) -> None:
         """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
-        self._binding.unreserve(placed)
+        self._binding.run_unreserve_plugins(placed)
 
 
 def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:

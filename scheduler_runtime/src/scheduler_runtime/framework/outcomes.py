@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scheduler_runtime.api import CLEAR, Answer, Nomination, Pod
 from scheduler_runtime.state.table import Table
 
-Flights = Mapping[str, Answer]
+PreBindPlan = Mapping[str, Answer]
 """How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""
 
 
@@ -56,7 +56,7 @@ class Unschedulable:
     plugins: frozenset[str]
     """The plugins that rejected it. Without any, only time brings the pod back."""
     nomination: Nomination | None = None
-    waits_for: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
     """Those of ``plugins`` that wait for something they started themselves."""
 
     if not TYPE_CHECKING:  # Whoever checks types has heard that there is no node.

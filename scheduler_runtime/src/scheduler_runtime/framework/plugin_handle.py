@@ -48,10 +48,10 @@ class Objects(Protocol):
 class NoPreemptions:
     """Where there is no API server nobody is preempted."""
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         """Count nothing."""
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         """Count nothing."""
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
@@ -76,11 +76,11 @@ class PluginServices:
     nominations: Nominations = field(default_factory=Nominations)
     """Which pods are nominated where: of all profiles, as they share the nodes."""
     preemptions: Preemptions = field(default_factory=NoPreemptions)
-    measures: Measures = field(default_factory=Unmeasured)
+    metrics: Measures = field(default_factory=Unmeasured)
     """Where it is noted how long plugins take."""
-    rotation: SearchPosition = field(default_factory=SearchPosition)
+    search_position: SearchPosition = field(default_factory=SearchPosition)
     """Where the search for feasible nodes goes on: of all profiles, as they share the nodes."""
-    steps: Progress = field(default_factory=Progress)
+    progress: Progress = field(default_factory=Progress)
     """Where it is noted what pods wait for on their way to a node: of all profiles."""
     latest: Callable[[Pod], Pod | None] = lambda pod: pod
     """A pod as it is now on its node; None when it is on none."""
@@ -104,29 +104,29 @@ class FrameworkContext:
 class PluginHandle:
     """The handle of one plugin."""
 
-    def __init__(self, plugin: str, watches: tuple[Watch, ...], around: FrameworkContext) -> None:
+    def __init__(self, plugin: str, watches: tuple[Watch, ...], context: FrameworkContext) -> None:
         self._plugin = plugin
         self._watches = watches
-        self._around = around
+        self._context = context
 
     @property
     def client(self) -> Binds:
         """The connection to the API server."""
-        return self._around.services.binds
+        return self._context.services.binds
 
     @property
     def random(self) -> Random:
         """Chance that a seed makes repeatable."""
-        return self._around.random
+        return self._context.random
 
     @property
     def version(self) -> str:
         """The Kubernetes version whose behaviour is asked for."""
-        return str(self._around.target.version)
+        return str(self._context.target.version)
 
     def enabled(self, gate: str) -> bool:
         """Whether the feature gate is on."""
-        return self._around.target.enabled(gate)
+        return self._context.target.enabled(gate)
 
     def get(self, watch: Watch) -> Any:
         """The one object that a declared ``watch`` names. Raises LookupError when it was not declared."""
@@ -145,7 +145,7 @@ class PluginHandle:
         return self._objects(watch).revision(watch)
 
     def _objects(self, watch: Watch) -> Objects:
-        objects = self._around.services.objects
+        objects = self._context.services.objects
         if objects is None or watch not in self._watches:
             raise LookupError(f"{self._plugin} does not declare that it watches {watch.kind}; add it to its watches")
         return objects
@@ -153,7 +153,7 @@ class PluginHandle:
     @contextmanager
     def what_if(self, node_name: str, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()) -> Iterator[NodeTable]:
         """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
-        table = self._around.table
+        table = self._context.table
         if table is None:
             raise RuntimeError(f"{self._plugin} asks what_if outside of a decision")
         added, removed = list(add), list(remove)
@@ -168,55 +168,55 @@ class PluginHandle:
     @property
     def preemptions(self) -> Preemptions:
         """Takes pods off their nodes."""
-        return self._around.services.preemptions
+        return self._context.services.preemptions
 
     def trial(self, row: int) -> NodeWhatIf:
         """Try the pod that is being placed on one node with other pods on it. Only in ``post_filter``."""
-        if self._around.trials is None:
+        if self._context.trials is None:
             raise RuntimeError(f"{self._plugin} tries a node outside of post_filter")
-        return self._around.trials.trial(row)
+        return self._context.trials.trial(row)
 
     def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the pod on many nodes at once, where all filters look at each node by itself. Only in ``post_filter``."""
-        if self._around.trials is None:
+        if self._context.trials is None:
             raise RuntimeError(f"{self._plugin} tries nodes outside of post_filter")
-        return self._around.trials.together(rows)
+        return self._context.trials.together(rows)
 
     def consults(self, pod: Pod) -> bool:
         """Whether extenders have a say in whom ``pod`` preempts. Only in ``post_filter``."""
-        around = self._around
-        return around.advice is not None and around.extenders is not None and around.extenders.weigh_victims(pod)
+        context = self._context
+        return context.advice is not None and context.extenders is not None and context.extenders.weigh_victims(pod)
 
     @property
     def consulted(self) -> Consulted | None:
         """What extenders say about whom the pod preempts; None when they have not been asked."""
-        return self._around.advice.victims if self._around.advice else None
+        return self._context.advice.victims if self._context.advice else None
 
     def nominated_node(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to, as far as is known here; empty when there is none."""
-        return self._around.services.nominations.node_of(pod)
+        return self._context.services.nominations.node_of(pod)
 
     def nominated_to(self, node: str) -> Iterable[Pod]:
         """The pods that are nominated to a node and wait for room there."""
-        return self._around.services.nominations.nominated_to(node)
+        return self._context.services.nominations.nominated_to(node)
 
     def latest(self, pod: Pod) -> Pod | None:
         """``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
-        return self._around.services.latest(pod)
+        return self._context.services.latest(pod)
 
     def invalidate(self) -> None:
         """Forget the verdicts of this plugin that were kept."""
-        if self._around.classes is not None:
-            self._around.classes.forget()
+        if self._context.classes is not None:
+            self._context.classes.forget()
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """The pods that a ``permit`` holds."""
-        return tuple(self._around.waiting.values())
+        return tuple(self._context.waiting.values())
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Try these parked pods again now."""
-        self._around.services.activate(pods)
+        self._context.services.activate(pods)
 
     def record(self, pod: Pod, reason: str, message: str, *, warning: bool = False) -> None:
         """Write an event about ``pod``."""
-        self._around.services.record(pod, reason, message, warning)
+        self._context.services.record(pod, reason, message, warning)

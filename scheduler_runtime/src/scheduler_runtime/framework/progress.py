@@ -16,7 +16,7 @@ class Progress:
         self.hooks: dict[tuple[str, str], str] = {}
         """By the uid of the pod and the plugin: several may prepare a binding beside each other."""
 
-    def told(self, now: float) -> dict[str, list[str]]:
+    def describe(self, now: float) -> dict[str, list[str]]:
         """What each pod waits for, by its uid."""
         found: dict[str, list[str]] = {}
         for uid, step in (*self._permits(now), *self._hooks()):

@@ -1,4 +1,4 @@
-"""What the plugins of one profile have to say around the queue."""
+"""What the plugins of one profile have to say context the queue."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Queueing:
         try:
             return registered.plugin.hint(event, pod) is not SKIP
         except caught_exceptions() as error:  # A pod must not be left behind because a hint failed.
-            self._failures.say("hint failed", error, plugin=plugin, pod=pod.key)
+            self._failures.log("hint failed", error, plugin=plugin, pod=pod.key)
             return True
 
 

@@ -30,28 +30,28 @@ class Registered:
 
 
 def register(
-    profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], around: FrameworkContext
+    profile: EffectiveProfile, classes: Mapping[str, type[Plugin]], context: FrameworkContext
 ) -> dict[str, Registered]:
     """Make the plugins of ``profile`` that ``classes`` has, in the profile's order.
 
     Raises RegistrationError naming the plugin, and the hook at fault.
     """
-    return {name: _registered(name, classes[name], profile, around) for name in profile.names if name in classes}
+    return {name: _registered(name, classes[name], profile, context) for name in profile.names if name in classes}
 
 
-def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, around: FrameworkContext) -> Registered:
+def _registered(name: str, kind: type[Plugin], profile: EffectiveProfile, context: FrameworkContext) -> Registered:
     declaration = declaration_of(kind)
     check(kind, declaration)
     if declaration.name != name:
         raise RegistrationError(f"plugin {name}: its class declares itself as {declaration.name}")
     watches = declaration.watches_for(profile.args.get(name))
-    if watches and around.services.objects is None:
+    if watches and context.services.objects is None:
         kinds = ", ".join(watch.kind for watch in watches)
         raise RegistrationError(f"plugin {name}: it watches {kinds}, which this process cannot offer")
     if kind.reads:
         fields = ", ".join(kind.reads)
         raise RegistrationError(f"plugin {name}: it reads {fields}, which this build does not decode")
-    handle = PluginHandle(name, watches, around)
+    handle = PluginHandle(name, watches, context)
     hook = Hook(name, "__init__", kind)  # so that one that takes long is seen at work
     try:
         plugin = hook.run(profile.args.get(name), handle)

@@ -102,7 +102,7 @@ class Words:
 
     def __call__(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> tuple[str, ...] | Reject:
         """Be its ``post_filter``."""
-        return Reject.pod("not found") if verdicts.outright & self.before else self.words
+        return Reject.pod("not found") if verdicts.ended_by & self.before else self.words
 
 
 def said_after_filters(plugin: str, profile: EffectiveProfile, version: Version) -> Words | None:

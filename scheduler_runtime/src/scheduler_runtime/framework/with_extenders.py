@@ -12,7 +12,7 @@ from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
     MAX_ROUNDS,
     ExtenderAnswers,
-    Filtered,
+    FilterAnswer,
     FilterQuestion,
     ScoreQuestion,
 )
@@ -55,9 +55,9 @@ class ExtendedChooser:
         if own is None or diagnosis.rejection or not self._decider.takes(attempt, own, diagnosis):
             return None
         name = attempt.table.names[own]
-        if advice.own is None or name not in advice.own.asked.nodes:
-            return FilterQuestion((name,), is_own=True)
-        return own if name in advice.own.allowed else None
+        if advice.nominated_node is None or name not in advice.nominated_node.question.nodes:
+            return FilterQuestion((name,), is_nominated_node=True)
+        return own if name in advice.nominated_node.allowed else None
 
     def _take(self, advice: ExtenderAnswers, table: Table, diagnosis: Diagnosis) -> FilterQuestion | None:
         """Leave in play what the extenders allow, or say what they have to be asked.
@@ -68,10 +68,10 @@ class ExtendedChooser:
         said = advice.filtered
         if said is None:
             return self._asks(table, diagnosis)
-        asked = rows_of(table, said.asked.nodes)
+        asked = rows_of(table, said.question.nodes)
         allowed = diagnosis.feasible & rows_of(table, said.allowed)
         unasked = diagnosis.feasible & ~asked
-        if not allowed.any() and unasked.any() and not said.asked.is_sample and advice.rounds < MAX_ROUNDS:
+        if not allowed.any() and unasked.any() and not said.question.is_sample and advice.rounds < MAX_ROUNDS:
             return self._asks(table, diagnosis)
         _note(said, table, diagnosis, diagnosis.feasible & asked & ~allowed)
         diagnosis.unresolvable |= unasked
@@ -97,7 +97,7 @@ def rows_of(table: Table, names: Iterable[str]) -> Mask:
     return mask
 
 
-def _note(said: Filtered, table: Table, diagnosis: Diagnosis, rejected: Mask) -> None:
+def _note(said: FilterAnswer, table: Table, diagnosis: Diagnosis, rejected: Mask) -> None:
     """Note why the extenders reject rows. As upstream, there need not be a reason."""
     without_a_word = Reject(True, diagnosis.left_out, resolvable=False)
     for row in np.flatnonzero(rejected).tolist():

@@ -55,7 +55,7 @@ class Frameworks(Mapping[str, Framework]):
         before, self._frameworks, self._plan = self._frameworks, dict(made), plan
         changed = {name for name in before.keys() | made.keys() if before.get(name) is not made.get(name)}
         for name in changed & before.keys() & made.keys():
-            made[name].succeed(before[name])
+            made[name].take_over_from(before[name])
         return frozenset(changed)
 
     def _unchanged(self, plan: Plan, name: str) -> Framework | None:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.api.entry_points import chosen
+from scheduler_runtime.api.entry_points import load_plugin
 from scheduler_runtime.catalog import REMOVED, find, is_upstreams
 from scheduler_runtime.catalog.entry_points import offers, origin
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
@@ -26,7 +26,7 @@ def installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
     offered, loaded = offers(), dict[str, type[Plugin]]()
     problems: list[Problem] = []
     for name, points in sorted((name, offered[name]) for name in offered.keys() & frozenset(_named(document))):
-        plugin = chosen(name, points)
+        plugin = load_plugin(name, points)
         if isinstance(plugin, str):
             problems.append(Problem(f"plugin {name}", plugin))
         else:

@@ -18,18 +18,18 @@ from typing import Any
 
 from scheduler_runtime.api import Action, Event
 from scheduler_runtime.framework import (
+    DECISION,
     EXTENDER,
     BindError,
     FailureLog,
-    Flights,
     Framework,
     Placed,
+    PreBindPlan,
     Progress,
     Unschedulable,
     caught_exceptions,
     is_our_cancellation,
 )
-from scheduler_runtime.framework.log_levels import DECISION
 from scheduler_runtime.kube.client import NoResponseError
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
@@ -159,7 +159,7 @@ class BindingCycle:
 
     def _told(self, late: Collection[asyncio.Task[None]]) -> Iterator[str]:
         """Each of these with what it waits for."""
-        waits_for = self._steps.told(time.monotonic())
+        waits_for = self._steps.describe(time.monotonic())
         uids = {task: uid for uid, task in self._tasks.items()}
         for task in sorted(late, key=asyncio.Task.get_name):
             steps = waits_for.get(uids.get(task, ""))
@@ -187,7 +187,7 @@ class BindingCycle:
         except caught_exceptions() as error:  # a plugin's; it is told of at the pod, which is tried again in time
             if is_our_cancellation(error):
                 raise
-            self.failures.say("making room failed", error, pod=pod.key)
+            self.failures.log("making room failed", error, pod=pod.key)
         finally:
             self._metrics.preemption_carried_out(result, time.monotonic() - began)
 
@@ -207,8 +207,8 @@ class BindingCycle:
         """
         pod = placed.pod
         try:
-            flights = framework.flights(placed)
-            if framework.announces and (placed.waits or flights):
+            flights = framework.run_pre_bind_pre_flights(placed)
+            if framework.writes_expected_node and (placed.waits or flights):
                 self._conditions.expected(pod, placed.node)
             rejected = await self._permit(placed, framework)
             if rejected:
@@ -223,7 +223,7 @@ class BindingCycle:
                 return
             await self._conditions.silence(pod.uid)
             async with self._slots:
-                await framework.bind(placed)
+                await framework.run_bind_plugins(placed)
             self._bound(placed, framework, attempt)
         except BindError as error:
             self._undo(placed, framework, partial(self._pending.retry, pod.uid, error=error.message))
@@ -260,12 +260,12 @@ class BindingCycle:
             self._waiting.discard(placed.pod.uid)
             self._measure()
 
-    async def _prepare(self, placed: Placed, framework: Framework, flights: Flights) -> Unschedulable | None:
+    async def _prepare(self, placed: Placed, framework: Framework, flights: PreBindPlan) -> Unschedulable | None:
         """Run what comes before the binding; until it ends the pod can be called back."""
         if not flights:
             return None
         uid = placed.pod.uid
-        work = self._preparing[uid] = asyncio.ensure_future(framework.pre_bind(placed, flights))
+        work = self._preparing[uid] = asyncio.ensure_future(framework.run_pre_bind_plugins(placed, flights))
         try:
             rejected = await work
         except asyncio.CancelledError:
@@ -280,7 +280,7 @@ class BindingCycle:
         return rejected
 
     def _bound(self, placed: Placed, framework: Framework, attempt: Attempt) -> None:
-        framework.post_bind(placed)
+        framework.run_post_bind_plugins(placed)
         self.recorder.scheduled(placed.pod, placed.node)
         self._metrics.scheduled(placed.pod.spec.scheduler_name, attempt, time.monotonic())
         logger.log(DECISION, "bound", extra={"pod": placed.pod.key, "node": placed.node, "attempt": attempt.number})
@@ -290,7 +290,7 @@ class BindingCycle:
 
         They are woken too when the pod was deleted before: what plugins had reserved for it is free only now.
         """
-        framework.unreserve(placed)
+        framework.run_unreserve_plugins(placed)
         now = time.monotonic()
         self._cache.forget(placed.pod)
         wait(now)
@@ -306,7 +306,7 @@ class BindingCycle:
         if cause is None or error.plugin in IN_TREE or error.plugin == EXTENDER:
             logger.info("not bound", extra={"pod": pod.key, "plugin": error.plugin, "because": str(error)})
         else:
-            self.failures.say("not bound", error, pod=pod.key, plugin=error.plugin)
+            self.failures.log("not bound", error, pod=pod.key, plugin=error.plugin)
         self.report_error(pod, error.message)
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:

@@ -35,7 +35,7 @@ class ExtenderRounds:
             extenders = framework.extenders
             if extenders is None or not extenders.concern(entry.pod):
                 return framework.schedule(entry.pod, self._cache)
-            outcome = framework.schedule_with(advice, entry.pod, self._cache)
+            outcome = framework.schedule(entry.pod, self._cache, advice)
             if isinstance(outcome, Placed | Unschedulable):
                 return outcome
             try:

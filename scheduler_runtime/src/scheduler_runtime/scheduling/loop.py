@@ -12,8 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from scheduler_runtime.framework import FailureLog, Framework, Placed, Unschedulable
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.extender_rounds import ExtenderRounds
 from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
@@ -84,7 +83,7 @@ class SchedulingLoop:
             self._fail(entry, str(error), began)
             return
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
-            self.failures.say("deciding failed", error, pod=entry.pod.key)
+            self.failures.log("deciding failed", error, pod=entry.pod.key)
             self._fail(entry, str(error), began)
             return
         match outcome:
@@ -98,7 +97,7 @@ class SchedulingLoop:
                 nomination = outcome.nomination
                 if nomination and nomination.work and nomination.at_once:
                     await self._binder.make_room(entry.pod, nomination.work)
-                self.pending.park(entry.uid, outcome.plugins, self._clock(), outcome.waits_for)
+                self.pending.park(entry.uid, outcome.plugins, self._clock(), outcome.pending_plugins)
                 self._binder.report(outcome)
 
     def _fail(self, entry: QueuedPod, message: str, began: float) -> None:

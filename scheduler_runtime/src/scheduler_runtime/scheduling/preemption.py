@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.framework.log_levels import DECISION
+from scheduler_runtime.framework import DECISION
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, retry_after
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
@@ -61,11 +61,11 @@ class Preemption:
         self._says_in_memory = version.at_least("1.36")
         self._trouble = LogOnce(logger)
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         """Count that a plugin looked for pods to preempt."""
         self._metrics.preemption_attempted()
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         """Count that a plugin decided to preempt so many."""
         self._metrics.preempted(victims)
 

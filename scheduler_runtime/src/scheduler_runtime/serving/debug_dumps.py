@@ -63,7 +63,7 @@ def dump_queue(queue: SchedulingQueue, now: float, progress: Progress) -> dict[s
     Pods that are placed also have what they wait for according to ``progress``.
     """
     places: dict[str, list[dict[str, Any]]] = {}
-    waits_for = progress.told(now)
+    waits_for = progress.describe(now)
     for entry in sorted(queue.entries(), key=lambda entry: entry.added_at):
         places.setdefault(entry.place.value, []).append(_dump_entry(entry, now, waits_for.get(entry.uid)))
     return places

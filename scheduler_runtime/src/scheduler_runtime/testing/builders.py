@@ -177,10 +177,10 @@ class _NoApiServer:
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         raise ConnectionError(f"no API server to bind {namespace}/{name} on {node}")
 
-    def attempted(self) -> None:
+    def count_attempt(self) -> None:
         """Count nothing."""
 
-    def chosen(self, victims: int) -> None:
+    def count_victims(self, victims: int) -> None:
         """Count nothing."""
 
     async def preempt(self, victim: wire.Pod, preemptor: wire.Pod, node: str, plugin: str) -> None:

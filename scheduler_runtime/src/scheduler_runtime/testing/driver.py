@@ -26,7 +26,7 @@ class Asked:
     def __init__(self, framework: Framework, name: str, hooks: Collection[str]) -> None:
         self.name = name
         self.plugin = framework.plugin(name)
-        self._around = framework.around
+        self._context = framework.context
         self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook), of=self.plugin) for hook in hooks}
 
     def __call__(self, hook: str, *args: Any) -> Any:
@@ -55,21 +55,21 @@ class Asked:
     @contextmanager
     def about(self, cluster: Cluster) -> Iterator[NodeTable]:
         """All nodes of ``cluster``, as during a decision."""
-        self._around.table = cluster.table
+        self._context.table = cluster.table
         try:
             yield NodeTable(cluster.table, np.ones(len(cluster.table), np.bool_))
         finally:
-            self._around.table = None
+            self._context.table = None
 
     @contextmanager
     def afterwards(self, pod: Pod, cluster: Cluster) -> Iterator[NodeTable]:
         """The nodes when no filter left any: ``post_filter`` may try them, and nobody else rejects what it tries."""
         with self.about(cluster) as nodes:
-            self._around.trials = WhatIf(pod, cluster.table, (), {}, Nominations())
+            self._context.trials = WhatIf(pod, cluster.table, (), {}, Nominations())
             try:
                 yield NodeTable(cluster.table, mask_of(nodes, ()))
             finally:
-                self._around.trials = None
+                self._context.trials = None
 
     def about_pod(self, pod: Pod, cluster: Cluster) -> RecordedAnswers:
         """What it says of ``pod`` when every node is in play."""

@@ -60,7 +60,7 @@ class Scene:
         framework = testing.framework(MULTI_POINT, Blocks)
         placed = framework.schedule(testing.pod("p"), testing.Cluster(testing.node("a")))
         assert isinstance(placed, Placed)
-        await framework.pre_bind(placed, framework.flights(placed))
+        await framework.run_pre_bind_plugins(placed, framework.run_pre_bind_pre_flights(placed))
         self.clock.now += LOOK_SECONDS
         self.standstills.turn()
 

@@ -159,4 +159,4 @@ class WaitsOutright(Plugin):
 def test_who_waits_for_what_it_started_is_told_apart(plugin: type[Plugin]) -> None:
     outcome = schedule(RefusesEarly, plugin)
     assert isinstance(outcome, Unschedulable)
-    assert outcome.waits_for == {plugin.__name__}
+    assert outcome.pending_plugins == {plugin.__name__}

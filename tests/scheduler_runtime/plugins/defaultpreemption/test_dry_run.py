@@ -169,7 +169,7 @@ def starting_at(scene: Scene, row: int) -> None:
         def randrange(self, _: int) -> int:
             return row
 
-    scene.framework.around.random = First()  # type: ignore[assignment]
+    scene.framework.context.random = First()  # type: ignore[assignment]
 
 
 NODES = [f"node{number}" for number in range(1, 6)]

@@ -62,7 +62,7 @@ class DefaultPreemption(Plugin):
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
     ) -> Nomination | Reject | Consult | Iterable[str] | None:
         if self.handle.consulted is None:
-            self.handle.preemptions.attempted()
+            self.handle.preemptions.count_attempt()
         why_not = refusal(pod, nodes, verdicts, self.handle)
         if why_not:
             return (f"preemption: {why_not}",)
@@ -118,7 +118,7 @@ class DefaultPreemption(Plugin):
         return np.roll(rows, -first), min(wanted, len(rows))
 
     def _nominate(self, pod: Pod, chosen: Candidate) -> Nomination:
-        self.handle.preemptions.chosen(len(chosen.victims))
+        self.handle.preemptions.count_victims(len(chosen.victims))
         reasons = (
             (
                 f"preemption: found a potential placement for pod on node {chosen.node},"

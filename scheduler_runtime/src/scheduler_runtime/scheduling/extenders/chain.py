@@ -12,7 +12,14 @@ from typing import Protocol
 
 from scheduler_runtime.api import Consulted, Pod, Reject, Victims
 from scheduler_runtime.config import Extender as Written
-from scheduler_runtime.framework import Asks, ExtenderAnswers, Filtered, FilterQuestion, ScoreQuestion, VictimQuestion
+from scheduler_runtime.framework import (
+    ExtenderAnswers,
+    FilterAnswer,
+    FilterQuestion,
+    Question,
+    ScoreQuestion,
+    VictimQuestion,
+)
 from scheduler_runtime.scheduling.extenders.extender import Extender, PodsOn, needs_nodes
 from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
@@ -56,27 +63,27 @@ class ExtenderChain:
         """Whether one of them has a say in whom ``pod`` preempts."""
         return any(each.written.preempt_verb and each.looks_after(pod) for each in self._extenders)
 
-    async def answer(self, asks: Asks, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
+    async def answer(self, asks: Question, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
         """``advice``, with what they say to ``asks``. Raises ExtenderError or OriginalError."""
         match asks:
-            case FilterQuestion(is_own=True):
-                return replace(advice, own=await self._own(asks, pod))
+            case FilterQuestion(is_nominated_node=True):
+                return replace(advice, nominated_node=await self._own(asks, pod))
             case FilterQuestion():
-                return ExtenderAnswers(advice.own, await self._filter(asks, pod), rounds=advice.rounds + 1)
+                return ExtenderAnswers(advice.nominated_node, await self._filter(asks, pod), rounds=advice.rounds + 1)
             case ScoreQuestion(nodes):
                 return replace(advice, scores=await self._scores(pod, nodes))
             case VictimQuestion(candidates):
                 return replace(advice, victims=await self._victims(pod, candidates, partial(_pods_on, table)))
 
-    async def _own(self, asks: FilterQuestion, pod: Pod) -> Filtered:
+    async def _own(self, asks: FilterQuestion, pod: Pod) -> FilterAnswer:
         """As upstream: if one of them fails, the other nodes are looked at."""
         try:
             return await self._filter(asks, pod)
         except ExtenderError as error:
             logger.warning("the nominated node is passed over", extra={"pod": pod.key, "because": str(error)})
-            return Filtered(asks, frozenset())
+            return FilterAnswer(asks, frozenset())
 
-    async def _filter(self, asks: FilterQuestion, pod: Pod) -> Filtered:
+    async def _filter(self, asks: FilterQuestion, pod: Pod) -> FilterAnswer:
         extenders = self._asked(pod, lambda written: written.filter_verb)
         if any(needs_nodes(each.written) for each in extenders):
             asks = replace(asks, nodes=await self._originals.known(asks.nodes))
@@ -90,7 +97,7 @@ class ExtenderChain:
                 self._pass_over(each, error, pod)
             else:
                 rejects |= said
-        return Filtered(asks, frozenset(names), rejects)
+        return FilterAnswer(asks, frozenset(names), rejects)
 
     async def _scores(self, pod: Pod, names: Sequence[str]) -> Counter[str]:
         """As upstream: who fails has no say."""

@@ -301,7 +301,7 @@ class SchedulingQueue:
         return gate is None
 
     def _gate_failed(self, entry: QueuedPod, now: float, error: PluginError) -> None:
-        self.failures.say("plugin failed", error, pod=entry.uid, profile=entry.profile)
+        self.failures.log("plugin failed", error, pod=entry.uid, profile=entry.profile)
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
         self._push_backoff(entry, causes.ATTEMPT_FAILED)
