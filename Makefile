@@ -5,7 +5,7 @@ PYTHON  ?= python3
 CLUSTER ?= process
 ONCE    ?=
 FUZZ    ?= 100000
-WORKERS ?=
+WORKERS ?= 2
 IMAGE   ?= berth:dev
 IMAGE_PYTHON ?= 3.13
 BASE_IMAGE   ?= python:$(IMAGE_PYTHON)-slim
@@ -17,7 +17,7 @@ READY  := $(VENV)/.ready
 RUN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo profile test fuzz test-quick test-alone test-clusters oracle faults check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
+.PHONY: help demo profile test nightly fuzz test-quick test-units test-clusters test-alone test-nightly test-seconds oracle faults check check-text e2e bench bench-size bench-micro soak image wheels chart crds lock node-prerequisites clean
 
 help: ## Print what the targets do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,8 +25,11 @@ help: ## Print what the targets do
 demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedules (CLUSTER=process|kind|current, ONCE=1 to exit when they are bound)
 	@$(RUN)/python -m examples.demo --cluster $(CLUSTER) $(if $(ONCE),--once) --image $(IMAGE)
 
-test: $(READY) ## Every test this machine can run; says what it skipped and what that needs (WORKERS=2: tests with clusters beside each other)
-	@FUZZ=5000 $(MAKE) --no-print-directory --keep-going test-alone test-clusters
+test: $(READY) ## Every test this machine can run, but for make nightly: a quarter of an hour; says what it skipped and what that needs
+	@FUZZ=5000 $(MAKE) --no-print-directory --keep-going test-units test-clusters test-alone
+
+nightly: $(READY) ## What takes long: tests left out of make test, oracle, faults and fuzz at full size: two hours
+	@$(MAKE) --no-print-directory --keep-going test-nightly oracle faults fuzz
 
 fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly
 	@FUZZ=$(FUZZ) $(RUN)/pytest -q --numprocesses=2 --timeout=0 tests/fuzz
@@ -35,7 +38,7 @@ check: $(READY) ## Format, lint, types, import contracts, unit tests: about a mi
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-text test-quick
 
 # Where bytecode is not kept, each of the workers, and each process that a test starts, compiles everything anew.
-check-text test-quick test-alone test-clusters: export PYTHONDONTWRITEBYTECODE =
+check-text test-quick test-units test-clusters test-alone test-nightly: export PYTHONDONTWRITEBYTECODE =
 
 check-text:
 	@$(RUN)/ruff format --check --quiet . || { echo "Run '$(RUN)/ruff format .' to mend the formatting."; exit 1; }
@@ -44,13 +47,24 @@ check-text:
 	@$(RUN)/mypy
 
 test-quick:
-	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not thorough"
+	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not thorough and not nightly"
+
+test-units:
+	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes and not nightly"
+
+# WORKERS=0: one after the other. What measures time follows alone.
+test-clusters:
+	@$(RUN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --junitxml=build/clusters.xml \
+	  -m "(cluster or nodes) and not alone and not nightly"
 
 test-alone:
-	@$(RUN)/pytest -q --numprocesses=4 -m "not cluster and not nodes"
+	@$(RUN)/pytest --junitxml=build/alone.xml -m "(cluster or nodes) and alone and not nightly"
 
-test-clusters:
-	@$(RUN)/pytest $(if $(WORKERS),-q --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder) -m "cluster or nodes"
+test-nightly:
+	@$(RUN)/pytest -m nightly
+
+test-seconds: $(READY) ## Take over how long each file lasted in the last make test, so that workers end together
+	@$(RUN)/python -m tests.support.sharing build/clusters.xml build/alone.xml
 
 oracle: $(READY) ## Documents by the thousand and clusters by the hundred, judged as the real kube-scheduler of each version judges them (ORACLE_SEED=0, DECIDING_SEED=0)
 	@ORACLE_DOCUMENTS=$(or $(ORACLE_DOCUMENTS),1000) DECIDING_FULL=1 $(RUN)/pytest tests/oracle

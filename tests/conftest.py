@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 
 import devcluster
-from tests.support.sharing import Sharing, rank
+from tests.support.sharing import Sharing
 
 pytest.register_assert_rewrite("tests.support.stories", "tests.support.world")
 
@@ -25,10 +25,6 @@ settings.load_profile("any machine")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing | None:
     return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(autouse=True)
