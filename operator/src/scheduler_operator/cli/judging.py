@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from scheduler_operator.render.judging import Lint
-from scheduler_operator.render.profile_findings import CODES
+from scheduler_operator.render.findings import CODES, Lint
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Severity

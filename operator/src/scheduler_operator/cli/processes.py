@@ -177,7 +177,7 @@ def idle_allowances(source: Source) -> Iterator[Finding]:
     """A finding for each code that a comment allows and no finding has."""
     if source.allowed <= config.CODES.keys():
         return
-    from scheduler_operator.render.profile_findings import unknown_codes
+    from scheduler_operator.render.findings import unknown_codes
 
     for finding in unknown_codes(",".join(sorted(source.allowed))):
         meant = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""

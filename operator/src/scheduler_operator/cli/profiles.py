@@ -10,7 +10,7 @@ from scheduler_operator.cli.processes import Part, Process, idle_allowances
 from scheduler_operator.cli.reading import refusal
 from scheduler_operator.cli.sorting import Sorted, name_of
 from scheduler_operator.render import Problems, Rendered, check, join_problem, joins, problems_alone, render
-from scheduler_operator.render.declaring import declared
+from scheduler_operator.render.declarations import read_declarations
 from scheduler_operator.resources import version_support as kubernetes_versions
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Problem, Source
@@ -37,7 +37,7 @@ def declared_plugins(given: Sorted, namespace: str) -> Mapping[str, Declaration]
     """The plugins that the plugin configurations declare, for documents that name them."""
     configs = plugin_configs(Neighbours(given).everywhere)
     plugins = [str(each.spec.get("plugin")) for each in configs.values()]
-    return declared(configs, plugins, namespace).plugins
+    return read_declarations(configs, plugins, namespace).plugins
 
 
 def _process(owner: Source, neighbours: Neighbours, target: Target, namespace: str) -> Outcome:

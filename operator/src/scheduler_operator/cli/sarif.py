@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from scheduler_operator.cli.remarks import REFUSED, Remark
-from scheduler_operator.render.profile_findings import CODES
+from scheduler_operator.render.findings import CODES
 from scheduler_runtime.config import Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -14,7 +14,7 @@ from scheduler_operator.migrate.naming import label, named
 from scheduler_operator.migrate.outcome import Notes
 from scheduler_operator.migrate.shortest import shorten, written_args, written_plugins
 from scheduler_operator.models import API_VERSION, PluginConfigSpec, ProfileSpec
-from scheduler_operator.render.profile_findings import ANNOTATION
+from scheduler_operator.render.findings import ANNOTATION
 from scheduler_runtime import catalog
 from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, explain
 

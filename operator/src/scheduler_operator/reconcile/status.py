@@ -11,7 +11,8 @@ from typing import Any, Literal, Self
 from scheduler_operator.models.status import Reason
 from scheduler_operator.reconcile.members import SchedulerMember
 from scheduler_operator.reconcile.pod_trouble import PodTrouble
-from scheduler_operator.render import Member, Problems, Rendered, judging
+from scheduler_operator.render import Member, Problems, Rendered
+from scheduler_operator.render.findings import with_suggestion
 from scheduler_operator.resources import version_support
 from scheduler_operator.resources.names import generated_name, pod_labels
 from scheduler_operator.resources.text_limits import truncate
@@ -146,7 +147,7 @@ def accepted_status(profile: UserObject, rendered: Rendered, state: SchedulerSta
 def _warnings(findings: Sequence[Finding]) -> Status:
     """Return the warnings, at most as many as a status holds, and their number."""
     warnings = [
-        {"code": finding.code, "path": finding.path, "message": _message(judging.with_suggestion(finding))}
+        {"code": finding.code, "path": finding.path, "message": _message(with_suggestion(finding))}
         for finding in findings[:MAX_WARNINGS]
     ]
     return {"warnings": warnings, "warningCount": len(findings)} if warnings else {"warningCount": 0}

@@ -1,19 +1,19 @@
-"""From profiles to the document that their scheduler runs by. Pure: the same profiles, the same bytes.
+"""Rendering of profiles into the document that their scheduler runs by. Pure: the same profiles, the same bytes.
 
     profiles of one process, plugin configs ──► KubeSchedulerConfiguration ──► effective plugins ──► permissions
 
-Everything that is wrong is told at once, at the path where its author wrote it.
+All problems are reported at once, each at the path where its author wrote the value.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler_operator.render.checking import check
-from scheduler_operator.render.drafting import read, references, uses
+from scheduler_operator.render.drafts import read, references, uses
+from scheduler_operator.render.findings import Lint
 from scheduler_operator.render.joining import join_problem, joiners, joins
-from scheduler_operator.render.judging import Lint
 from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
-from scheduler_operator.render.together import RenderInputs, attempt
+from scheduler_operator.render.plugin_config_check import check
+from scheduler_operator.render.render_pass import RenderInputs, render_or_problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
@@ -23,8 +23,8 @@ __all__ = [
     "Member",
     "PluginConfigs",
     "Problems",
-    "Process",
     "Rendered",
+    "SharedProcess",
     "check",
     "join_problem",
     "joiners",
@@ -49,32 +49,32 @@ def render(
 
     ``namespace`` is where the scheduler runs and keeps its Lease. Problems of the other profiles name these.
     """
-    outcome = attempt(profiles, RenderInputs(plugin_configs, namespace, target, lint))
+    outcome = render_or_problems(profiles, RenderInputs(plugin_configs, namespace, target, lint))
     if isinstance(outcome, Rendered):
         return outcome
-    found = [
+    problems = [
         problem if name == profiles[0].name else Problem(f"SchedulerProfile {name}: {problem.path}", problem.message)
-        for name, problems in outcome.items()
-        for problem in problems.problems
+        for name, own in outcome.items()
+        for problem in own.problems
     ]
-    return Problems(next(iter(outcome.values())).reason, tuple(found))
+    return Problems(next(iter(outcome.values())).reason, tuple(problems))
 
 
 def problems_alone(
     profile: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target, lint: Lint = config.lint
 ) -> tuple[Problem, ...]:
-    """What is wrong with a ``profile`` by itself, while it has no process to run in."""
+    """Return the problems of a ``profile`` by itself, while it has no process to run in."""
     outcome = render([profile], plugin_configs, namespace, target, lint)
     return outcome.problems if isinstance(outcome, Problems) else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """What becomes of a profile and of those that want to run in its process."""
+class SharedProcess:
+    """The outcome of rendering a profile together with those that join it."""
 
     outcome: Rendered | Problems
     left_out: Mapping[str, Problems]
-    """The profiles that cannot run in it, each with the reason. They disturb nobody else."""
+    """The profiles that cannot run in the process, each with its problems. The others run without them."""
 
 
 def run_together(
@@ -84,15 +84,16 @@ def run_together(
     namespace: str,
     target: Target,
     lint: Lint = config.lint,
-) -> Process:
+) -> SharedProcess:
     """Render ``owner`` with those of the ``others`` that can run in its process."""
-    given = RenderInputs(plugin_configs, namespace, target, lint)
-    staying, left_out = list(others), dict[str, Problems]()
+    inputs = RenderInputs(plugin_configs, namespace, target, lint)
+    members, left_out = list(others), dict[str, Problems]()
     while True:
-        outcome = attempt([owner, *staying], given)
+        outcome = render_or_problems([owner, *members], inputs)
         if isinstance(outcome, Rendered):
-            return Process(outcome, left_out)
+            return SharedProcess(outcome, left_out)
         if owner.name in outcome:
-            return Process(outcome[owner.name], left_out)
+            return SharedProcess(outcome[owner.name], left_out)
         left_out |= outcome
-        staying = [each for each in staying if each.name not in outcome]
+        # Without these the rest may be fine, or show conflicts among each other that were hidden before.
+        members = [profile for profile in members if profile.name not in outcome]

@@ -1,4 +1,4 @@
-"""``spec.nodes``: the only nodes a profile uses, said to the NodeAffinity plugin as its addedAffinity."""
+"""Node selection of a profile (``spec.nodes``), passed to the NodeAffinity plugin as its addedAffinity."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,35 +13,35 @@ Expressions = Sequence[Mapping[str, Any]]
 
 
 def expressions(nodes: LabelSelector | None) -> Expressions:
-    """What ``nodes`` requires of a node's labels; nothing when it is absent or empty, which means every node."""
+    """Return the requirements of ``nodes`` on a node's labels; none when it is absent or empty: every node."""
     if nodes is None:
         return ()
     labels = sorted((nodes.match_labels or {}).items())
     return [
         *({"key": key, "operator": "In", "values": [value]} for key, value in labels),
-        *(each.model_dump(by_alias=True, exclude_none=True) for each in nodes.match_expressions or ()),
+        *(requirement.model_dump(by_alias=True, exclude_none=True) for requirement in nodes.match_expressions or ()),
     ]
 
 
-def added_affinity(args: Mapping[str, Any], wanted: Expressions) -> Mapping[str, Any]:
-    """``args`` of NodeAffinity with ``wanted`` required beside what they require already.
+def added_affinity(args: Mapping[str, Any], required_labels: Expressions) -> Mapping[str, Any]:
+    """Return the ``args`` of NodeAffinity with ``required_labels`` added to what they require already.
 
-    Of what is not written as it should be nothing is changed: whoever checks the arguments finds it.
+    Parts that are malformed are left as they are: validation of the arguments reports them.
     """
     added = args.get("addedAffinity") or {}
     if not isinstance(added, Mapping):
         return args
     required = added.get(_REQUIRED)
     if required is None:
-        required = {_TERMS: [{"matchExpressions": list(wanted)}]}
+        required = {_TERMS: [{"matchExpressions": list(required_labels)}]}
     elif isinstance(required, Mapping) and isinstance(required.get(_TERMS), list):
-        required = {**required, _TERMS: [_narrowed(term, wanted) for term in required[_TERMS]]}
+        required = {**required, _TERMS: [_narrow(term, required_labels) for term in required[_TERMS]]}
     return {**args, "addedAffinity": {**added, _REQUIRED: required}}
 
 
-def _narrowed(term: Any, wanted: Expressions) -> Any:
-    """A term that requires nothing matches no node in Kubernetes, and must not come to match some."""
+def _narrow(term: Any, required_labels: Expressions) -> Any:
+    # A term without requirements matches no node in Kubernetes. With ours it would match some.
     if not isinstance(term, Mapping) or not any(term.values()):
         return term
     own = term.get("matchExpressions") or []
-    return {**term, "matchExpressions": [*own, *wanted]} if isinstance(own, list) else term
+    return {**term, "matchExpressions": [*own, *required_labels]} if isinstance(own, list) else term

@@ -1,4 +1,4 @@
-"""Where each value of a document came from: a tree of the same shape, with an origin at every node.
+"""Origins of a document's values: a tree of the same shape, with an origin at every node.
 
 Because the shapes are equal, a patch of the document applied to its tree moves the origins along. The comments of
 the rendered text and the paths of problems are both read from it.
@@ -14,19 +14,19 @@ from scheduler_runtime.config.paths import Step, joined, path_of, steps_of
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who wrote a value, and where."""
+    """The place at which a user wrote a value."""
 
     label: str
-    """What a comment says."""
+    """The text of the comment beside the value."""
     path: str
-    """Where its author wrote it; what lies below it in the document lies below it there."""
+    """The path in the user's object; what lies below the value in the document lies below it there."""
     profile: str
     """The profile that asked for it."""
     is_whole: bool = False
-    """Whether nothing lies below ``path``, because the value was made of it and not copied."""
+    """Whether the value was computed from what is at ``path``, so that nothing in it has a path of its own."""
 
     def below(self, steps: Iterable[Step]) -> "Origin":
-        """The origin of what ``steps`` lead to."""
+        """Return the origin of what ``steps`` lead to."""
         if self.is_whole:
             return self
         return replace(self, path=joined(self.path, path_of(steps)))
@@ -52,7 +52,7 @@ Tree = Fields | Items | Origin
 
 
 def with_origins(value: Any, origin: Origin) -> Tree:
-    """The tree of a value that was copied from ``origin`` as it stands."""
+    """Return the tree of a value that was copied from ``origin``."""
     match value:
         case dict():
             return Fields(origin, {key: with_origins(inner, origin.below([key])) for key, inner in value.items()})
@@ -62,7 +62,7 @@ def with_origins(value: Any, origin: Origin) -> Tree:
 
 
 def replace_subtree(value: Any, tree: Tree | None, origin: Origin) -> Tree:
-    """The tree of ``value``, which grew out of that of ``tree``: what is not in it has its ``origin``."""
+    """Return the tree of ``value``, which extends that of ``tree``: additions have the ``origin``."""
     match value, tree:
         case dict(), Fields():
             return Fields(
@@ -77,10 +77,10 @@ def replace_subtree(value: Any, tree: Tree | None, origin: Origin) -> Tree:
 
 
 def only_label(tree: Tree) -> str | None:
-    """What a comment on all of ``tree`` would say; None where it came from several places, or is empty."""
+    """Return the label of all of ``tree``; None when it has several origins, or is empty."""
     labels = _labels(tree)
     first = next(labels, None)
-    return first if all(each == first for each in labels) else None
+    return first if all(label == first for label in labels) else None
 
 
 def _labels(tree: Tree) -> Iterator[str]:
@@ -93,16 +93,16 @@ def _labels(tree: Tree) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The origins of a document, and of what was taken out of it."""
+    """The origins of a document, and of what overrides removed from it."""
 
     tree: Fields
     removed: tuple[tuple[tuple[Step, ...], Origin], ...] = field(default=())
 
     def of(self, path: str) -> Origin:
-        """Where its author has to look for what is at ``path``, or is missing there."""
+        """Return the origin of what is at ``path`` in the document, or is missing there."""
         steps = steps_of(path)
-        for taken, origin in self.removed:
-            if steps[: len(taken)] == taken:
+        for removed, origin in self.removed:
+            if steps[: len(removed)] == removed:
                 return origin
         node: Tree = self.tree
         for depth, step in enumerate(steps):
@@ -112,8 +112,8 @@ class Origins:
             node = below
         return _origin(node)
 
-    def as_written(self, problem: Problem) -> tuple[str, Problem]:
-        """The profile that a problem of the document belongs to, and the problem at its author's path."""
+    def at_source_path(self, problem: Problem) -> tuple[str, Problem]:
+        """Return the profile that a problem of the document belongs to, and the problem at its author's path."""
         origin = self.of(problem.path)
         return origin.profile, Problem(origin.path, problem.message)
 
@@ -125,8 +125,8 @@ def _origin(node: Tree) -> Origin:
 def _child(node: Tree, step: Step) -> Tree | None:
     match node, step:
         case Fields(), str():
-            found: Tree | None = node.get(step)
-            return found
+            below: Tree | None = node.get(step)
+            return below
         case Items(), int() if step < len(node):
             item: Tree = node[step]
             return item
@@ -134,21 +134,14 @@ def _child(node: Tree, step: Step) -> Tree | None:
 
 
 def pointer_steps(pointer: str, document: Any) -> tuple[Step, ...]:
-    """The steps of a JSON pointer into ``document``; a number is an index only where there is a list."""
+    """Return the steps of a JSON pointer into ``document``; a number is an index only where there is a list."""
     steps: list[Step] = []
-    for token in _tokens(pointer):
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")  # RFC 6901, section 4: in this order
         step: Step = int(token) if isinstance(document, Sequence) and token.isdigit() else token
         steps.append(step)
-        document = _inside(document, step)
+        try:
+            document = document[step]
+        except (LookupError, TypeError):
+            document = None
     return tuple(steps)
-
-
-def _tokens(pointer: str) -> list[str]:
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-
-
-def _inside(value: Any, step: Step) -> Any:
-    try:
-        return value[step]
-    except (LookupError, TypeError):
-        return None

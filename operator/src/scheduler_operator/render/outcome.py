@@ -1,4 +1,4 @@
-"""What rendering ends in: a document with its meaning, or what somebody has to change."""
+"""Outcomes of rendering: a document with its effective plugins, or the problems of a profile."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from scheduler_runtime.config import Document, EffectiveProfile, Finding, Proble
 
 PluginConfigs = Mapping[str, UserObject]
 
-_MOST_PLACES = 3
+_MAX_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What one profile of a process means."""
+    """The effective form of one profile of a process."""
 
     effective: EffectiveProfile
     absent: frozenset[str]
-    """Effective plugins that the engine does not have yet."""
+    """Effective plugins that the engine does not have."""
     foreign: frozenset[str]
     """Effective plugins that only a PluginConfig declares."""
     findings: tuple[Finding, ...]
-    """What its author should know, at the paths where it was written; nothing that was allowed."""
+    """Findings at the author's paths, without those that are allowed."""
     summary: str
-    """How its plugins differ from the default ones."""
+    """The difference of its plugins from the default ones, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What the profiles of one process mean for one kube-scheduler."""
+    """The profiles of one process, rendered for one version of kube-scheduler."""
 
     engine: Engine
     scheduler: Scheduler
@@ -40,21 +40,21 @@ class Rendered:
     document: Document
     text: str
     extras: str
-    """What upstream's document has no field for, as YAML; empty where nobody reads it."""
+    """Settings that upstream's document has no field for, as YAML; empty for other engines than Python."""
     hash: str
     """SHA-256 of all that the process reads."""
     members: Mapping[str, Member]
-    """By profile, the one whose process it is first."""
+    """Each profile by name; the first is the one whose process it is."""
     rules: tuple[Rule, ...]
     """The permissions that the enabled plugins need."""
     declared_by: Mapping[str, tuple[Rule, ...]]
-    """Those of them that a PluginConfig declares, which nobody has granted yet, by plugin."""
+    """The part of ``rules`` that PluginConfigs declare, by plugin: nobody has granted these yet."""
     sources: tuple[str, ...] = ()
-    """The ConfigMaps that hold the code of plugins."""
+    """The ConfigMaps with plugin code."""
 
     @property
     def declared(self) -> tuple[Rule, ...]:
-        """All that is declared."""
+        """All rules that PluginConfigs declare."""
         return tuple(rule for rules in self.declared_by.values() for rule in rules)
 
     @property
@@ -63,7 +63,7 @@ class Rendered:
 
     @property
     def first(self) -> Member:
-        """The profile whose process it is."""
+        """The profile whose process this is."""
         return next(iter(self.members.values()))
 
     @property
@@ -72,13 +72,13 @@ class Rendered:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of all profiles, each in turn."""
+        """The findings of all profiles, each in turn."""
         return tuple(finding for member in self.members.values() for finding in member.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """Why a profile cannot be run: what only its author can mend. Never empty."""
+    """Reasons why a profile cannot run, which only its author can correct. Never empty."""
 
     reason: Reason
     problems: tuple[Problem, ...]
@@ -87,19 +87,19 @@ class Problems:
         return "; ".join(str(problem) for problem in self.problems)
 
     def listed(self) -> str:
-        """All of it, each problem on a line of its own where there are several.
+        """Return all problems, each on a line of its own when there are several.
 
-        The lines are indented as deep as ``kubectl describe`` writes the messages of conditions.
+        The lines are indented as far as ``kubectl describe`` writes the messages of conditions.
         """
         if len(self.problems) == 1:
             return str(self)
         return f"{len(self.problems)} problems:" + "".join(f"\n      - {problem}" for problem in self.problems)
 
     def places(self) -> str:
-        """How many there are and where, in a line."""
+        """Return the number of problems and their paths, on one line."""
         paths = list(dict.fromkeys(problem.path for problem in self.problems if problem.path))
-        more = [f"{len(paths) - _MOST_PLACES} more places"] if len(paths) > _MOST_PLACES else []
-        shown = [*paths[:_MOST_PLACES], *more]
-        where = " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+        more = [f"{len(paths) - _MAX_PLACES} more places"] if len(paths) > _MAX_PLACES else []
+        places = [*paths[:_MAX_PLACES], *more]
+        where = " and ".join(filter(None, (", ".join(places[:-1]), *places[-1:])))
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         return f"{count} at {where}" if where else count

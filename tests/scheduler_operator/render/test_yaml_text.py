@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_operator.render.emitting import emitted, scalar
 from scheduler_operator.render.origins import Fields, Origin, with_origins
+from scheduler_operator.render.yaml_text import format_document, format_scalar
 from scheduler_runtime import config
 from tests.scheduler_operator.builders import profile, rendered
 
@@ -37,17 +37,17 @@ def around(args: dict[str, Any]) -> dict[str, Any]:
 @given(st.dictionaries(TEXT, JSON, max_size=4))
 def test_reading_the_text_gives_the_document_back(args: dict[str, Any]) -> None:
     document = around(args)
-    assert parsed(emitted(document, with_origins(document, Origin("said", "spec", "x")), "heading")) == args
+    assert parsed(format_document(document, with_origins(document, Origin("said", "spec", "x")), "heading")) == args
 
 
 @pytest.mark.parametrize("word", ["yes", "Off", "null", "1", "-5", ".5", "1.0", "0o7", "a b", "a:b", "it's", "\u2028"])
 def test_text_that_reads_as_something_else_is_quoted(word: str) -> None:
-    assert scalar(word).startswith('"')
+    assert format_scalar(word).startswith('"')
 
 
 @pytest.mark.parametrize("word", ["NodeResourcesFit", "15s", "100ms", "example.com/gpu", "a-b_c", "berth-x"])
 def test_plain_words_stay_plain(word: str) -> None:
-    assert scalar(word) == word
+    assert format_scalar(word) == word
 
 
 def test_a_comment_stands_where_all_that_is_below_has_one_origin() -> None:
@@ -55,7 +55,7 @@ def test_a_comment_stands_where_all_that_is_below_has_one_origin() -> None:
     tree = Fields(
         one, {"a": with_origins({"b": 1, "c": [2]}, one), "d": Fields(one, {"e": one, "f": other}), "g": other}
     )
-    assert emitted({"a": {"b": 1, "c": [2]}, "d": {"e": 3, "f": 4}, "g": {}}, tree, "said\ntwice") == (
+    assert format_document({"a": {"b": 1, "c": [2]}, "d": {"e": 3, "f": 4}, "g": {}}, tree, "said\ntwice") == (
         "# said\n# twice\na:  # one\n  b: 1\n  c:\n  - 2\nd:\n  e: 3  # one\n  f: 4  # other\ng: {}  # other\n"
     )
 

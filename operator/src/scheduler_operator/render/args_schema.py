@@ -1,9 +1,9 @@
-"""The schema of a plugin's arguments, in the dialect of CustomResourceDefinitions, and what it makes of them.
+"""Schemas for the arguments of declared plugins, in the dialect of CustomResourceDefinitions (ADR 5).
 
 The dialect is that of structural schemas: one ``type`` each, no references, and a field that is not among the
-``properties`` is refused. A keyword that is not understood here is refused where it is written, so that nobody
-relies on a check that nobody makes. A ``default`` says what the plugin does when the field is absent; it is checked
-like any value, and never written into the document.
+``properties`` is refused. A keyword that is not supported is refused as well: otherwise its author would rely on a
+check that nobody makes. A ``default`` documents what the plugin does when the field is absent; it is checked like any
+value, and never written into the document.
 """
 
 import math
@@ -18,7 +18,8 @@ from scheduler_runtime.catalog.checks import At, Duration, DurationField
 from scheduler_runtime.catalog.suggestions import not_a_field
 
 Schema = Mapping[str, Any]
-Found = Iterator[tuple[At, str]]
+SchemaProblems = Iterator[tuple[At, str]]
+"""Problems with their path within the schema or the value."""
 
 _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "object": (lambda value: isinstance(value, Mapping), "a mapping of fields"),
@@ -28,9 +29,9 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "integer": (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
     "number": (lambda value: isinstance(value, (int, float)) and not isinstance(value, bool), "a number"),
 }
-_SAID_ONLY = frozenset({"description", "title", "example", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"})
-_ANYWHERE = frozenset({"type", "enum", "default"}) | _SAID_ONLY
-_OF_TYPE: Mapping[str, frozenset[str]] = {
+_DOCUMENTATION = frozenset({"description", "title", "example", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"})
+_ANY_TYPE = frozenset({"type", "enum", "default"}) | _DOCUMENTATION
+_TYPE_KEYWORDS: Mapping[str, frozenset[str]] = {
     "object": frozenset(
         {"properties", "required", "additionalProperties", "minProperties", "maxProperties"}
         | {"x-kubernetes-preserve-unknown-fields"}
@@ -47,53 +48,53 @@ _FORMATS = {
     "number": frozenset({"float", "double"}),
 }
 _BITS = {"int32": 31, "int64": 63}
-_DEEPEST = 32
+_MAX_DEPTH = 32
 
 
-def schema_problems(schema: Any) -> Found:
-    """What is wrong with the schema of a plugin's arguments: everything that could not be held to."""
+def schema_problems(schema: Any) -> SchemaProblems:
+    """Yield the problems of the schema of a plugin's arguments: everything that could not be checked by it."""
     if isinstance(schema, Mapping) and schema.get("type") != "object":
         yield ("type",), "must be object: arguments are a mapping of fields"
     yield from _problems(schema, ())
 
 
-def _problems(schema: Any, at: At) -> Found:
+def _problems(schema: Any, at: At) -> SchemaProblems:
     if not isinstance(schema, Mapping):
         yield at, "is not a schema; write a mapping such as {type: string}"
         return
-    if len(at) > _DEEPEST:
-        yield at, f"is nested deeper than {_DEEPEST} levels"
+    if len(at) > _MAX_DEPTH:
+        yield at, f"is nested deeper than {_MAX_DEPTH} levels"
         return
     kind = schema.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         yield (*at, "type"), f"{kind!r} is not one of {', '.join(_TYPES)}"
         return
     for keyword in schema:
-        if keyword not in _ANYWHERE | _OF_TYPE[kind]:
+        if keyword not in _ANY_TYPE | _TYPE_KEYWORDS[kind]:
             yield (*at, keyword), f"is not understood for type {kind}, so that nothing would be checked; leave it out"
     yield from _value_problems(schema, kind, at)
     yield from _inner_problems(schema, at)
 
 
-def _value_problems(schema: Schema, kind: str, at: At) -> Found:
-    """Keywords whose values cannot be what they are."""
-    for keyword, wanted in _KEYWORDS.items():
-        if keyword in schema and keyword in _OF_TYPE[kind] | _ANYWHERE and not wanted[0](schema[keyword]):
-            yield (*at, keyword), f"{schema[keyword]!r} is not {wanted[1]}"
+def _value_problems(schema: Schema, kind: str, at: At) -> SchemaProblems:
+    """Yield the problem of the first keyword with an invalid value."""
+    for keyword, (is_valid, description) in _KEYWORDS.items():
+        if keyword in schema and keyword in _TYPE_KEYWORDS[kind] | _ANY_TYPE and not is_valid(schema[keyword]):
+            yield (*at, keyword), f"{schema[keyword]!r} is not {description}"
             return
     if (form := schema.get("format")) is not None and form not in _FORMATS.get(kind, ()):
-        known = ", ".join(sorted(_FORMATS.get(kind, ())))
-        yield (*at, "format"), f"{form!r} is not understood for type {kind}; understood is {known}"
+        supported = ", ".join(sorted(_FORMATS.get(kind, ())))
+        yield (*at, "format"), f"{form!r} is not understood for type {kind}; understood is {supported}"
         return
-    if (pattern := schema.get("pattern")) is not None and (mistake := _mistake_in(pattern)):
+    if (pattern := schema.get("pattern")) is not None and (mistake := _pattern_mistake(pattern)):
         yield (*at, "pattern"), mistake
         return
     if "default" in schema:
-        found = value_problems(schema, schema["default"])
-        yield from (((*at, "default", *where), message) for where, message in found)
+        for where, message in value_problems(schema, schema["default"]):
+            yield (*at, "default", *where), message
 
 
-def _inner_problems(schema: Schema, at: At) -> Found:
+def _inner_problems(schema: Schema, at: At) -> SchemaProblems:
     properties = schema.get("properties")
     for name, inner in properties.items() if isinstance(properties, Mapping) else ():
         yield from _problems(inner, (*at, "properties", name))
@@ -118,7 +119,7 @@ def _is_bound(value: Any) -> bool:
 
 
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -137,11 +138,11 @@ _KEYWORDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def value_problems(schema: Schema, value: Any) -> Found:
-    """What is wrong with ``value``; the ``schema`` has no problems of its own."""
-    is_a, wanted = _TYPES[schema["type"]]
-    if not is_a(value):
-        yield (), f"{value!r} is not {wanted}"
+def value_problems(schema: Schema, value: Any) -> SchemaProblems:
+    """Yield the problems of ``value`` by a ``schema`` that has none itself."""
+    is_of_type, description = _TYPES[schema["type"]]
+    if not is_of_type(value):
+        yield (), f"{value!r} is not {description}"
         return
     if "enum" in schema and value not in schema["enum"]:
         yield (), f"{value!r} is not one of {', '.join(map(str, schema['enum']))}"
@@ -157,7 +158,7 @@ def value_problems(schema: Schema, value: Any) -> Found:
             yield from _number_problems(schema, value)
 
 
-def _object_problems(schema: Schema, value: Mapping[str, Any]) -> Found:
+def _object_problems(schema: Schema, value: Mapping[str, Any]) -> SchemaProblems:
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties", schema.get("x-kubernetes-preserve-unknown-fields", False))
     for name in schema.get("required", ()):
@@ -173,7 +174,7 @@ def _object_problems(schema: Schema, value: Mapping[str, Any]) -> Found:
     yield from _count_problems(schema, len(value), "Properties", "fields")
 
 
-def _array_problems(schema: Schema, value: Sequence[Any]) -> Found:
+def _array_problems(schema: Schema, value: Sequence[Any]) -> SchemaProblems:
     for index, inner in enumerate(value):
         yield from _below(index, value_problems(schema["items"], inner))
         if schema.get("uniqueItems") and inner in value[:index]:
@@ -181,7 +182,7 @@ def _array_problems(schema: Schema, value: Sequence[Any]) -> Found:
     yield from _count_problems(schema, len(value), "Items", "entries")
 
 
-def _text_problems(schema: Schema, value: str) -> Found:
+def _text_problems(schema: Schema, value: str) -> SchemaProblems:
     yield from _count_problems(schema, len(value), "Length", "characters")
     if "pattern" in schema and not _matches(schema["pattern"], value):
         yield (), f"{value!r} does not match {schema['pattern']}"
@@ -189,15 +190,15 @@ def _text_problems(schema: Schema, value: str) -> Found:
         yield (), f"{value!r} is not a duration; write it like 15s or 1m30s"
 
 
-def _count_problems(schema: Schema, count: int, of: str, what: str) -> Found:
+def _count_problems(schema: Schema, count: int, of: str, what: str) -> SchemaProblems:
     if count < schema.get(f"min{of}", 0):
         yield (), f"has {count} {what}; at least {schema[f'min{of}']} are needed"
     if count > schema.get(f"max{of}", count):
         yield (), f"has {count} {what}; at most {schema[f'max{of}']} are possible"
 
 
-def _number_problems(schema: Schema, value: float) -> Found:
-    """Exclusive bounds are numbers, or true beside the bound that they make exclusive."""
+def _number_problems(schema: Schema, value: float) -> SchemaProblems:
+    """Yield the problems of a number. Exclusive bounds are numbers, or true beside the bound they make exclusive."""
     if not math.isfinite(value):
         yield (), f"{value} is not a number"
         return
@@ -221,17 +222,17 @@ def _number_problems(schema: Schema, value: float) -> Found:
         yield (), f"{value} does not fit {schema['format']}"
 
 
-def _below(step: str | int, found: Found) -> Found:
-    return (((step, *at), message) for at, message in found)
+def _below(step: str | int, problems: SchemaProblems) -> SchemaProblems:
+    return (((step, *at), message) for at, message in problems)
 
 
 @cache
 def _adapter(pattern: str) -> TypeAdapter[str]:
-    """pydantic's own expressions: they take linear time, whatever is matched with them."""
+    """Return an adapter for pydantic's own regular expressions: they match in linear time (ADR 5)."""
     return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
 
 
-def _mistake_in(pattern: str) -> str:
+def _pattern_mistake(pattern: str) -> str:
     try:
         _adapter(pattern)
     except SchemaError:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.render import Problems, Rendered, render
-from scheduler_operator.render.profile_findings import ANNOTATION, CODES, codes_in, unknown_codes
+from scheduler_operator.render.findings import ANNOTATION, CODES, codes_in, unknown_codes
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Finding

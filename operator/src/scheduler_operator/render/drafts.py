@@ -1,4 +1,4 @@
-"""One profile as it stands in a document, before anything is known of the version or of other profiles."""
+"""Draft of one profile's part of a document, before the version and the other profiles are considered."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from scheduler_operator.models import ProfileSpec, Scheduler
 from scheduler_operator.models.fields import DNS_LABEL
 from scheduler_operator.models.plugins import PluginArgs, PluginSet
-from scheduler_operator.render import node_selection as nodes
+from scheduler_operator.render import node_selection
+from scheduler_operator.render.lenient_reading import AnyModel, Reading, read_leniently
 from scheduler_operator.render.origins import Fields, Items, Origin, replace_subtree, with_origins
 from scheduler_operator.render.outcome import PluginConfigs, Problems
-from scheduler_operator.render.reading import AnyModel, Reading, read_leniently
 from scheduler_operator.resources.names import (
     DEFAULT_SCHEDULER_MESSAGE,
     INVALID_NAME_MESSAGE,
@@ -27,18 +27,18 @@ from scheduler_runtime.config import DEFAULT_SCHEDULER_NAME, Problem, explain
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A profile that was read: its part of the document, where each piece came from, and what is wrong already."""
+    """A profile's part of the document with its origins, and the problems found so far."""
 
     profile: UserObject
     spec: ProfileSpec
     reading: Reading[ProfileSpec]
-    """What could be read, and what could not."""
+    """The readable part of the spec, and the problems of the rest."""
     part: dict[str, Any]
     tree: Fields
     extenders: list[dict[str, Any]]
     mistakes: tuple[Problem, ...]
     missing: tuple[Problem, ...]
-    """The PluginConfigs that are referred to and are not there."""
+    """Problems of references to PluginConfigs that do not exist."""
 
     @property
     def name(self) -> str:
@@ -50,14 +50,14 @@ class Draft:
 
     @property
     def enabled(self) -> dict[str, list[str]]:
-        """At which extension points each plugin is enabled by its name; multiPoint is none."""
-        found: dict[str, list[str]] = {}
+        """The extension points at which each plugin is enabled by name; multiPoint is not among them."""
+        enabled: dict[str, list[str]] = {}
         plugins = self.spec.plugins
         for name, field in type(plugins).model_fields.items() if plugins else ():
             for plugin in (getattr(plugins, name) or PluginSet()).enabled or ():
-                points = found.setdefault(plugin.name, [])
+                points = enabled.setdefault(plugin.name, [])
                 points.extend([field.alias or name] if name != "multi_point" else [])
-        return found
+        return enabled
 
     @property
     def plugins(self) -> list[str]:
@@ -65,35 +65,35 @@ class Draft:
         return [*self.enabled, *(entry.name for entry in self.spec.plugin_config or ())]
 
 
-def read(model: type[AnyModel], written: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
-    """``written`` as a ``model``; the CRD may be older than this operator and have let through what it refuses."""
+def read(model: type[AnyModel], source: Mapping[str, Any], prefix: str = "spec") -> AnyModel | Problems:
+    """Read ``source`` into a ``model``: an older CRD may have accepted what this operator refuses."""
     try:
-        return model.model_validate(written)
+        return model.model_validate(source)
     except ValidationError as error:
         return Problems("Invalid", tuple(problem.below(prefix) for problem in explain(error, model)))
 
 
-def draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
-    """Read ``profile``; ``joined`` says whether its document holds others, so that comments have to tell which."""
-    misnamed = tuple(_misnamed(profile))
+def make_draft(profile: UserObject, plugin_configs: PluginConfigs, joined: bool) -> Draft | Problems:
+    """Read ``profile``. With ``joined``, its document has other profiles too, so that comments name the profile."""
+    name_problems = tuple(_name_problems(profile))
     reading = read_leniently(ProfileSpec, profile.spec, "spec")
     if (spec := reading.value) is None:
-        return Problems("Invalid", (*misnamed, *reading.problems))
+        return Problems("Invalid", (*name_problems, *reading.problems))
     part, tree = _part(profile.name, spec, plugin_configs, f"SchedulerProfile {profile.name}: " if joined else "")
-    dumped = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"})
+    extenders = spec.model_dump(by_alias=True, exclude_none=True, include={"extenders"}).get("extenders", [])
     return Draft(
         profile,
         spec,
         reading,
         part,
         tree,
-        extenders=dumped.get("extenders", []),
+        extenders=extenders,
         mistakes=(
-            *misnamed,
+            *name_problems,
             *reading.problems,
-            *reading.as_written(_mistakes(profile.name, spec, plugin_configs)),
+            *reading.at_source_paths(_mistakes(profile.name, spec, plugin_configs)),
         ),
-        missing=tuple(reading.as_written(_missing(spec, plugin_configs))),
+        missing=tuple(reading.at_source_paths(_missing(spec, plugin_configs))),
     )
 
 
@@ -103,16 +103,16 @@ def _part(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs, prefix: s
 
     tree = Fields(origin("spec"), {"schedulerName": origin("metadata.name")})
     part: dict[str, Any] = {"schedulerName": name}
-    copied = spec.model_dump(by_alias=True, exclude_none=True, include={"percentage_of_nodes_to_score", "plugins"})
-    for field, value in copied.items():
+    unchanged = spec.model_dump(by_alias=True, exclude_none=True, include={"percentage_of_nodes_to_score", "plugins"})
+    for field, value in unchanged.items():
         part[field], tree[field] = value, with_origins(value, origin(f"spec.{field}"))
     entries = [_entry(index, entry, plugin_configs, origin) for index, entry in enumerate(spec.plugin_config or ())]
     entries = _with_nodes(
-        entries, nodes.expressions(spec.nodes), Origin(f"{prefix}spec.nodes", "spec.nodes", name, True)
+        entries, node_selection.expressions(spec.nodes), Origin(f"{prefix}spec.nodes", "spec.nodes", name, True)
     )
     if entries:
-        part["pluginConfig"] = [written for written, _ in entries]
-        tree["pluginConfig"] = Items(origin("spec.pluginConfig"), [grows for _, grows in entries])
+        part["pluginConfig"] = [entry for entry, _ in entries]
+        tree["pluginConfig"] = Items(origin("spec.pluginConfig"), [subtree for _, subtree in entries])
     return part, tree
 
 
@@ -123,52 +123,57 @@ def _entry(index: int, entry: PluginArgs, plugin_configs: PluginConfigs, origin:
     path = f"spec.pluginConfig[{index}]"
     args, label, args_path = entry.args or {}, path, f"{path}.args"
     if entry.ref:
-        found = plugin_configs.get(entry.ref)
-        args = (found.spec.get("args") or {}) if found else {}
+        plugin_config = plugin_configs.get(entry.ref)
+        args = (plugin_config.spec.get("args") or {}) if plugin_config else {}
         label, args_path = f"PluginConfig {entry.ref}", f"PluginConfig {entry.ref}: spec.args"
     tree = Fields(origin(path, label), {"name": origin(f"{path}.name", label)})
     tree["args"] = with_origins(args, origin(args_path, label))
     return {"name": entry.name, "args": args}, tree
 
 
-def _with_nodes(entries: list[Entry], wanted: nodes.Expressions, origin: Origin) -> list[Entry]:
-    """The entries with what ``spec.nodes`` asks of NodeAffinity."""
-    if not wanted:
+def _with_nodes(entries: list[Entry], expressions: node_selection.Expressions, origin: Origin) -> list[Entry]:
+    """Return the entries with the requirements of ``spec.nodes`` in the arguments of NodeAffinity."""
+    if not expressions:
         return entries
-    for index, (written, tree) in enumerate(entries):
-        if written["name"] == nodes.PLUGIN:
-            args = nodes.added_affinity(written["args"], wanted)
-            changed = Fields(tree.origin, {**tree, "args": replace_subtree(args, tree["args"], origin)})
-            return [*entries[:index], ({**written, "args": args}, changed), *entries[index + 1 :]]
-    made = {"name": nodes.PLUGIN, "args": nodes.added_affinity({}, wanted)}
-    return [*entries, (made, Fields(origin, {key: with_origins(value, origin) for key, value in made.items()}))]
+    for index, (entry, tree) in enumerate(entries):
+        if entry["name"] == node_selection.PLUGIN:
+            args = node_selection.added_affinity(entry["args"], expressions)
+            new_tree = Fields(tree.origin, {**tree, "args": replace_subtree(args, tree["args"], origin)})
+            return [*entries[:index], ({**entry, "args": args}, new_tree), *entries[index + 1 :]]
+    entry = {"name": node_selection.PLUGIN, "args": node_selection.added_affinity({}, expressions)}
+    return [*entries, (entry, Fields(origin, {key: with_origins(value, origin) for key, value in entry.items()}))]
 
 
 def references(profile: UserObject) -> set[str]:
-    """The names of the PluginConfigs that a profile refers to, however wrong the rest of it is."""
+    """Return the names of the PluginConfigs that a profile refers to, however wrong the rest of it is."""
     entries = profile.spec.get("pluginConfig")
-    found = (each.get("ref") for each in entries if isinstance(each, Mapping)) if isinstance(entries, Sequence) else ()
-    return {each for each in found if isinstance(each, str) and each}
+    if not isinstance(entries, Sequence):
+        return set()
+    names = (entry.get("ref") for entry in entries if isinstance(entry, Mapping))
+    return {name for name in names if isinstance(name, str) and name}
 
 
 def uses(profile: UserObject, plugin_config: UserObject) -> bool:
-    """Whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
+    """Return whether ``profile`` refers to ``plugin_config``, or names the plugin that it declares."""
     if plugin_config.name in references(profile):
         return True
     plugin = plugin_config.spec.get("plugin")
-    return bool(plugin_config.spec.get("declares")) and plugin in _named(profile.spec)
+    return bool(plugin_config.spec.get("declares")) and plugin in _plugin_names(profile.spec)
 
 
-def _named(spec: Mapping[str, Any]) -> set[Any]:
-    """Every name of a plugin that a spec enables or gives arguments to, however wrong the rest of it is."""
+def _plugin_names(spec: Mapping[str, Any]) -> set[Any]:
+    """Return every plugin that a spec enables or gives arguments to, however wrong the rest of it is."""
     plugins = spec.get("plugins")
     sets = plugins.values() if isinstance(plugins, Mapping) else ()
-    lists = [spec.get("pluginConfig"), *(each.get("enabled") for each in sets if isinstance(each, Mapping))]
-    entries = [entry for each in lists if isinstance(each, list) for entry in each if isinstance(entry, Mapping)]
+    lists = [
+        spec.get("pluginConfig"),
+        *(plugin_set.get("enabled") for plugin_set in sets if isinstance(plugin_set, Mapping)),
+    ]
+    entries = [entry for items in lists if isinstance(items, list) for entry in items if isinstance(entry, Mapping)]
     return {name for entry in entries if isinstance(name := entry.get("name"), str)}
 
 
-def _misnamed(profile: UserObject) -> Iterator[Problem]:
+def _name_problems(profile: UserObject) -> Iterator[Problem]:
     if len(profile.name) > NAME_LENGTH or not re.fullmatch(DNS_LABEL, profile.name):
         yield Problem("metadata.name", f"{profile.name} {INVALID_NAME_MESSAGE}")
     if profile.name in RESERVED:
@@ -178,14 +183,14 @@ def _misnamed(profile: UserObject) -> Iterator[Problem]:
 
 
 def _mistakes(name: str, spec: ProfileSpec, plugin_configs: PluginConfigs) -> Iterator[Problem]:
-    """What the API server refuses by a rule, and a file on its own can hold."""
+    """Yield what the CRD's rules refuse: a file that was never applied may contain it."""
     if spec.joins is not None:
         yield from _joining_mistakes(name, spec)
     for index, entry in enumerate(spec.plugin_config or ()):
         if (entry.args is None) == (entry.ref is None):
             yield Problem(f"spec.pluginConfig[{index}]", "give exactly one of args and ref")
-        referred = plugin_configs.get(entry.ref or "")
-        plugin = referred.spec.get("plugin") if referred else entry.name
+        plugin_config = plugin_configs.get(entry.ref or "")
+        plugin = plugin_config.spec.get("plugin") if plugin_config else entry.name
         if plugin != entry.name:
             message = f"PluginConfig {entry.ref} holds the arguments of {plugin}, not of {entry.name}"
             yield Problem(f"spec.pluginConfig[{index}].ref", message)

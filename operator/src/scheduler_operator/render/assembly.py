@@ -1,22 +1,22 @@
-"""The document of a process, from the drafts of its profiles: in upstream's words, and where each part came from."""
+"""Assembly of a process's document from the drafts of its profiles, in upstream's format and with its origins."""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_operator.render.drafting import Draft
+from scheduler_operator.render.drafts import Draft
 from scheduler_operator.render.origins import Fields, Items, Origin, with_origins
 from scheduler_operator.resources.names import generated_name
 from scheduler_runtime.config import API_VERSION
 
 _OWN = "berth's own"
 BERTHS_DEFAULT = "berth's default"
-"""The label of what a profile says nothing of, so that Berth does."""
+"""The label of a value that Berth sets because the profile does not."""
 _PROCESS_FIELDS = ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds")
 
 
-def assembled(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], Fields]:
-    """The document of the process of the first draft, in which the others run as well, and its origins."""
+def assemble(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], Fields]:
+    """Return the document of the first draft's process, in which the others run as well, and its origins."""
     owner = drafts[0]
     scheduler = owner.scheduler.model_dump(by_alias=True, exclude_none=True)
     document: dict[str, Any] = {}
@@ -33,19 +33,19 @@ def assembled(drafts: Sequence[Draft], namespace: str) -> tuple[dict[str, Any], 
     tree["profiles"] = Items(Origin("", "spec", owner.name, is_whole=True), [draft.tree for draft in drafts])
     if extenders := [(draft, extender) for draft in drafts for extender in draft.extenders]:
         document["extenders"] = [extender for _, extender in extenders]
-        grows = [
+        extender_origins = [
             with_origins(extender, _origin(draft, f"spec.extenders[{index}]"))
             for draft in drafts
             for index, extender in enumerate(draft.extenders)
         ]
-        tree["extenders"] = Items(_origin(owner, "spec.extenders"), grows)
+        tree["extenders"] = Items(_origin(owner, "spec.extenders"), extender_origins)
     return document, tree
 
 
-def places_of_extenders(drafts: Sequence[Draft]) -> dict[str, list[int]]:
-    """Where in the document the extenders of each draft are, by the names of those that have any."""
-    places = itertools.count()
-    return {draft.name: [next(places) for _ in draft.extenders] for draft in drafts if draft.extenders}
+def extender_positions(drafts: Sequence[Draft]) -> dict[str, list[int]]:
+    """Return the positions in the document of the extenders of each draft that has any."""
+    positions = itertools.count()
+    return {draft.name: [next(positions) for _ in draft.extenders] for draft in drafts if draft.extenders}
 
 
 def _put(document: dict[str, Any], tree: Fields, fields: Mapping[str, Any], origin: Origin) -> None:
@@ -63,7 +63,7 @@ def _leader_election(owner: Draft, scheduler: Mapping[str, Any], namespace: str)
 def _with_defaults(
     owner: Draft, field: str, scheduler: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Fields]:
-    """A part of ``spec.scheduler``, with what berth says where the profile says nothing."""
+    """Return a part of ``spec.scheduler``, with Berth's defaults where the profile sets nothing."""
     path = f"spec.scheduler.{field}"
     document: dict[str, Any] = {}
     tree = Fields(_origin(owner, path))

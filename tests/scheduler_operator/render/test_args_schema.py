@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.models import ProfileSpec
-from scheduler_operator.render.schemas import schema_problems, value_problems
+from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_runtime.catalog.openapi_schema import structural
 
 NUMBER = {"type": "number"}

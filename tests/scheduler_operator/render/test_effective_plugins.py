@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_operator.render.expanding import LONGEST_SUMMARY
+from scheduler_operator.render.effective_plugins import SUMMARY_LENGTH
 from tests.scheduler_operator.builders import declaring, profile, rendered
 
 PRICES = declaring("prices", "PriceCap", {"hooks": ["filter", "score"]})
@@ -31,5 +31,5 @@ def test_a_long_summary_ends_where_the_status_does() -> None:
     configs = [declaring(f"c{index}", name, {"hooks": ["filter"]}) for index, name in enumerate(names)]
     written = profile(plugins={"filter": {"enabled": [{"name": name} for name in names]}})
     summary = rendered(written, *configs).first.summary
-    assert len(summary) == LONGEST_SUMMARY
+    assert len(summary) == SUMMARY_LENGTH
     assert summary.endswith("…")

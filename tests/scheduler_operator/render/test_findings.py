@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.render import Problems, Rendered, render, run_together
-from scheduler_operator.render.judging import Lint
+from scheduler_operator.render.findings import Lint
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Finding, Severity
 from tests.scheduler_operator.builders import NAMESPACE, V1_36, plugin_config, profile

@@ -1,4 +1,4 @@
-"""A document as YAML, with comments that say where each part came from. The same document, the same bytes."""
+"""YAML text of a document, with comments that name the origin of each part. The same document, the same bytes."""
 
 import json
 import re
@@ -14,28 +14,31 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff
 Lines = Iterator[str]
 
 
-def emitted(document: Mapping[str, Any], tree: Tree, heading: str) -> str:
-    """``document`` as block YAML; a comment stands where all below has one origin, and at nothing above that."""
+def format_document(document: Mapping[str, Any], tree: Tree, heading: str) -> str:
+    """Return ``document`` as block YAML.
+
+    A comment is at the topmost value below which everything has one origin, and at nothing below that.
+    """
     lines = [*(f"# {line}" for line in heading.splitlines()), *_fields(document, tree, "")]
     return "\n".join(lines) + "\n"
 
 
-def plain(document: Mapping[str, Any], heading: str) -> str:
-    """``document`` as block YAML without origins."""
-    return emitted(document, Origin("", "", ""), heading)
+def format_plain(document: Mapping[str, Any], heading: str) -> str:
+    """Return ``document`` as block YAML without origins."""
+    return format_document(document, Origin("", "", ""), heading)
 
 
 def _fields(value: Mapping[str, Any], tree: Tree, indent: str) -> Lines:
     for key, inner in value.items():
         below = tree.get(key, tree.origin) if isinstance(tree, Fields) else tree
-        yield from _entry(f"{indent}{scalar(key)}:", inner, below, indent)
+        yield from _entry(f"{indent}{format_scalar(key)}:", inner, below, indent)
 
 
 def _entry(start: str, value: Any, tree: Tree, indent: str) -> Lines:
-    """One field: on its line if it is a scalar, below it if it is more."""
+    """Yield one field: on one line if it is a scalar, else with its content on the lines below."""
     comment, rest = _comment(tree)
     if not isinstance(value, (Mapping, Sequence)) or isinstance(value, str) or not value:
-        yield f"{start} {scalar(value)}{comment}"
+        yield f"{start} {format_scalar(value)}{comment}"
         return
     yield f"{start}{comment}"
     if isinstance(value, Mapping):
@@ -51,41 +54,37 @@ def _items(value: Sequence[Any], tree: Tree, indent: str) -> Lines:
 
 
 def _item(value: Any, tree: Tree, indent: str) -> Lines:
-    """One entry of a list: its first line begins with a dash."""
+    """Yield one entry of a list: its first line begins with a dash."""
     comment, rest = _comment(tree)
     if isinstance(value, Mapping) and value:
         lines = _fields(value, rest, f"{indent}  ")
     elif isinstance(value, Sequence) and not isinstance(value, str) and value:
         lines = _items(value, rest, f"{indent}  ")
     else:
-        yield f"{indent}- {scalar(value)}{comment}"
+        yield f"{indent}- {format_scalar(value)}{comment}"
         return
     first = next(lines)
     yield f"{indent}- {first[len(indent) + 2 :]}{comment}"
     yield from lines
 
 
-_SAID = Origin("", "", "")
+_NO_COMMENT = Origin("", "", "")
 
 
 def _comment(tree: Tree) -> tuple[str, Tree]:
-    """What to say here, and what is left to say below."""
+    """Return the comment for this value, and the tree for the values below."""
     label = tree.label if isinstance(tree, Origin) else only_label(tree)
     if label is None:
         return "", tree
-    return (f"  # {label}" if label else ""), _SAID
+    return (f"  # {label}" if label else ""), _NO_COMMENT
 
 
-def scalar(value: Any) -> str:
-    """A scalar, or something empty, on one line; text that reads as something else is quoted."""
+def format_scalar(value: Any) -> str:
+    """Return a scalar, or an empty collection, on one line; text that YAML would read as another type is quoted."""
     if isinstance(value, str):
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
-        return _UNPRINTABLE.sub(_escaped, json.dumps(value, ensure_ascii=False))
+        return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return json.dumps(value)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"

@@ -1,4 +1,4 @@
-"""What PluginConfigs declare about plugins that the catalogue does not know: their points, arguments and rights."""
+"""Declarations in PluginConfigs of plugins that the catalog does not have: extension points, arguments, permissions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_snake
 
 from scheduler_operator.models import PluginConfigSpec
-from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredEvent, DeclaredRule, Declares
+from scheduler_operator.models.plugin_config import ConfigMapSource, DeclaredRule, Declares
+from scheduler_operator.render.args_schema import schema_problems, value_problems
 from scheduler_operator.render.outcome import PluginConfigs
-from scheduler_operator.render.schemas import schema_problems, value_problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
@@ -21,37 +21,37 @@ from scheduler_runtime.config import Problem, explain
 from scheduler_runtime.config.paths import path_of
 
 HOOKS = {"queueSort": "sort_key"}
-"""Extension points whose hook is not called the same, in other letters."""
+"""Extension points whose hook has another name than the point in snake case."""
 
 _GROUP_POINTS = frozenset({"placementGenerate", "placementScore", "podGroupPostFilter"})
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declarations:
     """The plugins that PluginConfigs declare, by name."""
 
     plugins: Mapping[str, Declaration] = field(default_factory=dict)
     sources: Mapping[str, ConfigMapSource] = field(default_factory=dict)
     problems: Mapping[str, Problem] = field(default_factory=dict)
-    """Why a plugin, although declared, cannot be used."""
-    said: Mapping[str, Declares] = field(default_factory=dict)
-    """The declarations as they are written."""
+    """Reasons why a declared plugin cannot be used."""
+    declares: Mapping[str, Declares] = field(default_factory=dict)
+    """The declarations in their original form."""
 
     def own_plugins(self) -> dict[str, Any]:
-        """What a scheduler is told of the plugins: where their code is, and what it has to be."""
+        """Return the plugins for ``berth.yaml``: their sources, and the declarations that the code has to match."""
         return {
             plugin: {
                 **({"configMap": self.sources[plugin].model_dump()} if plugin in self.sources else {}),
-                "declares": said.model_dump(by_alias=True, exclude_none=True),
+                "declares": declares.model_dump(by_alias=True, exclude_none=True),
             }
-            for plugin, said in sorted(self.said.items())
+            for plugin, declares in sorted(self.declares.items())
         }
 
     def with_stand_ins(self, enabled: Mapping[str, Iterable[str]]) -> dict[str, Declaration]:
-        """The plugins, and in the place of those that cannot be used some that would do wherever they are enabled.
+        """Return the plugins, with stand-ins for those that cannot be used.
 
-        ``enabled`` is at which points each plugin is. What is wrong with a declaration is told once, and not again
-        for every place that relies on it.
+        ``enabled`` has the extension points of each plugin; a stand-in has these and accepts any arguments. So a
+        problem of a declaration is reported once, and not again for every place that relies on it.
         """
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         stand_ins = {
@@ -64,70 +64,60 @@ class Declared:
 
 
 class SchemaArgs(PluginArgs):
-    """Arguments that a schema describes."""
+    """Arguments that are validated by a declared schema."""
 
     model_config = ConfigDict(extra="allow")
     argument_schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
 
     @model_validator(mode="before")
     @classmethod
-    def _as_described(cls, written: Any) -> Any:
-        refuse(value_problems(cls.argument_schema, written))
-        return written
+    def _validate_schema(cls, value: Any) -> Any:
+        refuse(value_problems(cls.argument_schema, value))
+        return value
 
 
-def declared(plugin_configs: PluginConfigs, plugins: Iterable[str], namespace: str) -> Declared:
-    """What is declared about ``plugins``; ``namespace`` is the one in which the operator can make roles."""
-    wanted = frozenset(plugins)
-    found: dict[str, tuple[str, PluginConfigSpec]] = {}
+def read_declarations(plugin_configs: PluginConfigs, plugins: Iterable[str], namespace: str) -> Declarations:
+    """Read the declarations of ``plugins``; ``namespace`` is the one in which the operator can create roles."""
+    names = frozenset(plugins)
+    specs: dict[str, tuple[str, PluginConfigSpec]] = {}
     problems: dict[str, Problem] = {}
     for name, plugin_config in sorted(plugin_configs.items()):
         plugin = plugin_config.spec.get("plugin")
-        if plugin not in wanted or not plugin_config.spec.get("declares"):
+        if plugin not in names or not plugin_config.spec.get("declares"):
             continue
-        spec = _sound(plugin_config, namespace)
+        spec = _read_valid(plugin_config, namespace)
         if isinstance(spec, Problem):
             problems.setdefault(plugin, spec)
-        elif plugin in found and _said(found[plugin][1]) != _said(spec):
-            problems[plugin] = Problem(
-                f"PluginConfig {name}: spec.declares", disagreement(plugin, found[plugin][0], name)
+            continue
+        other, other_spec = specs.setdefault(plugin, (name, spec))
+        if (other_spec.declares, other_spec.source) != (spec.declares, spec.source):
+            message = (
+                f"PluginConfig {other} and PluginConfig {name} declare {plugin} differently; "
+                "make spec.declares and spec.source of both equal, or leave them out of one"
             )
-        else:
-            found.setdefault(plugin, (name, spec))
-    return Declared(
-        {plugin: declaration(spec) for plugin, (_, spec) in found.items() if plugin not in problems},
-        {plugin: spec.source.config_map for plugin, (_, spec) in found.items() if spec.source},
+            problems[plugin] = Problem(f"PluginConfig {name}: spec.declares", message)
+    return Declarations(
+        {plugin: declaration(spec) for plugin, (_, spec) in specs.items() if plugin not in problems},
+        {plugin: spec.source.config_map for plugin, (_, spec) in specs.items() if spec.source},
         problems,
-        {plugin: spec.declares for plugin, (_, spec) in found.items() if spec.declares and plugin not in problems},
+        {plugin: spec.declares for plugin, (_, spec) in specs.items() if spec.declares and plugin not in problems},
     )
 
 
-def disagreement(plugin: str, one: str, other: str) -> str:
-    """The sentence about two PluginConfigs that say different things."""
-    return (
-        f"PluginConfig {one} and PluginConfig {other} declare {plugin} differently; "
-        "make spec.declares and spec.source of both equal, or leave them out of one"
-    )
-
-
-def _said(spec: PluginConfigSpec) -> tuple[Declares | None, Any]:
-    return spec.declares, spec.source
-
-
-def _sound(plugin_config: UserObject, namespace: str) -> PluginConfigSpec | Problem:
-    """The spec, or the first thing that is wrong with what it declares."""
+def _read_valid(plugin_config: UserObject, namespace: str) -> PluginConfigSpec | Problem:
+    """Return the spec, or the first problem of its declaration."""
     where = f"PluginConfig {plugin_config.name}: "
     try:
         spec = PluginConfigSpec.model_validate(plugin_config.spec)
     except ValidationError as error:
-        found = explain(error, PluginConfigSpec)[0].below("spec")
-        return Problem(f"{where}{found.path}", found.message)
+        problem = explain(error, PluginConfigSpec)[0].below("spec")
+        return Problem(f"{where}{problem.path}", problem.message)
     mistake = next(declaration_problems(spec, namespace), None)
     return Problem(f"{where}{mistake.path}", mistake.message) if mistake else spec
 
 
 def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Problem]:
-    """What is wrong with what a PluginConfig declares, at its path."""
+    """Yield the problems of the declaration in a PluginConfig."""
     if spec.source and not spec.declares:
         yield Problem("spec.declares", "is required beside source; berth plugins --declare FILE prints it")
     if not spec.declares:
@@ -137,7 +127,7 @@ def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Pro
     for at, message in schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ():
         yield Problem(path_of(at), message).below("spec.declares.argsSchema")
     for index, rule in enumerate(spec.declares.rules or ()):
-        yield from (each.below(f"spec.declares.rules[{index}]") for each in _rule_problems(rule, namespace))
+        yield from (problem.below(f"spec.declares.rules[{index}]") for problem in _rule_problems(rule, namespace))
 
 
 def _rule_problems(rule: DeclaredRule, namespace: str) -> Iterator[Problem]:
@@ -150,16 +140,19 @@ def _rule_problems(rule: DeclaredRule, namespace: str) -> Iterator[Problem]:
 
 
 def declaration(spec: PluginConfigSpec) -> Declaration:
-    """What ``spec`` declares, as the catalogue has it of other plugins. It has no problems."""
+    """Return the declaration in a ``spec`` without problems, in the form of the catalog's declarations."""
     declares = spec.declares
-    assert declares is not None, "only what declares is asked"  # noqa: S101 - the callers' own condition
+    assert declares is not None, "the spec has no declaration"  # noqa: S101 - the callers have checked that
     return Declaration(
         name=spec.plugin,
         hooks=tuple(HOOKS.get(hook, to_snake(hook)) for hook in declares.hooks if hook not in _GROUP_POINTS),
         group_points=tuple(hook for hook in declares.hooks if hook in _GROUP_POINTS),
         args=_args_model(spec.plugin, declares.args_schema),
         rules=tuple(_rule(rule) for rule in declares.rules or ()),
-        events=tuple(_event(event) for event in declares.events or ()),
+        events=tuple(
+            ClusterEvent(event.resource, reduce(or_, (Action[to_snake(name).upper()] for name in event.actions)))
+            for event in declares.events or ()
+        ),
     )
 
 
@@ -177,7 +170,3 @@ def _rule(rule: DeclaredRule) -> Rule:
         tuple(rule.resource_names or ()),
         rule.namespace or "",
     )
-
-
-def _event(event: DeclaredEvent) -> ClusterEvent:
-    return ClusterEvent(event.resource, reduce(or_, (Action[to_snake(name).upper()] for name in event.actions)))

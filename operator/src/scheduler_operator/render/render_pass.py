@@ -1,0 +1,301 @@
+"""One rendering pass: the profiles of one process become one document, or problems for their authors.
+
+    drafts ──► assembled ──► overridden ──► read as a Document ──► expanded ──► findings ──► text
+
+Every problem is reported to the author of the profile that it belongs to, and all of them at once.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_operator.models import Scheduler
+from scheduler_operator.models.scheduler_profile import Engine
+from scheduler_operator.models.status import Reason
+from scheduler_operator.render import effective_plugins, findings, node_selection
+from scheduler_operator.render.assembly import assemble, extender_positions
+from scheduler_operator.render.declarations import Declarations, read_declarations
+from scheduler_operator.render.drafts import Draft, make_draft
+from scheduler_operator.render.joining import conflicts, extender_conflicts
+from scheduler_operator.render.lenient_reading import read_leniently
+from scheduler_operator.render.origins import Fields, Origin, Origins
+from scheduler_operator.render.outcome import Member, PluginConfigs, Problems, Rendered
+from scheduler_operator.render.yaml_text import format_document, format_plain
+from scheduler_operator.resources import version_support
+from scheduler_operator.resources.user_object import UserObject
+from scheduler_runtime import catalog, config
+from scheduler_runtime.catalog import NEWEST, Target, Version, gate_problems, is_too_old
+from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
+
+_REASON_ORDER: tuple[Reason, ...] = (
+    *("PluginUnknown", "PluginConfigMissing", "JoinConflict", "JoinTargetMissing"),
+    "Invalid",
+)
+"""The first of these that applies is the reason of all problems of a profile."""
+
+
+@dataclass(slots=True)
+class ProblemsByProfile:
+    """Problems of each profile, in the order in which they were found."""
+
+    problems: dict[str, list[tuple[Reason, Problem]]] = field(default_factory=dict)
+
+    def add(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
+        """Add ``problems`` of a profile; each is kept once."""
+        for problem in problems:
+            known_problems = self.problems.setdefault(profile, [])
+            if problem not in (other for _, other in known_problems):
+                known_problems.append((reason, problem))
+
+    def by_profile(self) -> dict[str, Problems]:
+        """Return the problems of each profile, with one reason for all."""
+        result = {}
+        for name, problems in self.problems.items():
+            reasons = {reason for reason, _ in problems}
+            reason = next((reason for reason in _REASON_ORDER if reason in reasons), problems[0][0])
+            result[name] = Problems(reason, tuple(problem for _, problem in problems))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class RenderInputs:
+    """Everything that profiles are rendered with."""
+
+    plugin_configs: PluginConfigs
+    namespace: str
+    target: Target
+    lint: findings.Lint = config.lint
+
+
+def render_or_problems(profiles: Sequence[UserObject], inputs: RenderInputs) -> Rendered | dict[str, Problems]:
+    """Render ``profiles``, all in the process of the first, or return the problems of each."""
+    problems = ProblemsByProfile()
+    drafts: list[Draft] = []
+    for profile in profiles:
+        match make_draft(profile, inputs.plugin_configs, joined=len(profiles) > 1):
+            case Problems() as unreadable:
+                problems.add(profile.name, unreadable.problems, unreadable.reason)
+            case Draft() as draft:
+                drafts.append(draft)
+    if not drafts or drafts[0].profile is not profiles[0]:
+        return problems.by_profile()
+    return RenderPass(drafts, inputs, problems).run()
+
+
+class RenderPass:
+    """The working state of one rendering pass. Each step adds what it finds wrong to ``problems``."""
+
+    def __init__(self, drafts: Sequence[Draft], inputs: RenderInputs, problems: ProblemsByProfile) -> None:
+        self.drafts = drafts
+        self.owner = drafts[0]
+        self.inputs = inputs
+        self.problems = problems
+        self.engine: Engine = self.owner.spec.engine
+        self.target = _target(self.owner.scheduler, inputs.target)
+        plugins = [name for draft in drafts for name in draft.plugins]
+        self.declarations: Declarations = read_declarations(inputs.plugin_configs, plugins, inputs.namespace)
+
+    def run(self) -> Rendered | dict[str, Problems]:
+        """Go through all steps; stop where the next one would only repeat problems in other words."""
+        self.check_drafts()
+        if extender_problems := list(extender_conflicts(self.drafts, self.engine)):
+            for name, problem in extender_problems:
+                self.problems.add(name, [problem], "JoinConflict")
+            return self.problems.by_profile()
+        raw, origins = self.assemble_and_override()
+        document = self.read_document(raw, origins)
+        expanded = self.expand(raw, origins)
+        for draft in self.drafts:
+            self.check_arguments(draft)
+        if document is None or self.problems.problems:
+            return self.problems.by_profile()
+        for name, problem in conflicts(self.drafts, expanded, self.engine):
+            self.problems.add(name, [problem], "JoinConflict")
+        if self.problems.problems:
+            return self.problems.by_profile()
+        findings_by_profile = self.lint(document, origins, tuple(expanded.values()))
+        if self.problems.problems:
+            return self.problems.by_profile()
+        return self.to_rendered(document, raw, origins, expanded, findings_by_profile)
+
+    def check_drafts(self) -> None:
+        """Check each draft, and the process that the owner asks for."""
+        self.add_problems(self.owner.name, _target_problems(self.owner.scheduler, self.target))
+        for draft in self.drafts:
+            self.problems.add(draft.name, draft.mistakes)
+            self.problems.add(draft.name, draft.missing, "PluginConfigMissing")
+            if self.engine == "KubeScheduler" and draft.scheduler.events not in (None, "All"):
+                message = "kube-scheduler posts every event; leave it out, or use engine: Python"
+                self.add_problems(draft.name, [Problem("spec.scheduler.events", message)])
+            for plugin in dict.fromkeys(draft.plugins):
+                if (problem := self.declarations.problems.get(plugin)) is not None:
+                    self.problems.add(draft.name, [problem])
+
+    def check_arguments(self, draft: Draft) -> None:
+        """Find arguments that no plugin reads: kube-scheduler drops them silently."""
+        for index, entry in enumerate(draft.part.get("pluginConfig", ())):
+            origin: Origin = draft.tree["pluginConfig"][index].origin
+            if not self.is_known(entry["name"]):
+                problem = Problem(f"{origin.path}.name", config.unknown(entry["name"]))
+                self.add_problems(draft.name, [problem], "PluginUnknown")
+                continue
+            plugins = self.declarations.with_stand_ins({})
+            if message := effective_plugins.unused_arguments(entry["name"], entry["args"], plugins):
+                args: Fields = draft.tree["pluginConfig"][index]["args"]
+                self.add_problems(draft.name, [Problem(args.origin.path, message)])
+
+    def assemble_and_override(self) -> tuple[dict[str, Any], Origins]:
+        raw, tree = assemble(self.drafts, self.inputs.namespace)
+        if not self.owner.spec.overrides:
+            return raw, Origins(tree)
+        from scheduler_operator.render.overrides import apply_overrides  # jsonpatch: slow to import, seldom needed
+
+        patched = apply_overrides(raw, tree, self.owner.spec.overrides, self.owner.name)
+        self.add_problems(self.owner.name, patched.problems)
+        return patched.document, patched.origins
+
+    def read_document(self, raw: Mapping[str, Any], origins: Origins) -> Document | None:
+        reading = read_leniently(Document, raw, validate=lambda value: Document.model_validate_json(json.dumps(value)))
+        for problem in reading.problems:
+            self.add_document_problem(problem, origins)
+        return None if reading.problems else reading.value
+
+    def expand(self, raw: Mapping[str, Any], origins: Origins) -> dict[str, EffectiveProfile]:
+        """Return the effective form of each readable profile, whether or not the whole document is readable."""
+        expanded: dict[str, EffectiveProfile] = {}
+        for index, (draft, part) in enumerate(zip(self.drafts, raw["profiles"], strict=True)):
+            reading = read_leniently(
+                Profile, part, validate=lambda value: Profile.model_validate_json(json.dumps(value))
+            )
+            if reading.value is None:
+                continue  # its problems are among those of the document
+            plugins = self.declarations.with_stand_ins(draft.enabled)
+            effective = config.effective(reading.value, self.target, plugins)
+            if isinstance(effective, config.Problems):
+                reason: Reason = "Invalid" if all(map(self.is_known, draft.plugins)) else "PluginUnknown"
+                for problem in reading.at_source_paths(effective):
+                    self.add_document_problem(problem.below(f"profiles[{index}]"), origins, reason)
+            else:
+                expanded[draft.name] = effective
+                self.add_problems(draft.name, _nodes_problems(draft, effective))
+        return expanded
+
+    def lint(
+        self, document: Document, origins: Origins, expanded: Sequence[EffectiveProfile]
+    ) -> dict[str, tuple[Finding, ...]]:
+        """Return the findings that are not allowed, by profile; those that are errors become problems."""
+        raw_findings = self.inputs.lint(document, self.target, self.declarations.plugins, self.lint_engine(), expanded)
+        expressions = [node_selection.expressions(draft.spec.nodes) for draft in self.drafts]
+        reworded = findings.reword_for_nodes(raw_findings, expressions)
+        profiles = {draft.name: draft.profile for draft in self.drafts}
+        by_profile = findings.findings_by_profile(reworded, origins, profiles)
+        for name, own in by_profile.items():
+            for finding in own:
+                if (error := findings.as_problem(finding)) is not None:
+                    self.problems.add(name, [error[1]], error[0])
+        return by_profile
+
+    def add_document_problem(self, problem: Problem, origins: Origins, reason: Reason = "Invalid") -> None:
+        """Add a problem of the document, at the path where a profile's author wrote the value."""
+        profile, at_source = origins.at_source_path(problem)
+        self.add_problems(profile, [at_source], reason)
+
+    def add_problems(self, profile: str, problems: Iterable[Problem], reason: Reason = "Invalid") -> None:
+        """Add ``problems`` of the readable part of a profile."""
+        draft = next(draft for draft in self.drafts if draft.name == profile)
+        self.problems.add(profile, draft.reading.at_source_paths(problems), reason)
+
+    def is_known(self, plugin: str) -> bool:
+        if plugin in self.declarations.plugins or plugin in self.declarations.problems:
+            return True
+        return catalog.known(plugin, self.target.version) or catalog.find(plugin) is not None
+
+    def lint_engine(self) -> config.Engine:
+        """Return the engine as the linter names it."""
+        if self.engine == "KubeScheduler" and not self.owner.scheduler.image:
+            return "UpstreamImage"
+        return "Python" if self.engine == "Python" else "KubeScheduler"
+
+    def to_rendered(
+        self,
+        document: Document,
+        raw: Mapping[str, Any],
+        origins: Origins,
+        expanded: Mapping[str, EffectiveProfile],
+        findings_by_profile: Mapping[str, tuple[Finding, ...]],
+    ) -> Rendered:
+        text, extras = format_document(raw, origins.tree, self.heading()), self.extras()
+        plugins = self.declarations.plugins
+        rules = [
+            rule for effective in expanded.values() for rule in effective_plugins.required_rules(effective, plugins)
+        ]
+        in_use = {name for effective in expanded.values() for name in effective.names}
+        members = {
+            name: Member(
+                effective,
+                absent=frozenset(config.lacking(self.lint_engine(), effective.names)),
+                foreign=frozenset(effective.names) & frozenset(plugins),
+                findings=findings_by_profile[name],
+                summary=effective_plugins.summarize(effective, self.target),
+            )
+            for name, effective in expanded.items()
+        }
+        return Rendered(
+            engine=self.engine,
+            scheduler=self.owner.scheduler,
+            target=self.target,
+            document=document,
+            text=text,
+            extras=extras,
+            hash=config.hash_of(text, extras),
+            members=members,
+            rules=(*catalog.BASE_RULES, *rules),
+            declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
+            sources=tuple(sorted({source.name for source in self.declarations.sources.values()})),
+        )
+
+    def heading(self) -> str:
+        names = " and ".join(draft.name for draft in self.drafts)
+        kind = "SchedulerProfile" if len(self.drafts) == 1 else "SchedulerProfiles"
+        rules = f" by the rules of {NEWEST}" if version_support.remark(self.target.version) else ""
+        return f"{kind} {names}, for {self.target}{rules}. Written by berth: change the profile, not this text."
+
+    def extras(self) -> str:
+        """Return ``berth.yaml``: settings of the Python engine that upstream's document has no field for."""
+        if self.engine != "Python":
+            return ""
+        extras: dict[str, Any] = {"events": self.owner.scheduler.events or "All"}
+        if plugins := self.declarations.own_plugins():
+            extras["plugins"] = plugins
+        if len(self.drafts) > 1 and any(draft.extenders for draft in self.drafts):
+            extras["extenders"] = extender_positions(self.drafts)
+        return format_plain(extras, self.heading())
+
+
+def _nodes_problems(draft: Draft, effective: EffectiveProfile) -> Iterator[Problem]:
+    filters = {plugin.name for plugin in effective.points["filter"]}
+    if node_selection.expressions(draft.spec.nodes) and node_selection.PLUGIN not in filters:
+        message = f"has no effect, because {node_selection.PLUGIN} does not filter; enable it, or leave nodes out"
+        yield Problem("spec.nodes", message)
+
+
+def _target(scheduler: Scheduler, cluster: Target) -> Target:
+    """Return the version and the feature gates that a profile names; the ``cluster``'s where it names none."""
+    version = Version.parse(scheduler.kubernetes_version) if scheduler.kubernetes_version else cluster.version
+    gates = {**cluster.feature_gates, **(scheduler.feature_gates or {})}
+    return Target(version, dict(sorted(gates.items())))
+
+
+def _target_problems(scheduler: Scheduler, target: Target) -> Iterator[Problem]:
+    """Yield the reasons why this release cannot render for ``target``."""
+    if not is_too_old(target.version):
+        yield from (Problem("spec.scheduler.featureGates", message) for message in gate_problems(target))
+        return
+    supported = version_support.RANGE
+    if scheduler.kubernetes_version:
+        message = f"{scheduler.kubernetes_version} is older than this release knows; it knows {supported}"
+        yield Problem("spec.scheduler.kubernetesVersion", message)
+    else:
+        message = f"the cluster's Kubernetes {target.version} is older than this release knows; it knows {supported}; "
+        yield Problem("", f"{message}upgrade the cluster, or use the release of berth that was made for it")
