@@ -1,4 +1,4 @@
-"""The two kinds that people write, ``berth.dev/v1alpha1``, as pydantic models."""
+"""Pydantic models of the two kinds that users write, ``berth.dev/v1alpha1``."""
 
 from scheduler_operator.models.plugin_config import PluginConfigSpec
 from scheduler_operator.models.scheduler import Scheduler

@@ -1,4 +1,4 @@
-"""``spec.extenders``: services that are asked over HTTP, in upstream's words."""
+"""Extenders (``spec.extenders``): services that are called over HTTP, in upstream's format."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ Base64 = Annotated[str, Field(max_length=65536, json_schema_extra={"format": "by
 
 
 class ExtenderTLS(Model):
-    """How the scheduler and an extender trust each other."""
+    """Certificates by which the scheduler and an extender trust each other."""
 
     insecure: bool | None = Field(None, description="Accept any certificate of the extender. Default: false.")
     server_name: Annotated[str, Field(max_length=253)] | None = Field(

@@ -1,8 +1,8 @@
-"""What the fields of both kinds are made of: the base model, limited strings, and CEL rules.
+"""Building blocks for the fields of both kinds: the base model, limited strings, and CEL rules.
 
-A constraint is written once, here or at its field: pydantic enforces it when the operator or the
-command line reads an object, and ``scheduler_operator.generate.crds`` carries it into the CRD, so that the
-API server enforces it too. What only the API server can say is a :func:`cel` rule.
+A constraint is written once, here or at its field: pydantic enforces it when the operator or the command line reads
+an object, and ``scheduler_operator.generate.crds`` copies it into the CRD, so that the API server enforces it too. A
+constraint over several fields is a :func:`cel` rule, which only the API server evaluates.
 """
 
 from typing import Annotated, Any
@@ -15,11 +15,9 @@ QUANTITY = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([
 
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
-"""Services and Leases are named ``berth-<profile>``, and a DNS label has 63 characters."""
-
 
 class Model(BaseModel):
-    """camelCase on the wire, snake_case in Python; a field that does not exist is refused."""
+    """Base of all models: camelCase on the wire, snake_case in Python; unknown fields are refused."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -32,17 +30,17 @@ class Model(BaseModel):
 
 
 def cel(rule: str, message: str, **more: str) -> dict[str, Any]:
-    """One ``x-kubernetes-validations`` entry."""
+    """Return one ``x-kubernetes-validations`` entry."""
     return {"rule": rule, "message": message, **more}
 
 
 def rules(*entries: dict[str, Any]) -> dict[str, Any]:
-    """The schema extra of a model or a field whose rules these are."""
+    """Return the ``json_schema_extra`` of a model or a field with these rules."""
     return {"x-kubernetes-validations": list(entries)}
 
 
 def list_map(*keys: str) -> dict[str, Any]:
-    """The schema extra of a list whose entries are told apart by ``keys``: duplicates are refused."""
+    """Return the ``json_schema_extra`` of a list whose entries are identified by ``keys``: duplicates are refused."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 

@@ -1,4 +1,4 @@
-"""Label selectors and what a pod's spec says about nodes, in Kubernetes' own words."""
+"""Label selectors, tolerations and spread constraints, in Kubernetes' own format."""
 
 from typing import Annotated, Literal
 

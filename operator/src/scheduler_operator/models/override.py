@@ -1,4 +1,4 @@
-"""``spec.overrides``: RFC 6902 operations on the rendered document, for what no field says."""
+"""Overrides (``spec.overrides``): RFC 6902 operations on the rendered document, for what no field covers."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -11,15 +11,15 @@ from scheduler_runtime.catalog.checks import refuse
 POINTER = r"^(/([^/~]|~[01])*)+$"
 
 
-def _as_pointer(written: Any) -> Any:
-    """``written``, unless it is text that is no pointer: a sentence says more than the pattern does."""
-    if isinstance(written, str) and not re.fullmatch(POINTER, written):
-        said = "the whole document" if not written else "no JSON pointer"
-        refuse([((), f"{written!r} is {said}; write a place in it, such as /profiles/0/percentageOfNodesToScore")])
-    return written
+def _check_pointer(value: Any) -> Any:
+    """Refuse text that is no pointer, with a sentence that helps more than the pattern does."""
+    if isinstance(value, str) and not re.fullmatch(POINTER, value):
+        mistake = "the whole document" if not value else "no JSON pointer"
+        refuse([((), f"{value!r} is {mistake}; write a place in it, such as /profiles/0/percentageOfNodesToScore")])
+    return value
 
 
-Pointer = Annotated[str, Field(max_length=1024, pattern=POINTER), BeforeValidator(_as_pointer)]
+Pointer = Annotated[str, Field(max_length=1024, pattern=POINTER), BeforeValidator(_check_pointer)]
 AnyValue = Annotated[Any, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 
 
@@ -42,9 +42,9 @@ class Override(Model):
 
     @property
     def lacks_value(self) -> bool:
-        """Whether the operation needs a value and has none; a CEL rule cannot look at a value of any type."""
+        """Whether the operation needs a value and has none; a CEL rule cannot check a value of any type."""
         return self.op in ("add", "replace", "test") and "value" not in self.model_fields_set
 
     def operation(self) -> dict[str, Any]:
-        """The operation as RFC 6902 writes it."""
+        """Return the operation in the form of RFC 6902."""
         return self.model_dump(by_alias=True, exclude_unset=True)

@@ -1,4 +1,4 @@
-"""PluginConfig: arguments of a plugin, for several profiles to share, and what a plugin from elsewhere declares."""
+"""Spec of a PluginConfig: arguments of a plugin for several profiles, and declarations of out-of-tree plugins."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""``spec.plugins`` and ``spec.pluginConfig``: which plugins run and with which arguments, in upstream's shape."""
+"""Plugins and their arguments (``spec.plugins``, ``spec.pluginConfig``), in upstream's format."""
 
 from typing import Annotated
 

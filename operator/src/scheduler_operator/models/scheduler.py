@@ -1,4 +1,4 @@
-"""``spec.scheduler``: the process that runs a profile. Every field has a default; absent means that default."""
+"""Process of a profile (``spec.scheduler``). Every field has a default, and absent means that default."""
 
 from typing import Annotated, Literal
 

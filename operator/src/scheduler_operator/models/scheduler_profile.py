@@ -1,4 +1,4 @@
-"""SchedulerProfile: what a person asks of a scheduler, in upstream's words where upstream has them."""
+"""Spec of a SchedulerProfile, in upstream's format where upstream has one."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What the operator reports on the objects that people write."""
+"""Status of both kinds, which the operator writes."""
 
 from typing import Annotated, Literal
 
