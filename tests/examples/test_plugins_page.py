@@ -81,8 +81,8 @@ def test_the_plugins_pass_their_tests_and_make_a_wheel_that_a_scheduler_finds(fo
     zipfile.ZipFile(wheel).extractall(folder / "site")
     (folder / "price_cap.py").unlink()
     look = (
-        "from scheduler_runtime import config; from scheduler_runtime.reload import installed_plugins; "
-        "print(installed_plugins.installed(config.load(open('config.yaml').read())))"
+        "from scheduler_runtime import config; from scheduler_runtime.reload.installed_plugins import load_installed; "
+        "print(load_installed(config.load(open('config.yaml').read())))"
     )
     found = run(folder, f'python -c "{look}"', installed=folder / "site")
     assert found == "{'PriceCap': <class 'price_cap.PriceCap'>}\n"

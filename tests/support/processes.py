@@ -13,9 +13,9 @@ from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import DocumentText
-from scheduler_runtime.reload.plan import Planner
+from scheduler_runtime.reload.planner import Planner
 from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 
@@ -28,7 +28,7 @@ def settings_of(directory: Path, first: DocumentText, server: str, plugins: Iter
     assert isinstance(document, Document), str(document)
     return Settings(
         source="x",
-        found=first,
+        text=first,
         document=document,
         kubeconfig=str(kubeconfig(directory, server)),
         version=VERSION,

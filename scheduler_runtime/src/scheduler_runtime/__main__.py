@@ -26,8 +26,9 @@ from scheduler_runtime.catalog import ASSUMED, Target, Version
 from scheduler_runtime.config import Document, Problem, Problems
 from scheduler_runtime.config import berth_options as extras
 from scheduler_runtime.config.berth_options import Extras
-from scheduler_runtime.reload import installed_plugins as discovery
-from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName, text_of, why_unreadable
+from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, explain_unreadable, read_text
+from scheduler_runtime.reload.installed_plugins import load_installed
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import AccessRules, ProcessInfo, ServingSettings, TlsSettings
 
 logger = logging.getLogger("berth-scheduler")
@@ -73,7 +74,7 @@ def read_document(file: str, overrides: Overrides) -> tuple[str, Document] | Ref
     """The document as ``file`` has it, and as ``overrides`` make it; upstream's defaults without a file."""
     source = file or NO_FILE
     try:
-        text = text_of(file) if file else flags.NO_DOCUMENT
+        text = read_text(file) if file else flags.NO_DOCUMENT
     except (OSError, UnicodeDecodeError) as error:
         return Refused(source, unreadable(error))
     document = flags.load(text, overrides)
@@ -85,13 +86,13 @@ def settings_of(asked: argparse.Namespace, text: str, document: Document, overri
     told = read_extras(asked.extras)
     if isinstance(told, Problems):
         return Refused(asked.extras, told)
-    offered = discovery.installed(document)
+    offered = load_installed(document)
     if isinstance(offered, Problems):
         return Refused(asked.config or NO_FILE, offered)
     kubeconfig = document.client_connection.kubeconfig or asked.kubeconfig
     return Settings(
         source=asked.config or NO_FILE,
-        found=DocumentText(text, told),
+        text=DocumentText(text, told),
         document=document,
         kubeconfig=kubeconfig,
         version=asked.kubernetes_version or asked.emulated_version,
@@ -148,7 +149,7 @@ def own_pod(environment: Mapping[str, str]) -> ObjectName | None:
 def read_extras(file: str) -> str | Problems:
     """Return the text of the file, which is good, and none without a file."""
     try:
-        text = text_of(file) if file else ""
+        text = read_text(file) if file else ""
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(error)
     told = extras.load(text, file) if file else Extras()
@@ -166,7 +167,7 @@ def run(settings: Settings) -> int:
 
 def unreadable(error: OSError | UnicodeDecodeError) -> Problems:
     """Why a file cannot be read."""
-    return Problems((Problem("", why_unreadable(error)),))
+    return Problems((Problem("", explain_unreadable(error)),))
 
 
 def write(document: Document, asked: argparse.Namespace) -> int:

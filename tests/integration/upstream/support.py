@@ -28,8 +28,8 @@ from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Problems
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.serving.https import ServingSettings
 
@@ -280,7 +280,7 @@ def settings_of(
     assert not isinstance(document, Problems), str(document)
     return Settings(
         source="the case",
-        found=DocumentText(text),
+        text=DocumentText(text),
         document=document,
         kubeconfig=str(cluster.kubeconfig),
         version=None,

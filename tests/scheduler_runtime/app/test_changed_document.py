@@ -17,9 +17,9 @@ from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
 from scheduler_runtime.app import scheduler as process
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.document_sources import DocumentText
-from scheduler_runtime.reload.plan import Plan
+from scheduler_runtime.reload.reloader import Reloader
 from scheduler_runtime.scheduling.pending import QueuePlace
+from scheduler_runtime.scheduling.plan import DocumentText, Plan
 from tests.support.extenders import keeps
 from tests.support.extenders import serving as serving_extender
 from tests.support.processes import assembled
@@ -78,7 +78,7 @@ class Scene:
     async def change(self, found: DocumentText) -> None:
         made = await self._planner.plan(found)
         assert isinstance(made, Plan), str(made)
-        await self.process.change(made)
+        await Reloader(made, (self.process,), self._planner, lambda _: None).apply(made)
 
     @property
     def cpu(self) -> int:

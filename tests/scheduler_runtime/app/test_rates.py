@@ -14,8 +14,8 @@ import yaml
 from scheduler_runtime import config
 from scheduler_runtime.app import startup as running
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.plan import DocumentText
 from tests.support.processes import assembled_with, settings_of
 from tests.support.scripted import Asked, Script, served
 from tests.support.tiny_cluster import TinyCluster, pod

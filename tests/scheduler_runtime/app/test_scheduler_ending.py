@@ -13,7 +13,7 @@ from aiohttp import web
 from scheduler_runtime import config
 from scheduler_runtime.app import scheduler as process
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.document_sources import DocumentText
+from scheduler_runtime.scheduling.plan import DocumentText
 from tests.support.processes import assembled
 from tests.support.scripted import Answer, Script, hangs, says, serving
 from tests.support.tiny_cluster import TinyCluster, pod

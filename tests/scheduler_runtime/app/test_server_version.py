@@ -16,7 +16,8 @@ from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import NEWEST, OLDEST, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.reload.document_sources import DocumentText, ObjectName
+from scheduler_runtime.reload.document_sources import ObjectName
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
@@ -94,7 +95,7 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
     async with serving(Script(otherwise=answer)) as client:
         settings = Settings(
             source="x",
-            found=DocumentText(text, extras),
+            text=DocumentText(text, extras),
             document=document,
             kubeconfig=str(kubeconfig(tmp_path, client.server)),
             version=Version.parse(version) if version else None,

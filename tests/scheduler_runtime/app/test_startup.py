@@ -13,7 +13,8 @@ from scheduler_runtime.app import startup as running
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText
+from scheduler_runtime.reload.document_sources import DocumentFiles
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import AccessRules, ServingSettings
 from tests.scheduler_runtime.serving.https.client import get
 from tests.support.kubeconfigs import kubeconfig
@@ -33,7 +34,7 @@ def settings(file: Path, server: str, port: int) -> Settings:
     file.write_text(TEXT)
     return Settings(
         source=str(file),
-        found=DocumentText(TEXT),
+        text=DocumentText(TEXT),
         document=document,
         kubeconfig=str(kubeconfig(file.parent, server)),
         version=Version.parse("v1.36.4"),

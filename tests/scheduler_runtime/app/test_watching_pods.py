@@ -10,8 +10,8 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Cycle, NodeTable, Plugin, Pod, Reject, Watch
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.scheduling.pending import QueuePlace
+from scheduler_runtime.scheduling.plan import DocumentText
 from tests.scheduler_runtime.app.test_changed_document import Scene, bindings, scene, written
 from tests.support.scripted import Script
 

@@ -1,4 +1,4 @@
-"""Which frameworks stay when a document changes, and which are made anew."""
+"""Which frameworks stay when a document changes, and which are first anew."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.config.berth_options import ConfigMapSource, Extras, OwnPlugin
 from scheduler_runtime.framework import PluginServices, RegistrationError
-from scheduler_runtime.reload.document_sources import DocumentText
 from scheduler_runtime.reload.frameworks import Frameworks
-from scheduler_runtime.reload.plan import Plan, Planner
+from scheduler_runtime.reload.planner import Planner, plugin_origins
 from scheduler_runtime.reload.plugin_sources import PluginSources
+from scheduler_runtime.scheduling.plan import DocumentText, Plan
 from tests.support.distributions import install
 from tests.support.scripted import Script, serving
 
@@ -46,13 +46,18 @@ SPREAD = {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrateg
 
 
 def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
-    written = [{"schedulerName": name, **profile} for name, profile in profiles.items()]
-    document = config.document({**HEADER, "profiles": written})
+    specs = [{"schedulerName": name, **profile} for name, profile in profiles.items()]
+    document = config.document({**HEADER, "profiles": specs})
     assert isinstance(document, Document), document
     effective = config.effective_profiles(document, TARGET, {"Own": declaration_of(own)})
     assert not isinstance(effective, Problems), str(effective)
     return Plan(
-        found=DocumentText(""), document=document, extras=Extras(), profiles=effective, plugins={"Own": own}, in_full={}
+        text=DocumentText(""),
+        document=document,
+        extras=Extras(),
+        profiles=effective,
+        plugins={"Own": own},
+        full_document={},
     )
 
 
@@ -61,13 +66,13 @@ def running(first: Plan) -> Frameworks:
         async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
             raise AssertionError("nothing is bound here")
 
-    made = Frameworks(PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Objects()), TARGET)
-    made.replace(first, made.made(first))
-    return made
+    frameworks = Frameworks(PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Objects()), TARGET)
+    frameworks.replace(first, frameworks.build(first))
+    return frameworks
 
 
 def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
-    return profiles.replace(to, profiles.made(to))
+    return profiles.replace(to, profiles.build(to))
 
 
 @pytest.mark.parametrize(
@@ -116,53 +121,54 @@ async def planned(extras: str, **changes: Any) -> Plan | Problems:
     ],
 )
 async def test_whom_a_profile_asks(extras: str, expected: dict[str, list[str]]) -> None:
-    found = await planned(extras)
-    assert isinstance(found, Plan), str(found)
+    plan = await planned(extras)
+    assert isinstance(plan, Plan), str(plan)
     assert {
-        each.scheduler_name: [extender.url_prefix for extender in found.extenders_of(each)] for each in found.profiles
+        profile.scheduler_name: [extender.url_prefix for extender in plan.extenders_of(profile)]
+        for profile in plan.profiles
     } == expected
 
 
 async def test_what_only_others_ask_extenders_about_is_not_ignored() -> None:
     managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}]
-    found = await planned("extenders: {two: [0]}", extenders=[{**EXTENDERS[0], "managedResources": managed}])
-    assert isinstance(found, Plan), str(found)
-    ignored = [each.args["NodeResourcesFit"].model_dump()["ignored_resources"] for each in found.profiles]
+    plan = await planned("extenders: {two: [0]}", extenders=[{**EXTENDERS[0], "managedResources": managed}])
+    assert isinstance(plan, Plan), str(plan)
+    ignored = [profile.args["NodeResourcesFit"].model_dump()["ignored_resources"] for profile in plan.profiles]
     assert ignored == [(), ("example.com/gpu",)]
 
 
-async def test_where_plugins_of_ones_own_are_from_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, "told-caps", PriceCap="PriceCap", Other="PriceCap")
+async def test_the_origin_of_each_own_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "origin-caps", PriceCap="PriceCap", Other="PriceCap")
     monkeypatch.syspath_prepend(tmp_path)
-    made = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
-    assert isinstance(made, Plan), str(made)
-    assert made.origins == ["PriceCap: told_caps:PriceCap of told-caps 1.0"]
-    (tmp_path / "told_caps-1.0.dist-info" / "METADATA").write_text("Name: told-caps\nVersion: 2.0\n")
+    first = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
+    assert isinstance(first, Plan), str(first)
+    assert plugin_origins(first) == ["PriceCap: origin_caps:PriceCap of origin-caps 1.0"]
+    (tmp_path / "origin_caps-1.0.dist-info" / "METADATA").write_text("Name: origin-caps\nVersion: 2.0\n")
     again = await planned("", profiles=[{"schedulerName": "one", "pluginConfig": [{"name": "PriceCap"}]}])
     assert isinstance(again, Plan)
-    assert again.origins == [
-        "PriceCap: told_caps:PriceCap of told-caps 1.0"
+    assert plugin_origins(again) == [
+        "PriceCap: origin_caps:PriceCap of origin-caps 1.0"
     ]  # what is upgraded meanwhile is not imported again
-    assert replace(made, plugins={"Own": Own}).origins == [f"Own: {__name__}:Own"]
+    assert plugin_origins(replace(first, plugins={"Own": Own})) == [f"Own: {__name__}:Own"]
     source = OwnPlugin(config_map=ConfigMapSource(name="caps", key="cap.py", sha256="ab12"))
-    read = replace(made, extras=Extras(plugins={"PriceCap": source}))
-    assert read.origins == ["PriceCap: cap.py of ConfigMap caps, SHA-256 ab12"]
+    sourced = replace(first, extras=Extras(plugins={"PriceCap": source}))
+    assert plugin_origins(sourced) == ["PriceCap: cap.py of ConfigMap caps, SHA-256 ab12"]
 
 
 async def test_extenders_that_are_not_there_are_refused() -> None:
-    found = await planned("extenders: {one: [0, 2]}")
-    assert str(found) == "berth.yaml: extenders.one[1]: the document has 2 extenders, and none at 2"
+    plan = await planned("extenders: {one: [0, 2]}")
+    assert str(plan) == "berth.yaml: extenders.one[1]: the document has 2 extenders, and none at 2"
 
 
-async def test_everything_that_is_wrong_is_told_at_once() -> None:
+async def test_everything_that_is_wrong_is_reported_at_once() -> None:
     wrong = {
         "schedulerName": "one",
         "plugins": {"filter": {"enabled": [{"name": "PriceCup"}, {"name": "NodeAfinity"}]}},
         "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Most"}}}],
     }
-    found = await planned("extenders: {one: [7]}", profiles=[wrong])
-    assert isinstance(found, Problems)
-    assert [each.path for each in found] == [
+    plan = await planned("extenders: {one: [7]}", profiles=[wrong])
+    assert isinstance(plan, Problems)
+    assert [problem.path for problem in plan] == [
         "berth.yaml: extenders.one[0]",
         "profiles[0].plugins.filter.enabled[0].name",
         "profiles[0].plugins.filter.enabled[1].name",
@@ -243,7 +249,7 @@ MOODY = FAULTY.replace("{name}", "Moody").replace(
 
 
 @pytest.mark.parametrize("zones", ["ab", "ba", "bb"])
-async def test_what_a_plugin_says_wrongly_for_one_profile_is_told(
+async def test_what_a_plugin_says_wrongly_for_one_profile_is_a_problem(
     zones: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "moody", MOODY, Moody="Moody")
@@ -256,8 +262,8 @@ async def test_what_a_plugin_says_wrongly_for_one_profile_is_told(
         }
         for place, zone in enumerate(zones)
     ]
-    said = await planned("", profiles=profiles)
-    assert str(said) == "plugin Moody: watches: ZeroDivisionError: division by zero"
+    problems = await planned("", profiles=profiles)
+    assert str(problems) == "plugin Moody: watches: ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize("raises", ["raise KeyError('odd')", "raise SystemExit(3)"])
@@ -282,9 +288,9 @@ async def test_whatever_else_code_raises_ends_nothing(
 
 async def test_a_profile_looks_at_as_many_nodes_as_the_document_says_unless_it_says_it_itself() -> None:
     profiles = [{"schedulerName": "one"}, {"schedulerName": "two", "percentageOfNodesToScore": 0}]
-    found = await planned("", percentageOfNodesToScore=30, profiles=profiles)
-    assert isinstance(found, Plan), str(found)
-    assert [each.percentage_of_nodes_to_score for each in found.profiles] == [30, 0]
+    plan = await planned("", percentageOfNodesToScore=30, profiles=profiles)
+    assert isinstance(plan, Plan), str(plan)
+    assert [profile.percentage_of_nodes_to_score for profile in plan.profiles] == [30, 0]
 
 
 async def test_only_profiles_whose_extenders_are_others_are_made_anew() -> None:

@@ -1,4 +1,4 @@
-"""Plugins of installed distributions: which are loaded, and what is said of those that cannot be."""
+"""Plugins of installed distributions: which are loaded, and the problems of those that cannot be."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import yaml
 from scheduler_runtime import config
 from scheduler_runtime.__main__ import main
 from scheduler_runtime.config import Problems
-from scheduler_runtime.reload import installed_plugins as discovery
+from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed
 from tests.support.distributions import CODE, install
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def written(profile: dict[str, Any]) -> str:
+def document_text(profile: dict[str, Any]) -> str:
     return yaml.safe_dump({**HEADER, "profiles": [{"schedulerName": "cheap", **profile}]})
 
 
@@ -25,10 +25,10 @@ def enabling(*names: str) -> dict[str, Any]:
     return {"plugins": {"filter": {"enabled": [{"name": name} for name in names]}}}
 
 
-def found(profile: dict[str, Any]) -> Any:
-    document = config.load(written(profile))
+def load(profile: dict[str, Any]) -> Any:
+    document = config.load(document_text(profile))
     assert not isinstance(document, Problems), str(document)
-    return discovery.installed(document)
+    return load_installed(document)
 
 
 @pytest.fixture
@@ -47,12 +47,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_plugin_that_the_document_names_is_loaded(site: Path, profile: dict[str, Any]) -> None:
     install(site, "named-caps", PriceCap="PriceCap")
-    assert [kind.__name__ for kind in found(profile).values()] == ["PriceCap"]
+    assert [kind.__name__ for kind in load(profile).values()] == ["PriceCap"]
 
 
 def test_what_the_document_does_not_name_is_not_imported(site: Path) -> None:
     install(site, "unused-caps", "raise SystemExit('it was imported')", PriceCap="PriceCap")
-    assert found(enabling("NodeName")) == {}
+    assert load(enabling("NodeName")) == {}
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_what_the_document_does_not_name_is_not_imported(site: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_used_is_told(
+def test_what_cannot_be_used_is_a_problem(
     site: Path, distribution: str, code: str, name: str, value: str, message: str
 ) -> None:
     install(site, distribution, code, **{name: value})
-    (problem,) = found(enabling(name))
+    (problem,) = load(enabling(name))
     assert problem.path == f"plugin {name}"
     assert message in problem.message
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_used_is_told(
 def test_two_distributions_cannot_offer_the_same_name(site: Path) -> None:
     install(site, "one-cap", PriceCap="PriceCap")
     install(site, "two-cap", PriceCap="PriceCap")
-    assert str(found(enabling("PriceCap"))) == (
+    assert str(load(enabling("PriceCap"))) == (
         "plugin PriceCap: one_cap:PriceCap of one-cap 1.0 and two_cap:PriceCap of two-cap 1.0 offer it; "
         "uninstall all but one of them"
     )
@@ -141,35 +141,37 @@ def test_a_scheduler_that_cannot_load_a_plugin_ends_with_a_sentence(
 ) -> None:
     install(site, "broken-caps", "import prices_of_nobody", PriceCap="PriceCap")
     document = site / "config.yaml"
-    document.write_text(written(enabling("PriceCap")))
+    document.write_text(document_text(enabling("PriceCap")))
     assert main(["--config", str(document)]) == 1
     assert capsys.readouterr().err.startswith(f"{document}: plugin PriceCap: broken_caps:PriceCap of broken-caps 1.0")
 
 
 @pytest.mark.parametrize(
-    ("written_as", "words"),
+    ("spelling", "words"),
     [
         ("namedcap", "; did you mean NamedCap?"),
         ("NamedCap2", "; did you mean NamedCap?"),
         ("Coscheduling", "; install its package"),
     ],
 )
-def test_a_plugin_that_is_not_installed_is_told_with_those_that_are(site: Path, written_as: str, words: str) -> None:
+def test_a_plugin_that_is_not_installed_is_a_problem_that_names_those_that_are(
+    site: Path, spelling: str, words: str
+) -> None:
     install(site, "named-caps", NamedCap="PriceCap")
-    document = config.load(written(enabling(written_as)))
+    document = config.load(document_text(enabling(spelling)))
     assert not isinstance(document, Problems)
-    refused = discovery.missing(document, ())[written_as]
-    assert refused.startswith(f"{written_as} is neither a plugin of Kubernetes nor installed{words} ")
-    assert "named_caps:PriceCap of named-caps 1.0" in refused
+    sentence = explain_missing(document, ())[spelling]
+    assert sentence.startswith(f"{spelling} is neither a plugin of Kubernetes nor installed{words} ")
+    assert "named_caps:PriceCap of named-caps 1.0" in sentence
 
 
 def test_a_misspelt_plugin_of_kubernetes_is_left_to_who_knows_its_place() -> None:
-    document = config.load(written(enabling("NodeAfinity")))
+    document = config.load(document_text(enabling("NodeAfinity")))
     assert not isinstance(document, Problems)
-    assert not discovery.missing(document, ())
+    assert not explain_missing(document, ())
 
 
 def test_a_plugin_that_comes_from_elsewhere_need_not_be_installed() -> None:
-    document = config.load(written(enabling("Coscheduling")))
+    document = config.load(document_text(enabling("Coscheduling")))
     assert not isinstance(document, Problems)
-    assert not discovery.missing(document, {"Coscheduling"})
+    assert not explain_missing(document, {"Coscheduling"})

@@ -11,15 +11,14 @@ import pytest
 from aiohttp import web
 
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.config import Problems
-from scheduler_runtime.config import berth_options as extras
+from scheduler_runtime.config import Problems, berth_options
 from scheduler_runtime.config.berth_options import Extras
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.plugin_sources import (
     PluginSources,
     PluginSourceUnavailableError,
+    check_declarations,
     retry_until_available,
-    undeclared,
 )
 from tests.support.scripted import Answer, Script, hangs, refuses, resets, says, serving
 
@@ -71,118 +70,127 @@ DECLARES = {
 }
 
 
-def told(code: str = CODE, sha256: str = "", declares: Any = None, name: str = "PriceCap") -> Extras:
+def extras_with(code: str = CODE, sha256: str = "", declares: Any = None, name: str = "PriceCap") -> Extras:
     digest = sha256 or hashlib.sha256(code.encode()).hexdigest()
     source = {"name": "price-cap", "key": "price_cap.py", "sha256": digest}
-    read = Extras.model_validate({"plugins": {name: {"configMap": source, "declares": declares}}})
-    assert isinstance(read, Extras)
-    return read
+    options = Extras.model_validate({"plugins": {name: {"configMap": source, "declares": declares}}})
+    assert isinstance(options, Extras)
+    return options
 
 
 def holds(code: str) -> Answer:
     return says({"metadata": {"name": "price-cap"}, "data": {"price_cap.py": code}})
 
 
-async def loaded(asked: Extras, *answers: Answer, namespace: str = "n") -> Any:
+async def load(options: Extras, *answers: Answer, namespace: str = "n") -> Any:
     async with serving(Script(list(answers))) as client:
-        return await PluginSources(client, namespace).load(asked)
+        return await PluginSources(client, namespace).load(options)
 
 
 async def price_cap() -> type[Plugin]:
-    found = await loaded(told(), holds(CODE))
-    assert not isinstance(found, Problems), str(found)
-    plugin: type[Plugin] = found["PriceCap"]
+    loaded = await load(extras_with(), holds(CODE))
+    assert not isinstance(loaded, Problems), str(loaded)
+    plugin: type[Plugin] = loaded["PriceCap"]
     return plugin
 
 
-async def test_code_with_the_hash_that_was_written_down_is_run_once() -> None:
+async def test_code_with_the_declared_hash_is_run_once() -> None:
     script = Script([holds(CODE)])
     async with serving(script) as client:
         sources = PluginSources(client, "n")
-        first, second = await sources.load(told()), await sources.load(told())
+        first, second = await sources.load(extras_with()), await sources.load(extras_with())
     assert not isinstance(first, Problems)
     assert not isinstance(second, Problems)
     assert first["PriceCap"].__name__ == "PriceCap"
     assert first["PriceCap"] is second["PriceCap"]
-    assert [each.path for each in script.asked] == ["/api/v1/namespaces/n/configmaps/price-cap"]
+    assert [request.path for request in script.asked] == ["/api/v1/namespaces/n/configmaps/price-cap"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer", "words"),
+    ("options", "answer", "words"),
     [
-        pytest.param(told(sha256="0" * 64), holds(CODE), f"and not {'0' * 64}; look at what changed", id="hash"),
+        pytest.param(extras_with(sha256="0" * 64), holds(CODE), f"and not {'0' * 64}; look at what changed", id="hash"),
         pytest.param(
-            told(), refuses(403, "Forbidden", "no right"), "cannot be read: 403 Forbidden: no right", id="403"
+            extras_with(), refuses(403, "Forbidden", "no right"), "cannot be read: 403 Forbidden: no right", id="403"
         ),
-        pytest.param(told(), says({"metadata": {}, "data": {}}), "has no price_cap.py", id="no-key"),
-        pytest.param(told("x = ("), holds("x = ("), "price_cap.py cannot be loaded: SyntaxError", id="syntax"),
-        pytest.param(told("1 / 0"), holds("1 / 0"), "ZeroDivisionError: division by zero", id="raises"),
+        pytest.param(extras_with(), says({"metadata": {}, "data": {}}), "has no price_cap.py", id="no-key"),
+        pytest.param(extras_with("x = ("), holds("x = ("), "price_cap.py cannot be loaded: SyntaxError", id="syntax"),
+        pytest.param(extras_with("1 / 0"), holds("1 / 0"), "ZeroDivisionError: division by zero", id="raises"),
         pytest.param(
-            told("import sys; sys.exit(3)"), holds("import sys; sys.exit(3)"), "SystemExit: 3", id="ends-the-process"
+            extras_with("import sys; sys.exit(3)"),
+            holds("import sys; sys.exit(3)"),
+            "SystemExit: 3",
+            id="ends-the-process",
         ),
         pytest.param(
-            told(FLAWED), holds(FLAWED), "price_cap.py: preFilter is not a hook; did you mean pre_filter?", id="flawed"
+            extras_with(FLAWED),
+            holds(FLAWED),
+            "price_cap.py: preFilter is not a hook; did you mean pre_filter?",
+            id="flawed",
         ),
         pytest.param(
-            told(name="Prices"), holds(CODE), "has no plugin of this name; those that it has: Odd, PriceCap", id="name"
+            extras_with(name="Prices"),
+            holds(CODE),
+            "has no plugin of this name; those that it has: Odd, PriceCap",
+            id="name",
         ),
     ],
 )
-async def test_code_that_cannot_be_used_is_a_sentence(asked: Extras, answer: Answer, words: str) -> None:
-    found = await loaded(asked, answer)
-    assert isinstance(found, Problems)
-    (problem,) = found
-    assert str(problem).startswith(f"plugin {next(iter(asked.plugins))}: ")
+async def test_code_that_cannot_be_used_is_a_sentence(options: Extras, answer: Answer, words: str) -> None:
+    loaded = await load(options, answer)
+    assert isinstance(loaded, Problems)
+    (problem,) = loaded
+    assert str(problem).startswith(f"plugin {next(iter(options.plugins))}: ")
     assert words in problem.message
 
 
 @pytest.mark.parametrize("answer", [refuses(401), refuses(429), refuses(503), resets, says("<html>")])
 async def test_what_may_pass_says_nothing_about_the_code(answer: Answer) -> None:
     with pytest.raises(PluginSourceUnavailableError, match=r"^ConfigMap n/price-cap: cannot be read: "):
-        await loaded(told(), answer, answer)
+        await load(extras_with(), answer, answer)
 
 
-async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_said_once(
+async def test_code_that_cannot_be_read_yet_is_waited_for_and_that_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
     async with serving(Script([refuses(503), refuses(503), resets, holds(CODE)])) as client:
         sources = PluginSources(client, "n")
-        found = await retry_until_available(lambda: sources.load(told()), asyncio.Event(), Backoff(0.01, 0.02))
-    assert isinstance(found, Mapping)
-    assert found.keys() == {"PriceCap"}
-    began, ended = (each for each in caplog.messages if "waiting for the code of plugins" in each)
+        loaded = await retry_until_available(lambda: sources.load(extras_with()), asyncio.Event(), Backoff(0.01, 0.02))
+    assert isinstance(loaded, Mapping)
+    assert loaded.keys() == {"PriceCap"}
+    began, ended = (line for line in caplog.messages if "waiting for the code of plugins" in line)
     assert (began.partition(": ")[2][:9], ended[:4]) == ("ConfigMap", "over")
 
 
-async def test_who_is_told_to_end_waits_no_longer() -> None:
+async def test_a_process_that_shuts_down_waits_no_longer() -> None:
     stop = asyncio.Event()
     async with serving(Script(otherwise=refuses(503))) as client:
         sources = PluginSources(client, "n")
-        waiting = asyncio.create_task(retry_until_available(lambda: sources.load(told()), stop))
+        waiting = asyncio.create_task(retry_until_available(lambda: sources.load(extras_with()), stop))
         await asyncio.sleep(0)
         stop.set()
         assert await waiting is None
 
 
-async def test_who_is_told_to_end_waits_for_no_answer() -> None:
+async def test_a_process_that_shuts_down_waits_for_no_answer() -> None:
     stop = asyncio.Event()
 
-    async def told_to_end_meanwhile(request: web.Request) -> web.StreamResponse:
+    async def stops_meanwhile(request: web.Request) -> web.StreamResponse:
         stop.set()
         return await hangs(request)
 
-    async with serving(Script([told_to_end_meanwhile])) as client, asyncio.timeout(20):
-        assert await retry_until_available(lambda: PluginSources(client, "n").load(told()), stop) is None
+    async with serving(Script([stops_meanwhile])) as client, asyncio.timeout(20):
+        assert await retry_until_available(lambda: PluginSources(client, "n").load(extras_with()), stop) is None
 
 
 async def test_without_a_namespace_it_says_what_to_set() -> None:
-    found = await loaded(told(), namespace="")
-    assert "set POD_NAMESPACE and POD_NAME, or give --config-map" in str(found)
+    loaded = await load(extras_with(), namespace="")
+    assert "set POD_NAMESPACE and POD_NAME, or give --config-map" in str(loaded)
 
 
 async def test_code_that_is_what_was_declared_is_used() -> None:
-    assert undeclared({"PriceCap": await price_cap()}, told(declares=DECLARES)) is None
+    assert check_declarations({"PriceCap": await price_cap()}, extras_with(declares=DECLARES)) is None
 
 
 @pytest.mark.parametrize(
@@ -205,38 +213,38 @@ async def test_code_that_is_what_was_declared_is_used() -> None:
     ],
 )
 async def test_code_that_is_not_what_was_declared_is_refused(change: dict[str, Any], words: str) -> None:
-    found = undeclared({"PriceCap": await price_cap()}, told(declares={**DECLARES, **change}))
-    assert found is not None
-    (problem,) = found
+    loaded = check_declarations({"PriceCap": await price_cap()}, extras_with(declares={**DECLARES, **change}))
+    assert loaded is not None
+    (problem,) = loaded
     assert (problem.path, problem.message.startswith(words)) == ("plugin PriceCap", True)
     assert problem.message.endswith("; berth plugins --declare FILE prints what to declare")
 
 
-async def test_events_that_differ_are_told_in_the_fewest_words() -> None:
+async def test_events_that_differ_are_listed_in_the_fewest_words() -> None:
     code = CODE.replace("Action.ADD | Action.UPDATE_NODE_LABEL", "Action.UPDATE")
-    said = undeclared(await loaded(told(code), holds(code)), told(declares=DECLARES))
-    assert str(said).startswith(
+    problems = check_declarations(await load(extras_with(code), holds(code)), extras_with(declares=DECLARES))
+    assert str(problems).startswith(
         "plugin PriceCap: events: its code has Node Update, which is not declared, "
         "and Node Add is declared, but its code has it not; berth"
-    ), str(said)
+    ), str(problems)
 
 
-async def test_rules_that_raise_are_told() -> None:
+async def test_rules_that_raise_are_a_problem() -> None:
     code = CODE.replace("    Args = Budget\n", "    Args = Budget\n    rules = lambda args: 1 / 0\n")
-    said = undeclared(await loaded(told(code), holds(code)), told(declares=DECLARES))
-    assert str(said) == "plugin PriceCap: rules: ZeroDivisionError: division by zero"
+    problems = check_declarations(await load(extras_with(code), holds(code)), extras_with(declares=DECLARES))
+    assert str(problems) == "plugin PriceCap: rules: ZeroDivisionError: division by zero"
 
 
 async def test_arguments_may_be_called_like_what_people_read() -> None:
     schema = {"type": "object", "properties": {"title": {"type": "string"}}}
     code = CODE.replace("most: float = 1.0", "title: str = ''")
-    found = await loaded(told(code), holds(code))
-    assert undeclared(found, told(declares={**DECLARES, "argsSchema": schema})) is None
+    loaded = await load(extras_with(code), holds(code))
+    assert check_declarations(loaded, extras_with(declares={**DECLARES, "argsSchema": schema})) is None
     other = {**schema, "properties": {"default": {"type": "string"}}}
-    assert undeclared(found, told(declares={**DECLARES, "argsSchema": other})) is not None
+    assert check_declarations(loaded, extras_with(declares={**DECLARES, "argsSchema": other})) is not None
 
 
-def test_what_is_told_of_a_plugin_is_read_strictly() -> None:
-    read = extras.load("plugins: {PriceCap: {configMap: {name: a, key: b.py}}}", "berth.yaml")
-    assert isinstance(read, Problems)
-    assert "plugins.PriceCap.configMap.sha256" in str(read)
+def test_options_of_a_plugin_are_read_strictly() -> None:
+    options = berth_options.load("plugins: {PriceCap: {configMap: {name: a, key: b.py}}}", "berth.yaml")
+    assert isinstance(options, Problems)
+    assert "plugins.PriceCap.configMap.sha256" in str(options)

@@ -1,4 +1,4 @@
-"""What a scheduler says on its own pod, however long it takes to be heard."""
+"""The condition of a scheduler's own pod is written, however long that takes."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ LOADED = LoadReport("4f" * 32, "2026-01-01T00:00:00Z")
 @contextlib.asynccontextmanager
 async def pod(script: Script) -> AsyncIterator[ConfigCondition]:
     async with serving(script) as client:
-        made = ConfigCondition(client, "n", "berth-a-x")
-        task = asyncio.create_task(made.run())
+        condition = ConfigCondition(client, "n", "berth-a-x")
+        task = asyncio.create_task(condition.run())
         try:
-            yield made
+            yield condition
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def asked(script: Script, times: int) -> list[dict[str, Any]]:
+async def patches(script: Script, times: int) -> list[dict[str, Any]]:
     async with asyncio.timeout(10):
         while len(script.asked) < times:  # noqa: ASYNC110  what is waited for is a list
             await asyncio.sleep(0.01)
-    return [each.body["status"]["conditions"][0] for each in script.asked]
+    return [request.body["status"]["conditions"][0] for request in script.asked]
 
 
 async def test_it_is_a_condition_of_the_pods_status() -> None:
     script = Script()
     async with pod(script) as own:
-        own.say(LOADED)
-        (condition,) = await asked(script, 1)
+        own.set(LOADED)
+        (condition,) = await patches(script, 1)
     assert (script.asked[0].method, script.asked[0].path) == ("PATCH", "/api/v1/namespaces/n/pods/berth-a-x/status")
     assert script.asked[0].content_type == "application/strategic-merge-patch+json"
     assert config.read_load_report([condition]) == LOADED
     assert condition["lastTransitionTime"]
 
 
-async def test_what_is_not_heard_is_said_again_and_only_the_newest(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_cannot_be_written_is_written_again_and_only_the_newest(caplog: pytest.LogCaptureFixture) -> None:
     refused = LoadReport(LOADED.hash, LOADED.at, "refused", "no", "5a" * 32)
     script = Script([refuses(500)])
     async with pod(script) as own:
-        own.say(LOADED)
-        await asked(script, 1)
-        own.say(refused)
-        conditions = await asked(script, 2)
+        own.set(LOADED)
+        await patches(script, 1)
+        own.set(refused)
+        conditions = await patches(script, 2)
         await asyncio.sleep(0.1)
-    assert [config.read_load_report([each]) for each in conditions] == [LOADED, refused]
+    assert [config.read_load_report([condition]) for condition in conditions] == [LOADED, refused]
     assert next(record.getMessage().partition(" cannot")[0] for record in caplog.records) == (
         "berth.dev/ConfigLoaded of pod n/berth-a-x"
     )

@@ -34,7 +34,6 @@ from scheduler_runtime.kube.leader_election import process_name
 from scheduler_runtime.kube.watch import Change, Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up, wait_until_listed
 from scheduler_runtime.reload.frameworks import Frameworks
-from scheduler_runtime.reload.plan import Plan
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
@@ -44,6 +43,7 @@ from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.metrics.event_names import event_name
 from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
+from scheduler_runtime.scheduling.plan import Plan, PreparedChange
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
@@ -108,7 +108,7 @@ class Scheduler:
         self.extenders = ExtenderFactory(client, binds)
         self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
         self.profiles = Frameworks(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
-        self.profiles.replace(plan, self.profiles.made(plan))
+        self.profiles.replace(plan, self.profiles.build(plan))
 
         self.queue = self._queue(given)
         self.binder = BindingCycle(
@@ -190,7 +190,7 @@ class Scheduler:
             on_settled=self.conditions.withdraw,
         )
         intake.carries = self.binder.carries
-        intake.pods_are_watched = _watches_pods(plan)
+        intake.pods_are_watched = plan.watches_pods
         return intake
 
     async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
@@ -268,11 +268,8 @@ class Scheduler:
         logger.info("scheduling", extra={"pending": len(self.queue)})
         await self.loop.run()
 
-    async def change(self, plan: Plan) -> None:
-        """Go by another plan from the next decision on, or raise and leave everything as it is.
-
-        Raises RegistrationError or NotListedError. Between what it waits for and its end no decision is made.
-        """
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        """Get ready for another plan, or raise RegistrationError or NotListedError and leave everything as it is."""
         before, new = self.objects.watches, self.objects.reflectors_for(plan.watches)
         originals = self.extenders.reflectors_for(plan.document.extenders)
         begun = (*new.values(), *originals)
@@ -280,15 +277,19 @@ class Scheduler:
         try:
             await wait_until_listed(begun)
             self.objects.adopt(new)
-            made = self.profiles.made(plan)
+            made = self.profiles.build(plan)
         except BaseException:
             self.objects.drop({*new, *self.objects.watches} - before)
             self.informers.stop(begun)
             raise
         finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
             asyncio.get_running_loop().call_later(TIDY_SECONDS, heap.release_memory)
-        self.informers.stop(self.extenders.adopt(originals, plan.document.extenders))
-        self._swap(plan, made)
+
+        def commit() -> None:
+            self.informers.stop(self.extenders.adopt(originals, plan.document.extenders))
+            self._swap(plan, made)
+
+        return PreparedChange(commit)
 
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
         before, now = frozenset(self.profiles), time.monotonic()
@@ -307,7 +308,7 @@ class Scheduler:
             self.conditions.withdraw(pod.uid)
         if new := frozenset(self.profiles) - before:
             self._take_in(new)
-        self.intake.pods_are_watched = _watches_pods(plan)
+        self.intake.pods_are_watched = plan.watches_pods
         self.recorder.events = plan.extras.events
         self.informers.stop(self.objects.drop(self.objects.watches.difference(plan.watches)))
 
@@ -344,10 +345,6 @@ class Scheduler:
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         self.queue.activate([pod.uid for pod in pods], time.monotonic())
-
-
-def _watches_pods(plan: Plan) -> bool:
-    return any((watch.api_version, watch.kind) == ("v1", "Pod") for watch in plan.watches)
 
 
 async def wait_first(*waits: Any) -> None:

@@ -9,8 +9,9 @@ from scheduler_runtime.api import Plugin
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
-from scheduler_runtime.reload.document_sources import DocumentFiles, DocumentText, ObjectName
+from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName
 from scheduler_runtime.scheduling.pending import FLUSH_SECONDS
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import ProcessInfo, ServingSettings
 
 
@@ -20,7 +21,7 @@ class Settings:
 
     source: str
     """Where the document came from, for messages."""
-    found: DocumentText
+    text: DocumentText
     document: Document
     """What the process is started with."""
     kubeconfig: str

@@ -25,11 +25,12 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
-from scheduler_runtime.reload.plan import Plan, Planner
+from scheduler_runtime.reload.planner import Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
 from scheduler_runtime.reload.pod_condition import ConfigCondition
 from scheduler_runtime.reload.reloader import DocumentSource, Reloader, configz
 from scheduler_runtime.scheduling.metrics import Metrics
+from scheduler_runtime.scheduling.plan import Plan
 from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.serving.pages import Pages
 from scheduler_runtime.serving.scrape_gauges import add_document_gauges
@@ -46,7 +47,7 @@ async def run(settings: Settings) -> int:
     metrics, changes = Metrics(settings.without_metrics), list[Reloader]()
 
     def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(LoadReport(settings.found.hash, ""), {})
+        return changes[0].configz() if changes else configz(LoadReport(settings.text.hash, ""), {})
 
     pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
     _hear(settings, pages)
@@ -66,7 +67,7 @@ async def run(settings: Settings) -> int:
         process = assemble(settings, plan, version, clients, metrics)
         pages.show_scheduler(process)
         own_pod = ConfigCondition(teller, *settings.pod) if settings.pod else None
-        changes.append(Reloader(plan, process, planner, own_pod.say if own_pod else _ignore))
+        changes.append(Reloader(plan, (process,), planner, own_pod.set if own_pod else _ignore))
         add_document_gauges(metrics, changes[0], _source(settings))
         others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
         return await process.live(stop, *others)
@@ -85,7 +86,7 @@ def _hear(settings: Settings, pages: Pages) -> None:
 def look(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable[[], None]:
     """What to do when somebody wants the document to be looked at now."""
     if files and not config_map:
-        return files.look
+        return files.read_now
     why = "a ConfigMap is followed as it changes" if config_map else "there is no file to read again"
     return lambda: logger.info("SIGHUP changes nothing: %s", why)
 
@@ -112,7 +113,7 @@ def _check_version(version: Version) -> None:
 
 async def first_plan(settings: Settings, planner: Planner) -> Plan:
     """What the process is to do at first. Raises NotReadyError, and NotNowError when that cannot be said yet."""
-    plan = await planner.plan(settings.found)
+    plan = await planner.plan(settings.text)
     if isinstance(plan, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
     return plan
@@ -166,7 +167,7 @@ def _started_as(settings: Settings, plan: Plan, version: Version, process: Sched
         "kubernetes": str(version),
         **({"identity": identity} if identity else {}),
         "follows": _source(settings),
-        **plan.for_the_log,
+        **log_values(plan),
     }
 
 

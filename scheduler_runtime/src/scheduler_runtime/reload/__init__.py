@@ -1,0 +1,1 @@
+"""Following changes of the configuration document while the scheduler runs."""

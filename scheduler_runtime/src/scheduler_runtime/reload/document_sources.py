@@ -1,7 +1,7 @@
-"""Where new documents come from: the files that the process was started with, or its ConfigMap.
+"""Sources of new documents: the files that the process was started with, or its ConfigMap.
 
 files (twice a second, or at SIGHUP) ──┐
-                                       ├──► Found, or why there is nothing to follow ──► changing
+                                       ├──► DocumentText, or why there is none ──► Reloader
 ConfigMap (list and watch, by name) ───┘
 """
 
@@ -14,124 +14,111 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from scheduler_runtime import config
 from scheduler_runtime.api import Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Reflector
+from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.scheduling.watched_objects import kind_of
 from scheduler_runtime.state.objects import ConfigMap
 
 POLL_SECONDS = 0.5
-LOOK_SECONDS = 1.0
-"""How often it is seen whether the ConfigMap is told at all; what is over by the second time is no news."""
+CHECK_SECONDS = 1.0
+"""How often the watch of the ConfigMap is checked. An interruption that has ended by the next check is not reported."""
 DOCUMENT_KEY = "config.yaml"
 EXTRAS_KEY = "berth.yaml"
 
 
 class ObjectName(NamedTuple):
-    """An object in a namespace."""
+    """The name of an object in a namespace."""
 
     namespace: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentText:
-    """A document as it is written, with what it has no field for."""
-
-    text: str
-    extras: str = ""
-
-    @property
-    def hash(self) -> str:
-        """What it is told apart by."""
-        return config.hash_of(self.text, self.extras)
-
-
-@dataclass(frozen=True, slots=True)
 class NoDocument:
-    """There is nothing to read, and why."""
+    """The file or the ConfigMap does not exist, or has no document."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableDocument:
-    """There is something, but it cannot be read, and why; with what to do."""
+    """A document exists, but cannot be read; the reason says what to do."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownDocument:
-    """What there is is not told for now, and why."""
+    """The API server does not return the ConfigMap at present."""
 
     why: str
 
 
 DocumentState = DocumentText | NoDocument | UnreadableDocument | UnknownDocument
-Tell = Callable[[DocumentState], None]
+Report = Callable[[DocumentState], None]
 
 
 class DocumentFiles:
-    """The document and the extras in files. They are read by their paths: a kubelet turns a link to new ones."""
+    """The document and the extras in files.
+
+    They are opened by their paths each time: a kubelet replaces the files of a mounted ConfigMap by turning a symbolic
+    link to another folder.
+    """
 
     def __init__(self, document: str, extras: str, poll_seconds: float = POLL_SECONDS) -> None:
         self._document = document
         self._extras = extras
         self._poll_seconds = poll_seconds
-        self._now = asyncio.Event()
+        self._read_requested = asyncio.Event()
 
-    def look(self) -> None:
-        """Read now, and take what is there as it is."""
-        self._now.set()
+    def read_now(self) -> None:
+        """Read the files at once, and report their content even if it has not changed."""
+        self._read_requested.set()
 
-    async def follow(self, tell: Tell, last: DocumentState) -> None:
-        """Tell each time when the files say something else than ``last``, until cancelled.
-
-        What is being written is not taken: it has to be the same at two looks. Who asks to ``look`` is told anyway.
-        """
-        seen = last
+    async def watch(self, report: Report, current: DocumentState) -> None:
+        """Call ``report`` with the new state each time the files differ from ``current``, until cancelled."""
+        previous = current
         while True:
-            await self._pause()
-            is_asked = self._now.is_set()
-            self._now.clear()
-            found = await asyncio.to_thread(self.read)
-            if is_asked or (found != last and found == seen):
-                tell(found)
-                last = found
-            seen = found
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_seconds):
+                    await self._read_requested.wait()
+            is_requested = self._read_requested.is_set()
+            self._read_requested.clear()
+            state = await asyncio.to_thread(self.read)
+            # A file may be half written when it is read. Hence a change counts once two reads in a row agree on it;
+            # whoever requests a read knows that the file is complete.
+            if is_requested or (state != current and state == previous):
+                report(state)
+                current = state
+            previous = state
 
     def read(self) -> DocumentState:
-        """What the files say now."""
+        """Return the present content of the files, or why there is none."""
         file = self._extras
         try:
-            extras = text_of(file) if file else ""
+            extras = read_text(file) if file else ""
             file = self._document
-            return DocumentText(text_of(file), extras)
+            return DocumentText(read_text(file), extras)
         except FileNotFoundError:
             return NoDocument(f"{file} is not there; it is followed as soon as it is")
         except (OSError, UnicodeDecodeError) as error:
-            return UnreadableDocument(f"{file}: {why_unreadable(error)}")
+            return UnreadableDocument(f"{file}: {explain_unreadable(error)}")
 
-    def place(self, problem: str) -> str:
-        """A problem of what was found, with the file that has it."""
+    def locate(self, problem: str) -> str:
+        """Return ``problem`` with the file that has it."""
         is_of_extras = problem.startswith(f"{EXTRAS_KEY}: ")
         return f"{self._extras}{problem.removeprefix(EXTRAS_KEY)}" if is_of_extras else f"{self._document}: {problem}"
 
-    async def _pause(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._poll_seconds):
-                await self._now.wait()
 
-
-def text_of(file: str) -> str:
-    """What the file says. Raises OSError or UnicodeDecodeError."""
+def read_text(file: str) -> str:
+    """Return the content of the file. Raises OSError or UnicodeDecodeError."""
     return Path(file).read_text(encoding="utf-8")
 
 
-def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read, and what to do about it."""
+def explain_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Return why a file cannot be read, and what to do about it."""
     match error:
         case UnicodeDecodeError():
             return f"is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
@@ -145,80 +132,92 @@ def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
 class OwnConfigMap:
     """The document and the extras in a ConfigMap, which is watched by its name."""
 
-    def __init__(self, client: Client, namespace: str, name: str, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, check_seconds: float = CHECK_SECONDS) -> None:
         self._client = client
         self._watch = Watch("v1", "ConfigMap", namespace, name)
-        self._called = f"ConfigMap {namespace}/{name}"
-        self._look_seconds = look_seconds
+        self._title = f"ConfigMap {namespace}/{name}"
+        self._check_seconds = check_seconds
+        self._missing = NoDocument(f"{self._title} is not there; it is followed as soon as it is")
 
-    async def follow(self, tell: Tell, last: DocumentState) -> None:
-        """Tell each time when the ConfigMap says something else than ``last``, or is not told, until cancelled."""
-        told = known = last
+    async def watch(self, report: Report, current: DocumentState) -> None:
+        """Call ``report`` with the new state each time the ConfigMap differs from ``current``, until cancelled.
 
-        def take(newest: DocumentState) -> None:
-            nonlocal told
-            if newest != told:
-                tell(newest)
-                told = newest
-
-        def learn(newest: DocumentState) -> None:
-            nonlocal known
-            known = newest
-            take(newest)
-
+        While it cannot be watched, an UnknownDocument is reported, and its content again when that is over.
+        """
+        reports = _Reports(report, current)
         reflector: Reflector[ConfigMap] = Reflector(
-            kind_of(self._watch), self._client, lambda change: learn(self._read(change))
+            kind_of(self._watch), self._client, lambda change: reports.update_content(self._read(change))
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            group.create_task(self._see_if_missing(reflector, learn))
-            was_unseen = False
+            group.create_task(self._report_if_missing(reflector, reports))
+            was_unknown = False
             while True:
-                await asyncio.sleep(self._look_seconds)
-                unseen = self._unseen(reflector)
-                if unseen and was_unseen and (reflector.refusal or not isinstance(told, UnknownDocument)):
-                    take(unseen)
-                elif not unseen and isinstance(told, UnknownDocument):
-                    take(known)
-                was_unseen = unseen is not None
+                await asyncio.sleep(self._check_seconds)
+                unknown = self._describe_trouble(reflector)
+                is_reported = isinstance(reports.latest, UnknownDocument)
+                # The text of a mere interruption may differ at each try: it is reported once. A refusal is reported
+                # with each new text, as it says what to do.
+                if unknown and was_unknown and (reflector.refusal or not is_reported):
+                    reports.send(unknown)
+                elif not unknown and is_reported:
+                    reports.send(reports.content)
+                was_unknown = unknown is not None
 
-    async def _see_if_missing(self, reflector: Reflector[ConfigMap], learn: Tell) -> None:
+    async def _report_if_missing(self, reflector: Reflector[ConfigMap], reports: _Reports) -> None:
+        # A list without the ConfigMap is no change of an object, so the reflector reports none.
         await reflector.synced.wait()
         if not reflector.objects:
-            learn(self._gone())
+            reports.update_content(self._missing)
 
-    def _unseen(self, reflector: Reflector[ConfigMap]) -> UnknownDocument | None:
-        """Why it is not known what the ConfigMap says: it was never listed, or may not be watched any more."""
+    def _describe_trouble(self, reflector: Reflector[ConfigMap]) -> UnknownDocument | None:
+        """Return why the content is unknown: it was never listed, or may not be watched any more; None if it is."""
         if refusal := reflector.refusal:
-            needs = "; it takes get, list and watch on it" if refusal.status == 403 else ""
-            return UnknownDocument(f"{self._called} is not told: {refusal}{needs}")
+            rights = "; it takes get, list and watch on it" if refusal.status == 403 else ""
+            return UnknownDocument(f"{self._title} cannot be watched: {refusal}{rights}")
         if not reflector.synced.is_set():
-            return UnknownDocument(f"{self._called} is not told: {reflector.trouble or 'no answer yet'}")
+            return UnknownDocument(f"{self._title} cannot be watched: {reflector.trouble or 'no answer yet'}")
         return None
-
-    def place(self, problem: str) -> str:
-        """A problem of what was found, with the ConfigMap that has it."""
-        return f"{self._called}: {problem}"
 
     def _read(self, change: Change[ConfigMap]) -> DocumentState:
         if change.new is None:
-            return self._gone()
+            return self._missing
         data = change.new.data or {}
         if DOCUMENT_KEY not in data:
-            return NoDocument(f"{self._called} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
+            return NoDocument(f"{self._title} has no {DOCUMENT_KEY}; the document is followed as soon as it is there")
         return DocumentText(data[DOCUMENT_KEY], data.get(EXTRAS_KEY, ""))
 
-    def _gone(self) -> NoDocument:
-        return NoDocument(f"{self._called} is not there; it is followed as soon as it is")
+    def locate(self, problem: str) -> str:
+        """Return ``problem`` with the name of the ConfigMap that has it."""
+        return f"{self._title}: {problem}"
+
+
+class _Reports:
+    """Passes on a state if it differs from the latest that was passed on."""
+
+    def __init__(self, report: Report, current: DocumentState) -> None:
+        self._report = report
+        self.latest = current
+        self.content = current
+        """The content of the ConfigMap as it was last seen."""
+
+    def update_content(self, content: DocumentState) -> None:
+        self.content = content
+        self.send(content)
+
+    def send(self, state: DocumentState) -> None:
+        if state != self.latest:
+            self._report(state)
+            self.latest = state
 
 
 class NoSource:
-    """Where no document was given, none follows."""
+    """The source of a process that was started without a document: none ever comes."""
 
-    async def follow(self, tell: Tell, last: DocumentState) -> None:
+    async def watch(self, report: Report, current: DocumentState) -> None:
         """Wait until cancelled."""
         await asyncio.Event().wait()
 
-    def place(self, problem: str) -> str:
-        """A problem, as it is: it is nowhere."""
+    def locate(self, problem: str) -> str:
+        """Return ``problem`` as it is."""
         return problem

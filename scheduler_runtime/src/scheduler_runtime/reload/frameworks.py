@@ -1,4 +1,4 @@
-"""The profiles of a process, each at work as a framework. They change as one, between two decisions."""
+"""The frameworks of all profiles, which a new document replaces together, between two decisions."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import EffectiveProfile, Extender
 from scheduler_runtime.framework import Framework, PluginServices
-from scheduler_runtime.reload.plan import Plan
 from scheduler_runtime.scheduling.extenders import ExtenderChain
+from scheduler_runtime.scheduling.plan import Plan
 
 
 class Frameworks(Mapping[str, Framework]):
-    """The frameworks by the names of their profiles. Whoever holds this sees them change."""
+    """The frameworks by the names of their profiles. Every holder of this object sees it change."""
 
     def __init__(
         self,
         services: PluginServices,
         target: Target,
         seed: int | None = None,
-        extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
+        create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
     ) -> None:
-        """``extenders`` makes those of a document; it may raise RegistrationError."""
+        """``create_extenders`` returns the extenders of a profile; it may raise RegistrationError."""
         self._services = services
         self._target = target
         self._seed = seed
-        self._extenders = extenders
+        self._create_extenders = create_extenders
         self._plan: Plan | None = None
         self._frameworks: dict[str, Framework] = {}
 
@@ -38,32 +38,39 @@ class Frameworks(Mapping[str, Framework]):
     def __len__(self) -> int:
         return len(self._frameworks)
 
-    def made(self, plan: Plan) -> dict[str, Framework]:
-        """What would be at work by ``plan``; where nothing changes, what is at work. Raises RegistrationError."""
-        return {
-            profile.scheduler_name: self._unchanged(plan, profile.scheduler_name) or self._new(plan, profile)
-            for profile in plan.profiles
-        }
+    def build(self, plan: Plan) -> dict[str, Framework]:
+        """Return the frameworks for ``plan``: a new one for each profile that changes, else the present one.
 
-    def _new(self, plan: Plan, profile: EffectiveProfile) -> Framework:
+        Raises RegistrationError.
+        """
         version, gates = self._target.version, self._target.feature_gates
-        extenders = self._extenders(plan.extenders_of(profile))
-        return Framework(profile, self._services, version, self._seed, plan.classes, gates, extenders)
+        frameworks: dict[str, Framework] = {}
+        for profile in plan.profiles:
+            name = profile.scheduler_name
+            if self._plan and name in self._frameworks and self._stays(profile, self._plan, plan):
+                frameworks[name] = self._frameworks[name]
+            else:
+                extenders = self._create_extenders(plan.extenders_of(profile))
+                frameworks[name] = Framework(
+                    profile, self._services, version, self._seed, plan.classes, gates, extenders
+                )
+        return frameworks
 
-    def replace(self, plan: Plan, made: Mapping[str, Framework]) -> frozenset[str]:
-        """Let what was ``made`` for ``plan`` be at work; return the profiles that are others now, new or gone."""
-        before, self._frameworks, self._plan = self._frameworks, dict(made), plan
-        changed = {name for name in before.keys() | made.keys() if before.get(name) is not made.get(name)}
-        for name in changed & before.keys() & made.keys():
-            made[name].take_over_from(before[name])
+    def _stays(self, profile: EffectiveProfile, before: Plan, plan: Plan) -> bool:
+        """Whether the profile has the same plugins with the same arguments and code, and the same extenders."""
+        return (
+            self._frameworks[profile.scheduler_name].profile == profile
+            and before.extenders_of(profile) == plan.extenders_of(profile)
+            and before.classes_of(profile) == plan.classes_of(profile)
+        )
+
+    def replace(self, plan: Plan, frameworks: Mapping[str, Framework]) -> frozenset[str]:
+        """Put the ``frameworks`` that were built for ``plan`` in force; return the profiles that changed, came or went.
+
+        Raises nothing.
+        """
+        before, self._frameworks, self._plan = self._frameworks, dict(frameworks), plan
+        changed = {name for name in before.keys() | frameworks.keys() if before.get(name) is not frameworks.get(name)}
+        for name in changed & before.keys() & frameworks.keys():
+            frameworks[name].take_over_from(before[name])
         return frozenset(changed)
-
-    def _unchanged(self, plan: Plan, name: str) -> Framework | None:
-        """The framework of that profile if it has the same plugins with the same arguments, and the same extenders."""
-        before = self._frameworks.get(name)
-        profile = next(each for each in plan.profiles if each.scheduler_name == name)
-        if before is None or self._plan is None or before.profile != profile:
-            return None
-        if self._plan.extenders_of(profile) != plan.extenders_of(profile):
-            return None
-        return before if self._plan.classes_of(profile) == plan.classes_of(profile) else None

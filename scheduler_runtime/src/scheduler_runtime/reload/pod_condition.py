@@ -1,4 +1,7 @@
-"""What a scheduler says about the document it runs by: in a condition of its own pod, and at /configz."""
+"""The condition ``berth.dev/ConfigLoaded`` of this process's own pod: which document is in force, and since when.
+
+The operator reads it there. Writing it is tried again until it succeeds.
+"""
 
 from __future__ import annotations
 
@@ -16,45 +19,42 @@ logger = logging.getLogger(__name__)
 
 
 class ConfigCondition:
-    """The condition of the pod that this process runs in; the newest is written, however long that takes."""
+    """Writes the latest report into the pod's status; reports that a newer one replaced are skipped."""
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
-        self._called = f"{namespace}/{name}"
+        self._pod = f"{namespace}/{name}"
         self._path = f"/api/v1/namespaces/{namespace}/pods/{name}/status"
-        self._newest: LoadReport | None = None
-        self._news = asyncio.Event()
+        self._latest: LoadReport | None = None
+        self._changed = asyncio.Event()
         self._trouble = LogOnce(logger)
 
-    def say(self, loaded: LoadReport) -> None:
-        """Write that instead of what was said before."""
-        self._newest = loaded
-        self._news.set()
+    def set(self, report: LoadReport) -> None:
+        """Replace the condition by that of ``report``, as soon as the API server allows."""
+        self._latest = report
+        self._changed.set()
 
     async def run(self) -> None:
         """Write until cancelled."""
         backoff = Backoff(0.5, 30.0)
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._changed.wait()
+            self._changed.clear()
+            if self._latest is None:
+                continue
+            condition = {**self._latest.condition(), "lastTransitionTime": now()}
+            body = {"status": {"conditions": [condition]}}
             try:
-                await self._write()
+                await self._client.request("PATCH", self._path, body=body, content_type=STRATEGIC_MERGE_PATCH)
             except (ApiError, NoResponseError) as error:
-                self._trouble.failing(f"{CONDITION} of pod {self._called} cannot be written", str(error))
-                self._news.set()
+                self._trouble.failing(f"{CONDITION} of pod {self._pod} cannot be written", str(error))
+                self._changed.set()  # again, with the report that is the latest after the pause
                 await asyncio.sleep(backoff.next_delay())
             else:
                 self._trouble.recovered()
                 backoff.reset()
 
-    async def _write(self) -> None:
-        if self._newest is None:
-            return
-        condition = {**self._newest.condition(), "lastTransitionTime": now()}
-        body = {"status": {"conditions": [condition]}}
-        await self._client.request("PATCH", self._path, body=body, content_type=STRATEGIC_MERGE_PATCH)
-
 
 def now() -> str:
-    """The time as Kubernetes writes it."""
+    """Return the time as Kubernetes writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,10 +1,10 @@
-"""A new document, while the scheduler runs: understood beside the old one, and followed as a whole or not at all.
+"""Put new documents in force while the scheduler runs: as a whole, between two decisions, or not at all.
 
-following ──► Found ──► plan ──► new watches listed ──► frameworks made ──► swapped between two decisions
-                │         │              │                     │                       │
-                │         └──────────────┴── refused: the last one stays in force      │
-                └── missing, or not understood for now: the last one stays in force    ▼
-                                                    told: log, /configz, condition of the pod
+source ──► DocumentText ──► Planner ──► prepare: watches listed, frameworks built ──► commit, between two decisions
+              │                │                     │                                     │
+              │                └─────────────────────┴── refused: the last one stays       │
+              └── missing or unknown: the last one stays in force                          ▼
+                                                          reported: log, /configz, condition of the pod
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.kube.watch.reflector_group import NotListedError
 from scheduler_runtime.reload.document_sources import (
     DocumentState,
-    DocumentText,
     NoDocument,
+    Report,
     UnknownDocument,
     UnreadableDocument,
 )
-from scheduler_runtime.reload.plan import Plan, Planner
+from scheduler_runtime.reload.planner import Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSourceUnavailableError
 from scheduler_runtime.reload.pod_condition import now
+from scheduler_runtime.scheduling.plan import DocumentText, Plan, PreparedChange
 
 logger = logging.getLogger(__name__)
 
-WAITS = "the API server does not tell the code of its plugins now; it is asked again until it does"
+WAITS = "the API server does not return the code of its plugins now; it is requested again until it does"
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 60.0
 
@@ -41,187 +42,192 @@ LONGEST_RETRY_SECONDS = 60.0
 class DocumentSource(Protocol):
     """Where new documents come from."""
 
-    async def follow(self, tell: Callable[[DocumentState], None], last: DocumentState) -> None:
-        """Tell each time when it is another one than ``last``, or when somebody asks for it, until cancelled."""
+    async def watch(self, report: Report, current: DocumentState) -> None:
+        """Call ``report`` each time the document changes from ``current``, or a report is requested."""
         ...
 
-    def place(self, problem: str) -> str:
-        """A problem of what was found, with the place where it was found."""
+    def locate(self, problem: str) -> str:
+        """Return ``problem`` with the file or the object that has it."""
         ...
 
 
-class Changes(Protocol):
-    """What goes by a plan."""
+class Reloadable(Protocol):
+    """A part of the scheduler that depends on the document."""
 
-    async def change(self, plan: Plan) -> None:
-        """Go by another plan from the next decision on, or raise and leave everything as it is.
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        """Get ready for ``plan``, which may take a while. Decisions see no difference yet.
 
-        Raises RegistrationError or NotListedError.
+        Raises RegistrationError or NotListedError, and leaves the part as it was then.
         """
         ...
 
 
 class Reloader:
-    """Has a process follow the newest document that can be followed."""
+    """Keeps the newest valid document in force."""
 
     def __init__(
         self,
         running: Plan,
-        process: Changes,
+        parts: Sequence[Reloadable],
         planner: Planner,
-        say: Callable[[LoadReport], None],
+        report: Callable[[LoadReport], None],
         backoff: Backoff | None = None,
     ) -> None:
-        """``say`` is told what the process runs by, now and after each change.
+        """``parts`` change in this order. ``report`` is called with the plan in force: now and after each change.
 
-        ``backoff`` is how long to wait before a refused document is tried again.
+        ``backoff`` has the pauses before a refused document is tried again.
         """
         self._running = running
-        self._started_with = running
-        self._process = process
+        self._parts = parts
         self._planner = planner
-        self._say = say
-        self._newest: DocumentState = running.found
-        self._news = asyncio.Event()
+        self._report = report
         self._backoff = backoff or Backoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        self._kept: tuple[DocumentState, Verdict] | None = None
-        self._said = ""
+        self._startup_fields = config.startup_only_fields(running.document)
+        self._newest: DocumentState = running.text
+        self._has_news = asyncio.Event()
+        self._last_verdict: tuple[DocumentState, Verdict] | None = None
+        """The newest document and why it is not in force; None when it is."""
+        self._last_reason = ""
         self.refusals = 0
-        """How often a document was refused, one that is only tried again not counted, whatever it is refused for."""
-        self.loaded = LoadReport(running.found.hash, now())
-        say(self.loaded)
+        """How many documents were refused; trying one again does not count, whatever it is refused for then."""
+        self.loaded = LoadReport(running.text.hash, now())
+        report(self.loaded)
 
-    @property
-    def running(self) -> Plan:
-        """What the process goes by."""
-        return self._running
-
-    def configz(self) -> dict[str, Any]:
-        """What the process goes by, for /configz."""
-        return configz(self.loaded, self._running.in_full, self._unfollowed())
-
-    async def run(self, follows: DocumentSource) -> None:
-        """Follow until cancelled."""
+    async def run(self, source: DocumentSource) -> None:
+        """Follow the documents of ``source`` until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(follows.follow(self._tell, self._running.found))
+            group.create_task(source.watch(self._set_newest, self._running.text))
             while True:
-                is_told = await self._next()
-                before = self.loaded.hash, self._kept
-                await self._try(self._newest, follows)
-                if is_told and (self.loaded.hash, self._kept) == before:
-                    self._say_unchanged()
+                is_reported = await self._wait_for_report_or_retry()
+                before = self.loaded.hash, self._last_verdict
+                await self._follow(self._newest, source)
+                if is_reported and (self.loaded.hash, self._last_verdict) == before:
+                    self._log_unchanged()
 
-    async def _next(self) -> bool:
-        """Wait until a document is told, or until it is time to try a refused one again: what it lacked may be there.
-
-        Says whether one was told.
-        """
-        seconds = self._backoff.next_delay() if self.loaded.newest else None
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-                self._backoff.reset()
-        is_told = self._news.is_set()
-        self._news.clear()
-        return is_told
-
-    def _tell(self, newest: DocumentState) -> None:
+    def _set_newest(self, newest: DocumentState) -> None:
         self._newest = newest
-        self._news.set()
+        self._has_news.set()
 
-    async def _try(self, newest: DocumentState, follows: DocumentSource) -> None:
+    async def _wait_for_report_or_retry(self) -> bool:
+        """Return True when the source reports, False when it is time to try a refused document again.
+
+        What a refused document lacked may be there by now: a right, a kind, the code of a plugin.
+        """
+        is_refused = bool(self.loaded.newest)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._backoff.next_delay() if is_refused else None):
+                await self._has_news.wait()
+                self._backoff.reset()
+        is_reported = self._has_news.is_set()
+        self._has_news.clear()
+        return is_reported
+
+    async def _follow(self, newest: DocumentState, source: DocumentSource) -> None:
         match newest:
             case NoDocument(why):
-                self._keep(newest, "missing", why, why)
+                self._keep_current(newest, "missing", why, why)
             case UnreadableDocument(why):
-                self._keep(newest, "refused", why, why)
+                self._keep_current(newest, "refused", why, why)
             case UnknownDocument(why):
-                self._keep(newest, "waiting", why, why)
-            case DocumentText() if newest == self._running.found:
-                self._take_back()
+                self._keep_current(newest, "waiting", why, why)
+            case DocumentText() if newest == self._running.text:
+                if self.loaded.verdict:  # it was changed, and changed back
+                    self._put_in_force(self._running, self.loaded.at)
+                    logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
             case DocumentText():
-                await self._change(newest, follows)
+                await self._load(newest, source)
 
-    async def _change(self, found: DocumentText, follows: DocumentSource) -> None:
+    async def _load(self, text: DocumentText, source: DocumentSource) -> None:
         def refuse(why: str) -> None:
-            self._keep(found, "refused", why, "; ".join(follows.place(line) for line in why.splitlines()))
+            self._keep_current(text, "refused", why, "; ".join(source.locate(line) for line in why.splitlines()))
 
         try:
-            made = await self._planner.plan(found)
-            if isinstance(made, Problems):
-                refuse(str(made))
+            plan = await self._planner.plan(text)
+            if isinstance(plan, Problems):
+                refuse(str(plan))
                 return
-            await self._process.change(made)
+            await self.apply(plan)
         except PluginSourceUnavailableError as error:
-            self._wait(found, error)
+            # The cause may differ at each try, so it is no part of the report.
+            logger.debug("the new document waits", extra={"because": str(error)})
+            if text.hash != self.loaded.newest:  # for one that was refused this is nothing new
+                self._keep_current(text, "waiting", WAITS, WAITS if error.is_logged else f"{WAITS}: {error}")
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
         else:
-            self._accept(made, now())
-            logger.info("follows a new document", extra={"hash": made.found.hash, **made.for_the_log})
+            self._put_in_force(plan, now())
+            logger.info("follows a new document", extra={"hash": plan.text.hash, **log_values(plan)})
 
-    def _take_back(self) -> None:
-        """What is in force is the newest again: it was changed, and changed back."""
-        if self.loaded.verdict:
-            self._accept(self._running, self.loaded.at)
-            logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
+    async def apply(self, plan: Plan) -> None:
+        """Make ``plan`` decide from the next decision on, or raise and leave everything as it is.
 
-    def _say_unchanged(self) -> None:
-        """Answer whoever asked for a look that changed nothing."""
+        Raises RegistrationError or NotListedError.
+        """
+        prepared: list[PreparedChange] = []
+        try:
+            for part in self._parts:
+                prepared.append(await part.prepare(plan))  # noqa: PERF401 - after a failure it has those to discard
+        except BaseException:  # also when the process ends while watches are listed
+            for change in reversed(prepared):
+                change.discard()
+            raise
+        # From here on nothing is awaited, so no decision falls between two commits. They are in the order of the
+        # composition: a part sees those that it knows as they are to be.
+        for change in prepared:
+            change.commit()
+
+    def _put_in_force(self, plan: Plan, at: str) -> None:
+        self._running = plan
+        self._last_verdict = None
+        self._set_report(LoadReport(plan.text.hash, at))
+        if fields := self._fields_after_restart():
+            logger.warning("%s of the new document: only a new process goes by it", ", ".join(fields))
+
+    def _keep_current(self, newest: DocumentState, verdict: Verdict, why: str, log_reason: str) -> None:
+        """Keep the plan in force, because of ``why``; ``log_reason`` is the same with the places of the problems.
+
+        A verdict on a document is logged once, although retries may vary its reason, for example by an object's
+        address.
+        """
+        self._last_reason = log_reason
+        if (newest, verdict) != self._last_verdict:
+            self._last_verdict = newest, verdict
+            self.refusals += verdict == "refused"
+            level = logging.ERROR if verdict == "refused" else logging.WARNING
+            subject = "document" if isinstance(newest, NoDocument | UnknownDocument) else "new document"
+            logger.log(level, "the %s is %s, the last one stays in force: %s", subject, verdict, log_reason)
+        newest_hash = newest.hash if isinstance(newest, DocumentText) else ""
+        report = LoadReport(self.loaded.hash, self.loaded.at, verdict, why, newest_hash)
+        if report != self.loaded:
+            self._set_report(report)
+
+    def _set_report(self, report: LoadReport) -> None:
+        self.loaded = report
+        self._report(report)
+
+    def _log_unchanged(self) -> None:
+        """Log the answer to a SIGHUP that changed nothing."""
         if verdict := self.loaded.verdict:
-            logger.warning("the document is still %s, the last one stays in force: %s", verdict, self._said)
+            logger.warning("the document is still %s, the last one stays in force: %s", verdict, self._last_reason)
         else:
             logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
-    def _accept(self, running: Plan, at: str) -> None:
-        self._running = running
-        self._kept = None
-        self._report(LoadReport(running.found.hash, at))
-        if waiting := self._unfollowed():
-            logger.warning("%s of the new document: only a new process goes by it", ", ".join(waiting))
+    def configz(self) -> dict[str, Any]:
+        """Return the content of /configz."""
+        return configz(self.loaded, self._running.full_document, self._fields_after_restart())
 
-    def _wait(self, found: DocumentText, error: PluginSourceUnavailableError) -> None:
-        """Keep what is in force for now. What keeps the API server from answering may differ each time."""
-        logger.debug("the new document waits", extra={"because": str(error)})
-        if found.hash != self.loaded.newest:  # of one that was refused this says nothing new
-            self._keep(found, "waiting", WAITS, WAITS if error.is_said else f"{WAITS}: {error}")
-
-    def _keep(self, newest: DocumentState, verdict: Verdict, why: str, said: str) -> None:
-        """Keep what is in force, because of ``why``; ``said`` is the same for the log.
-
-        The log tells a verdict on a document once: a reason may have something in it that is another at each try.
-        """
-        self._said = said
-        if (newest, verdict) != self._kept:
-            self._kept = newest, verdict
-            self.refusals += verdict == "refused"
-            level = logging.ERROR if verdict == "refused" else logging.WARNING
-            called = "document" if isinstance(newest, NoDocument | UnknownDocument) else "new document"
-            logger.log(level, "the %s is %s, the last one stays in force: %s", called, verdict, said)
-        which = newest.hash if isinstance(newest, DocumentText) else ""
-        kept = LoadReport(self.loaded.hash, self.loaded.at, verdict, why, which)
-        if kept != self.loaded:
-            self._report(kept)
-
-    def _report(self, loaded: LoadReport) -> None:
-        self.loaded = loaded
-        self._say(loaded)
-
-    def _unfollowed(self) -> list[str]:
-        """What of the document is not in force, because the process was started with something else."""
-        wanted, is_so = (
-            config.startup_only_fields(self._running.document),
-            config.startup_only_fields(self._started_with.document),
-        )
-        return [field for field in wanted if wanted[field] != is_so[field]]
+    def _fields_after_restart(self) -> list[str]:
+        """Return the fields of the document in force that only a new process goes by, and that changed."""
+        fields = config.startup_only_fields(self._running.document)
+        return [name for name, value in fields.items() if value != self._startup_fields[name]]
 
 
-def configz(loaded: LoadReport, in_full: Mapping[str, Any], unfollowed: Sequence[str] = ()) -> dict[str, Any]:
-    """What /configz says; ``unfollowed`` is what of the document is not in force yet."""
+def configz(report: LoadReport, full_document: Mapping[str, Any], after_restart: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the content of /configz: the document in force, its state, and its fields that take a restart."""
     return {
-        "hash": loaded.hash,
-        "loadedAt": loaded.at,
-        **({loaded.verdict: loaded.error} if loaded.verdict else {}),
-        **({"afterRestart": list(unfollowed)} if unfollowed else {}),
-        "componentconfig": in_full,
+        "hash": report.hash,
+        "loadedAt": report.at,
+        **({report.verdict: report.error} if report.verdict else {}),
+        **({"afterRestart": list(after_restart)} if after_restart else {}),
+        "componentconfig": full_document,
     }

@@ -16,7 +16,7 @@ from scheduler_runtime.catalog.syntax import is_scalar_resource
 from scheduler_runtime.config import EffectiveProfile
 from scheduler_runtime.framework import Extenders, Framework, PluginServices
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.reload import installed_plugins as discovery
+from scheduler_runtime.reload.installed_plugins import unknown_plugins
 from scheduler_runtime.state import objects as wire
 from scheduler_runtime.state.objects.pod_requests import read_amounts, sum_requests
 from scheduler_runtime.state.table import Table
@@ -237,7 +237,7 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
 
 def _not_given(document: config.Document, classes: Collection[str]) -> Iterator[str]:
     """That plugins are enabled which Kubernetes does not have and whose classes are not given."""
-    for name in discovery.unknown(document, classes, classes):
+    for name in unknown_plugins(document, classes, classes):
         meant = did_you_mean(nearest_name(name, classes))
         yield (
             f"plugin {name} is neither one of Kubernetes' nor among the classes that are given"

@@ -1,0 +1,163 @@
+"""From the text of a document to a ``Plan``, or to everything that is wrong with the document."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from scheduler_runtime import config
+from scheduler_runtime.api import Plugin, PluginArgs, Watch, declaration_of
+from scheduler_runtime.catalog import Declaration, Target
+from scheduler_runtime.config import Document, EffectiveProfile, Problem, Problems, berth_options
+from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.reload.document_sources import EXTRAS_KEY
+from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed, origin_of
+from scheduler_runtime.reload.plugin_sources import PluginSources, PluginSourceUnavailableError, check_declarations
+from scheduler_runtime.scheduling.plan import DocumentText, Plan, extenders_for
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Reads documents like the kube-scheduler that is the ``target``, and loads the plugins that they name."""
+
+    target: Target
+    sources: PluginSources
+    load: Callable[[str], Document | Problems] = config.load
+    """Parses the text of a document."""
+
+    async def plan(self, text: DocumentText) -> Plan | Problems:
+        """Return the plan for a document, or all of its problems. What may take long runs in threads.
+
+        Whatever the code of a plugin raises, SystemExit too, is a problem of the document and ends nothing.
+        Raises PluginSourceUnavailableError when the code of a plugin cannot be read at present.
+        """
+        try:
+            return await self._plan(text)
+        except PluginSourceUnavailableError:
+            raise
+        except (Exception, SystemExit) as error:
+            logger.exception("the document cannot be understood")
+            return Problems((Problem("", f"cannot be understood: {type(error).__name__}: {error}"),))
+
+    async def _plan(self, text: DocumentText) -> Plan | Problems:
+        document, extras = await asyncio.to_thread(self.load, text.text), _load_extras(text.extras)
+        if isinstance(document, Problems) or isinstance(extras, Problems):
+            return Problems(_collect(document, extras))
+
+        installed = await asyncio.to_thread(load_installed, document)
+        sourced = await self.sources.load(extras)
+        if isinstance(installed, Problems) or isinstance(sourced, Problems):
+            return Problems(_collect(installed, sourced))
+        plugins = {**installed, **sourced}
+        declarations = {name: declaration_of(plugin) for name, plugin in plugins.items()}
+
+        profiles = await asyncio.to_thread(self._expand_profiles, document, declarations, extras)
+        watches = None if isinstance(profiles, Problems) else _check_watches(profiles, plugins)
+        extenders = _check_extender_indexes(document, extras)
+        problems = _collect(check_declarations(plugins, extras), extenders, profiles, watches)
+        if problems or isinstance(profiles, Problems):
+            return Problems(problems)
+        return Plan(
+            text=text,
+            document=document,
+            extras=extras,
+            profiles=profiles,
+            plugins=plugins,
+            full_document=config.defaulted(document, self.target, declarations),
+        )
+
+    def _expand_profiles(
+        self, document: Document, plugins: Mapping[str, Declaration], extras: Extras
+    ) -> tuple[EffectiveProfile, ...] | Problems:
+        extenders = {
+            profile.scheduler_name: extenders_for(profile.scheduler_name, document, extras)
+            for profile in document.profiles
+        }
+        profiles = config.effective_profiles(document, self.target, plugins, extenders)
+        if isinstance(profiles, Problems):
+            missing = explain_missing(document, plugins)
+            sentences = {config.unknown(name, self.target): sentence for name, sentence in missing.items()}
+            return Problems(tuple(_for_a_process(problem, sentences) for problem in profiles))
+        # The document's percentage of nodes to score holds for profiles that have none of their own.
+        general = document.percentage_of_nodes_to_score
+        return tuple(
+            replace(profile, percentage_of_nodes_to_score=general)
+            if profile.percentage_of_nodes_to_score is None
+            else profile
+            for profile in profiles
+        )
+
+
+def _load_extras(text: str) -> Extras | Problems:
+    if not text:
+        return Extras()
+    extras = berth_options.load(text, EXTRAS_KEY)
+    if isinstance(extras, Problems):
+        return Problems(tuple(Problem(f"{EXTRAS_KEY}: {problem.path}", problem.message) for problem in extras))
+    return extras
+
+
+def _collect(*outcomes: object) -> tuple[Problem, ...]:
+    """Return the problems among the outcomes: a document's author wants to see all of them at once."""
+    return tuple(problem for outcome in outcomes if isinstance(outcome, Problems) for problem in outcome)
+
+
+def _for_a_process(problem: Problem, sentences: Mapping[str, str]) -> Problem:
+    """Return the problem with advice for a process, which has no PluginConfigs: own plugins are installed beside it."""
+    message = problem.message.replace(config.OF_ONES_OWN, "it is your own, install its package")
+    return Problem(problem.path, sentences.get(problem.message, message))
+
+
+def _check_watches(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
+    """Return the errors in the watches of ``plugins``, which may depend on their arguments in each profile."""
+    problems = dict.fromkeys(
+        Problem(f"plugin {name}", error)
+        for profile in profiles
+        for name in profile.names
+        if name in plugins and (error := _find_watch_error(plugins[name], profile.args.get(name)))
+    )
+    return Problems(tuple(problems)) if problems else None
+
+
+def _find_watch_error(plugin: type[Plugin], args: PluginArgs | None) -> str:
+    try:
+        watches: Iterable[object] = declaration_of(plugin).watches_for(args)
+        odd = next((watch for watch in watches if not isinstance(watch, Watch)), None)
+        hash(tuple(watches))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it is code of theirs
+        return f"watches: {type(error).__name__}: {error}"
+    return f"watches: {odd!r} is not a Watch" if odd is not None else ""
+
+
+def _check_extender_indexes(document: Document, extras: Extras) -> Problems | None:
+    count = len(document.extenders)
+    problems = tuple(
+        Problem(
+            f"{EXTRAS_KEY}: extenders.{profile}[{place}]", f"the document has {count} extenders, and none at {index}"
+        )
+        for profile, indexes in (extras.extenders or {}).items()
+        for place, index in enumerate(indexes)
+        if index >= count
+    )
+    return Problems(problems) if problems else None
+
+
+def log_values(plan: Plan) -> dict[str, list[str]]:
+    """Return the names of the profiles, and the plugins that do not come with this build, for the log."""
+    profiles = [profile.scheduler_name for profile in plan.profiles]
+    return {"profiles": profiles, **({"plugins": plugin_origins(plan)} if plan.plugins else {})}
+
+
+def plugin_origins(plan: Plan) -> list[str]:
+    """Return where each plugin that does not come with this build is from, for people."""
+    lines: list[str] = []
+    for name, plugin in sorted(plan.plugins.items()):
+        own = plan.extras.plugins.get(name)
+        source = own.config_map if own else None
+        origin = f"{source.key} of ConfigMap {source.name}, SHA-256 {source.sha256}" if source else origin_of(plugin)
+        lines.append(f"{name}: {origin}")
+    return lines
