@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
+from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Extender
 from scheduler_runtime.framework import PluginServices
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
@@ -19,9 +20,12 @@ from scheduler_runtime.scheduling.fenced_binds import FencedError
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
+from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
 from scheduler_runtime.state.cache import Cache
 from tests.support.scripted import Script, serving
 
@@ -63,13 +67,14 @@ class Scene:
         without: Iterable[str] = (),
         version: str = "v1.36.4",
         extenders: Iterable[Mapping[str, Any]] = (),
+        slots: BindingSlots | None = None,
     ) -> None:
         self.script = script
         self.binds = Binds()
         self.cache = Cache()
         self.cache.set_node(testing.node("n", cpu="4"))
         self.outbox = Outbox()
-        self.recorder = PodEvents(client, self.outbox, "host")
+        self.events_of_pods = PodEvents(client, self.outbox, "host")
         services = self.services = PluginServices(self.binds, lambda *_: None, lambda _: None, testing.Objects())
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
@@ -79,26 +84,35 @@ class Scene:
         frameworks = self.frameworks = {
             "test": testing.framework(profile, *plugins, services=services, version=version, extenders=asked)
         }
-        self.pending = SchedulingQueue(
-            frameworks,
-            backing_off=BackingOff(0.05),
-            on_ready=lambda: self.loop.wake(),
-            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
-        )
         self.metrics = Metrics()
         conditions = PodConditions(client, self.outbox, services.nominations)
-        self.binder = BindingCycle(
-            frameworks, self.cache, self.pending, self.recorder, conditions, self.metrics, services.progress
+        self.reporter = PodReporter(self.events_of_pods, conditions)
+        self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0.05), reporter=self.reporter)
+        slots = slots or BindingSlots()
+        self.underway = PodsUnderway(slots, services.progress)
+        self.binding = BindingCycle(
+            frameworks, self.cache, self.queue, slots, self.underway, self.reporter, self.metrics
         )
-        self.loop = SchedulingLoop(self.pending, frameworks, self.cache, self.binder, self.metrics)
+        self.preemption = Preemption(
+            client,
+            self.binds.check_fence,
+            self.underway,
+            self.events_of_pods,
+            services.nominations,
+            self.metrics,
+            Version.parse(version),
+        )
+        self.loop = SchedulingLoop(
+            self.queue, frameworks, self.cache, slots, self.binding, self.preemption, self.reporter, self.metrics
+        )
 
     def add(self, name: str, cpu: str = "1", **spec: Any) -> Pod:
         pod = testing.pod(name, {"cpu": cpu}, schedulerName="test", **spec)
-        self.pending.add(pod, "test", asyncio.get_running_loop().time())
+        self.queue.add(pod, "test", asyncio.get_running_loop().time())
         return pod
 
     def place(self, pod: Pod) -> QueuePlace:
-        return next(entry.place for entry in self.pending.entries() if entry.uid == pod.uid)
+        return next(entry.place for entry in self.queue.entries() if entry.uid == pod.uid)
 
     @property
     def cpu(self) -> int:
@@ -130,11 +144,12 @@ async def running(
     without: Iterable[str] = (),
     version: str = "v1.36.4",
     extenders: Iterable[Mapping[str, Any]] = (),
+    slots: BindingSlots | None = None,
 ) -> AsyncIterator[Scene]:
     """The scene while pods are scheduled, with ``plugins`` beside the default ones, or in the place of some."""
     script = Script()
     async with serving(script) as client:
-        scene = Scene(script, client, *plugins, without=without, version=version, extenders=extenders)
+        scene = Scene(script, client, *plugins, without=without, version=version, extenders=extenders, slots=slots)
         tasks = [asyncio.create_task(scene.loop.run()), asyncio.create_task(scene.outbox.run())]
         try:
             yield scene
@@ -142,7 +157,7 @@ async def running(
                 if task.done():
                     task.result()
         finally:
-            await scene.binder.finish(0)
+            await scene.underway.finish(0)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

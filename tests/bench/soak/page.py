@@ -43,21 +43,21 @@ def page() -> str:
     metrics = Metrics()
     for profile, number in (("a", 1), ("a", 1), ("b", 1), ("b", 2)):
         _tried(metrics, profile, "Bind", "Success")
-        metrics.scheduled(profile, Attempt(began=10.0, number=number, waits_since=8.0), 10.2)
+        metrics.observe_scheduled(profile, Attempt(began=10.0, number=number, waits_since=8.0), 10.2)
     for profile, status in (("a", "Success"), ("b", "Unschedulable"), ("b", "Unschedulable")):
         _tried(metrics, profile, "PostFilter", status)
-        metrics.ended("unschedulable", profile, 0.1)
-        metrics.preemption_attempted()
+        metrics.observe_attempt("unschedulable", profile, 0.1)
+        metrics.count_preemption_attempt()
     _tried(metrics, "a", "Bind", "Error")  # the pod was gone
-    metrics.preempted(2)
-    metrics.preemption_carried_out("success", 0.3)
+    metrics.observe_victims(2)
+    metrics.observe_preemption("success", 0.3)
     for _ in range(3):
         metrics.plugin("NodeAffinity", "PreFilter", "Success").observe(0.001)
         metrics.plugin("NodeAffinity", "Filter", "Success").observe(0.001)
     for point in ("PreFilter", "Filter"):
         metrics.evaluations("NodeAffinity", point, "a").add(8)
     for _ in range(8):
-        metrics.came("active", "UnschedulablePodAdd")
+        metrics.pod_queued("active", "UnschedulablePodAdd")
         metrics.point("PreEnqueue", "Success", "a").observe(0.001)
     _asked(metrics)
     _shown(metrics)
@@ -65,7 +65,7 @@ def page() -> str:
 
 
 def _tried(metrics: Metrics, profile: str, last: str, status: str) -> None:
-    metrics.decided(0.01)
+    metrics.observe_decision(0.01)
     for point in ("PreFilter", "Filter"):
         metrics.point(point, "Success", profile).observe(0.001)
     metrics.point(last, status, profile).observe(0.001)

@@ -216,9 +216,9 @@ class World:
                 for each in made.reflectors:
                     await each.synced.wait()
                 yield made
-                await made.binder.finish(PATIENCE.get())
+                await made.underway.finish(PATIENCE.get())
             finally:
-                await made.binder.finish(0)
+                await made.underway.finish(0)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)

@@ -67,12 +67,12 @@ class Scene:
         self.process = made
         self._planner = planner
         made.nodes.objects["n"] = testing.node("n", cpu="4")
-        made.intake.node(Change(None, made.nodes.objects["n"]))
+        made.updates.node(Change(None, made.nodes.objects["n"]))
 
     def add(self, name: str, scheduler: str) -> Pod:
         pod = testing.pod(name, {"cpu": "1"}, schedulerName=scheduler)
         self.process.pods.objects[pod.key] = pod
-        self.process.intake.pod(Change(None, pod))
+        self.process.updates.pod(Change(None, pod))
         return pod
 
     async def change(self, found: DocumentText) -> None:
@@ -102,7 +102,7 @@ async def scene(directory: Path, first: DocumentText, script: Script, *plugins: 
             yield made
         finally:
             deciding.cancel()
-            await made.process.binder.finish(0)
+            await made.process.underway.finish(0)
             await asyncio.gather(deciding, return_exceptions=True)
 
 
@@ -117,7 +117,8 @@ async def test_what_a_refused_document_would_have_watched_is_not_looked_at(tmp_p
         with pytest.raises(RegistrationError, match="not here"):
             await at.change(refused)
         assert at.process.objects.watches == before
-        assert not at.process.objects.saw(("v1", "Pod"), Change(None, testing.pod("a")))
+        at.process.updates.pod(Change(None, testing.pod("a")))
+        assert at.process.objects.revision(Watch("v1", "Pod")) == 0
 
 
 async def test_who_is_told_to_end_while_a_new_document_waits_for_its_watches_ends_in_good_order(tmp_path: Path) -> None:
@@ -229,7 +230,7 @@ async def test_what_the_profiles_before_were_made_of_is_not_kept(
 async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> None:
     async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), Script()) as at:
         await at.change(DocumentText(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
-        assert at.process.recorder.events == "None"
+        assert at.process.events.mode == "None"
 
 
 async def test_connections_to_an_extender_end_with_the_last_document_that_names_it(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def at_work(directory: Path, first: DocumentText, server: str) -> AsyncIte
         finally:
             living.cancel()
             await asyncio.gather(living, return_exceptions=True)
-            await process.binder.finish(0)
+            await process.underway.finish(0)
             await process.election.stop(release=False)
 
 

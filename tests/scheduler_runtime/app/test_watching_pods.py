@@ -53,7 +53,11 @@ def paired(*names: str) -> DocumentText:
 def see(at: Scene, pod: Pod) -> None:
     """As the watch of pods shows it."""
     at.process.pods.objects[pod.key] = pod
-    at.process._pod(Change(None, pod))
+    at.process.updates.pod(Change(None, pod))
+
+
+def watches_pods(at: Scene) -> bool:
+    return any(watch.kind == "Pod" for watch in at.process.objects.watches)
 
 
 @pytest.mark.parametrize("scheduler", ["a", "somebody-else"])
@@ -84,8 +88,8 @@ async def test_a_plugin_that_does_not_watch_pods_is_not_woken_beside_one_that_do
 
 async def test_who_comes_with_a_new_document_hears_of_pods_from_then_on(tmp_path: Path) -> None:
     async with scene(tmp_path, paired(), Script(), Pairs) as at:
-        assert not at.process.intake.pods_are_watched
+        assert not watches_pods(at)
         await at.change(paired("Pairs"))
-        assert at.process.intake.pods_are_watched
+        assert watches_pods(at)
         await at.change(paired())
-        assert not at.process.intake.pods_are_watched
+        assert not watches_pods(at)

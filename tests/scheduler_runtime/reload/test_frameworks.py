@@ -61,18 +61,22 @@ def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
     )
 
 
-def running(first: Plan) -> Frameworks:
-    class Binds:
-        async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-            raise AssertionError("nothing is bound here")
+class Binds:
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        raise AssertionError("nothing is bound here")
 
-    frameworks = Frameworks(PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Objects()), TARGET)
-    frameworks.replace(first, frameworks.build(first))
+
+SERVICES = PluginServices(Binds(), lambda *_: None, lambda _: None, testing.Objects())
+
+
+def running(first: Plan) -> Frameworks:
+    frameworks = Frameworks(TARGET)
+    frameworks.replace(first, frameworks.build(first, SERVICES))
     return frameworks
 
 
 def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
-    return profiles.replace(to, profiles.build(to))
+    return profiles.replace(to, profiles.build(to, SERVICES))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Nomination, Plugin, Reject
-from scheduler_runtime.scheduling import binding_cycle as binder
+from scheduler_runtime.scheduling.binding_cycle import CANCELLED
 from scheduler_runtime.scheduling.pending import QueuePlace
 from tests.support.scheduling import running
 
@@ -71,8 +71,8 @@ async def refuses(*_: Any) -> Any:
             'running Bind plugin "Breaks": CancelledError',
             id="bind-cancelled",
         ),
-        pytest.param({"pre_bind": cancels_its_own_task}, [], binder.CANCELLED, id="pre_bind-cancels-itself"),
-        pytest.param({"bind": cancels_its_own_task}, ["DefaultBinder"], binder.CANCELLED, id="bind-cancels-itself"),
+        pytest.param({"pre_bind": cancels_its_own_task}, [], CANCELLED, id="pre_bind-cancels-itself"),
+        pytest.param({"bind": cancels_its_own_task}, ["DefaultBinder"], CANCELLED, id="bind-cancels-itself"),
         pytest.param(
             {"bind": refuses},
             ["DefaultBinder"],
@@ -119,7 +119,7 @@ async def test_a_binding_that_is_given_up_at_the_end_is_no_failure_of_a_plugin(h
     async with running(type("Hangs", (Plugin,), {hook: hangs}), without=without) as scene:
         pod = scene.add("a")
         await begun.wait()
-        assert not await scene.binder.finish(0.01)
+        assert not await scene.underway.finish(0.01)
         assert scene.place(pod) is QueuePlace.BINDING
         assert scene.script.requests("POST") == []
 

@@ -242,7 +242,7 @@ async def test_a_hint_that_fails_leaves_no_pod_behind(plugin: type[Plugin]) -> N
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         new = testing.node("m")
         scene.cache.set_node(new)
-        scene.pending.happened(Event("Node", Action.ADD, None, new), 0)
+        scene.queue.on_event(Event("Node", Action.ADD, None, new), 0)
         await scene.until(lambda: scene.binds.bound)
 
 

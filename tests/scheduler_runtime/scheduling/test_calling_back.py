@@ -51,7 +51,7 @@ class PreparesStubbornly(Prepares):
 
 async def held(scene: Scene) -> Pod:
     pod = scene.add("a")
-    await scene.until(lambda: scene.binder._waiting)
+    await scene.until(lambda: scene.underway._permit_waits)
     return pod
 
 
@@ -64,7 +64,7 @@ async def prepared(scene: Scene) -> Pod:
 async def test_a_held_pod_backs_off_and_gives_its_room_back() -> None:
     async with running(Holds) as scene:
         pod = await held(scene)
-        assert scene.binder.call_back(pod, "Needs")
+        assert scene.underway.call_back(pod, "Needs")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "waiting on permit for pod: preempted")]
@@ -73,7 +73,7 @@ async def test_a_held_pod_backs_off_and_gives_its_room_back() -> None:
 async def test_before_1_36_a_held_pod_is_rejected() -> None:
     async with running(Holds, version="v1.35.4") as scene:
         pod = await held(scene)
-        assert scene.binder.call_back(pod, "DefaultPreemption")
+        assert scene.underway.call_back(pod, "DefaultPreemption")
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert await scene.conditions() == [("Unschedulable", "0/1 nodes are available: 1 preempted.")]
 
@@ -81,9 +81,9 @@ async def test_before_1_36_a_held_pod_is_rejected() -> None:
 async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
     async with running(Holds) as scene:
         pod = await held(scene)
-        holds: Any = scene.binder._frameworks["test"].plugin("Holds")
+        holds: Any = scene.frameworks["test"].plugin("Holds")
         holds.let_go()
-        assert not scene.binder.call_back(pod, "Needs")
+        assert not scene.underway.call_back(pod, "Needs")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
 
 
@@ -91,17 +91,17 @@ async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
 async def test_a_pod_that_is_prepared_stops_and_backs_off(prepares: type[Plugin]) -> None:
     async with running(prepares) as scene:
         pod = await prepared(scene)
-        assert scene.binder.call_back(pod, "Needs")
+        assert scene.underway.call_back(pod, "Needs")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "preempted by Needs")]
-        assert not scene.binder._called_back
+        assert not scene.underway._called_back
 
 
 async def test_before_1_36_a_pod_that_is_prepared_is_not_called_back() -> None:
     async with running(Prepares, version="v1.35.4") as scene:
         pod = await prepared(scene)
-        assert not scene.binder.call_back(pod, "Needs")
+        assert not scene.underway.call_back(pod, "Needs")
         NEVER[-1].set()
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
 
@@ -111,7 +111,7 @@ async def test_it_is_too_late_for_a_pod_that_is_being_bound_and_for_one_of_someb
         scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BINDING)
-        assert not scene.binder.call_back(pod, "Needs")
+        assert not scene.underway.call_back(pod, "Needs")
         scene.binds.hold["a"].set()
 
 
@@ -134,9 +134,9 @@ async def test_finishing_waits_until_room_is_made(is_in_time: bool) -> None:
         await scene.until(lambda: NEVER)
         if is_in_time:
             asyncio.get_running_loop().call_later(0.05, NEVER[-1].set)
-        assert await scene.binder.finish(5 if is_in_time else 0.01) is is_in_time
+        assert await scene.underway.finish(5 if is_in_time else 0.01) is is_in_time
         assert ("room for big" in DONE) is is_in_time
-        assert not scene.binder._works
+        assert not scene.underway._making_room
 
 
 class AtOnce(Plugin):

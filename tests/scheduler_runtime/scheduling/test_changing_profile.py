@@ -44,7 +44,7 @@ def change(scene: Scene, *plugins: type[Plugin]) -> None:
     made: Framework = testing.framework(profile, *plugins, services=scene.services)
     made.take_over_from(scene.frameworks["test"])
     scene.frameworks["test"] = made
-    scene.pending.profiles_changed({"test"}, 0)
+    scene.queue.change_profiles({"test"}, 0)
 
 
 async def waits(scene: Scene, name: str) -> Pod:

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scheduler_runtime.api import Action, ClusterEvent, Event
+from scheduler_runtime.api import Action, ClusterEvent, Event, Watch
 from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.kube.watch import Change
 from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Node, Pod
 from scheduler_runtime.testing import node, pod
+
+PODS = Watch("v1", "Pod")
 
 
 @dataclass
@@ -39,48 +42,75 @@ class Profile:
         self.heard.append(event)
         return True
 
+    def invalidate_for(self, resource: str) -> None:
+        """Nothing is remembered here that a change could make wrong."""
 
-class Intaken:
-    """An intake, and everything behind it. One pod is parked, so that events have somebody to wake."""
+
+@dataclass
+class Underway:
+    """The pods whose binding is under way, and those that were no longer to wait for a permit."""
+
+    uids: set[str] = field(default_factory=set)
+    stopped: list[str] = field(default_factory=list)
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self.uids
+
+    def stop_waiting(self, pod: Pod) -> None:
+        self.stopped.append(pod.name)
+
+
+@dataclass
+class Reporter:
+    """The pods about whose waiting nothing was to be written any more."""
+
+    withdrawn: list[str] = field(default_factory=list)
+
+    def withdraw(self, uid: str) -> None:
+        self.withdrawn.append(uid)
+
+
+class Updated:
+    """The updates, and everything behind them. One pod is parked, so that events have somebody to wake."""
 
     def __init__(self) -> None:
         self.profile = Profile()
         self.cache = Cache()
-        self.pending = SchedulingQueue({"ours": self.profile})
+        self.queue = SchedulingQueue({"ours": self.profile})
         self.nominations = Nominations()
-        self.gone: list[str] = []
-        self.settled: list[str] = []
-        self.carried: set[str] = set()
-        self.intake = ClusterUpdates(
+        self.underway = Underway()
+        self.reporter = Reporter()
+        self.revisions = WatchRevisions()
+        self.updates = ClusterUpdates(
             self.cache,
-            self.pending,
+            self.queue,
             self.nominations,
-            {"ours"},
-            on_gone=lambda pod: self.gone.append(pod.name),
-            on_settled=self.settled.append,
+            {"ours": self.profile},
+            self.underway,
+            self.reporter,
+            self.revisions,
             clock=lambda: 0.0,
         )
-        self.intake.carries = self.carried.__contains__
-        self.pending.add(ours("parked"), "ours", -100)
+        self.queue.add(ours("parked"), "ours", -100)
         self.park()
 
     def park(self) -> None:
-        self.pending.activate(["uid-of-parked"], -100)
-        while entry := self.pending.take(-100):
-            self.pending.park(entry.uid, ["All"], -100)
+        self.queue.activate(["uid-of-parked"], -100)
+        while entry := self.queue.take(-100):
+            self.queue.park(entry.uid, ["All"], -100)
 
     def see(self, old: Pod | None, new: Pod | None) -> None:
-        self.intake.pod(Change(old, new))
+        self.updates.pod(Change(old, new))
 
     def see_node(self, old: Node | None, new: Node | None) -> None:
-        self.intake.node(Change(old, new))
+        self.updates.node(Change(old, new))
 
     @property
     def happened(self) -> list[tuple[str, Action]]:
         return [(event.resource, event.action) for event in self.profile.heard]
 
     def entry(self, name: str) -> QueuedPod | None:
-        return next((entry for entry in self.pending.entries() if entry.pod.name == name), None)
+        return next((entry for entry in self.queue.entries() if entry.pod.name == name), None)
 
 
 def ours(name: str = "a", **spec: Any) -> Pod:
@@ -92,11 +122,11 @@ def on(node_name: str, one: Pod) -> Pod:
 
 
 @pytest.fixture
-def there() -> Intaken:
-    return Intaken()
+def there() -> Updated:
+    return Updated()
 
 
-def test_an_unbound_pod_of_ours_waits_and_wakes_nobody(there: Intaken) -> None:
+def test_an_unbound_pod_of_ours_waits_and_wakes_nobody(there: Updated) -> None:
     there.see(None, ours())
     entry = there.entry("a")
     assert entry is not None
@@ -104,52 +134,52 @@ def test_an_unbound_pod_of_ours_waits_and_wakes_nobody(there: Intaken) -> None:
     assert there.happened == []
 
 
-def test_an_unbound_pod_of_another_scheduler_is_none_of_our_business(there: Intaken) -> None:
+def test_an_unbound_pod_of_another_scheduler_is_none_of_our_business(there: Updated) -> None:
     there.see(None, pod("b", {"cpu": "1"}))
     assert (there.entry("b"), len(there.cache), there.happened) == (None, 0, [])
 
 
-def test_a_bound_pod_of_another_scheduler_counts_on_its_node(there: Intaken) -> None:
+def test_a_bound_pod_of_another_scheduler_counts_on_its_node(there: Updated) -> None:
     there.see_node(None, node("n"))
     there.see(None, on("n", pod("b", {"cpu": "1"})))
     assert int(there.cache.table.requested("cpu")[0]) == 1000
 
 
-def test_a_pod_bound_by_anybody_leaves_the_queue_and_confirms(there: Intaken) -> None:
+def test_a_pod_bound_by_anybody_leaves_the_queue_and_confirms(there: Updated) -> None:
     there.see(None, ours())
     there.cache.assume(ours(), "n")
     there.see(ours(), on("n", ours()))
     assert there.entry("a") is None
     assert not there.cache.is_assumed("uid-of-a")
-    assert there.settled == ["uid-of-a"]
+    assert there.reporter.withdrawn == ["uid-of-a"]
     assert there.happened == [("Pod", Action.ADD)]
 
 
-def test_a_pod_that_ends_gives_back_its_room_and_wakes_the_others(there: Intaken) -> None:
+def test_a_pod_that_ends_gives_back_its_room_and_wakes_the_others(there: Updated) -> None:
     there.see(None, on("n", ours()))
     there.park()
     there.profile.heard.clear()
     there.see(on("n", ours()), None)
-    assert (len(there.cache), there.gone) == (0, ["a"])
+    assert (len(there.cache), there.underway.stopped) == (0, ["a"])
     assert there.happened == [("Pod", Action.DELETE)]
     parked = there.entry("parked")
     assert parked is not None
     assert parked.place is QueuePlace.ACTIVE
 
 
-def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Intaken) -> None:
+def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Updated) -> None:
     there.see(None, ours())
     there.cache.assume(ours(), "n")
     there.see(ours(), None)
-    assert (len(there.cache), there.entry("a"), there.gone) == (0, None, ["a"])
-    assert there.settled == ["uid-of-a"]
+    assert (len(there.cache), there.entry("a"), there.underway.stopped) == (0, None, ["a"])
+    assert there.reporter.withdrawn == ["uid-of-a"]
     assert there.happened == [("Pod", Action.DELETE)]
     (event,) = there.profile.heard
     assert isinstance(event.old, Pod)
     assert event.old.spec.node_name == "n"
 
 
-def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: Intaken) -> None:
+def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: Updated) -> None:
     there.see_node(None, node("n"))
     there.see(None, ours())
     there.cache.assume(ours(), "n")
@@ -157,13 +187,13 @@ def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: In
     there.park()
     ending = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     there.see(ours(), ending)
-    assert (there.gone, there.entry("a"), len(there.cache)) == (["a"], None, 0)
+    assert (there.underway.stopped, there.entry("a"), len(there.cache)) == (["a"], None, 0)
     assert there.happened == [("Pod", Action.DELETE)]
     there.see(ending, None)
     assert (there.entry("a"), there.happened) == (None, [("Pod", Action.DELETE)])
 
 
-def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Intaken) -> None:
+def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Updated) -> None:
     there.see(None, on("n", ours()))
     there.park()
     there.profile.heard.clear()
@@ -184,37 +214,37 @@ def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Int
     ],
 )
 def test_an_assumed_pod_whose_binding_was_forgotten_waits_again(
-    there: Intaken, versions: tuple[str, str], carried: bool, waits_again: bool
+    there: Updated, versions: tuple[str, str], carried: bool, waits_again: bool
 ) -> None:
     before, after = (
         replace(ours(), metadata=replace(ours().metadata, resource_version=version)) for version in versions
     )
     there.see(None, before)
-    there.pending.take(0.0)
+    there.queue.take(0.0)
     there.cache.assume(before, "n1")
-    there.pending.settle(before.uid)
+    there.queue.mark_binding(before.uid)
     if carried:
-        there.carried.add(before.uid)
+        there.underway.uids.add(before.uid)
     there.see(before, after)
     entry = there.entry("a")
     assert entry is not None
     assert (entry.place is QueuePlace.ACTIVE, there.cache.is_assumed(before.uid)) == (waits_again, not waits_again)
 
 
-def test_a_pod_of_another_scheduler_that_loses_its_node_counts_there_no_more(there: Intaken) -> None:
+def test_a_pod_of_another_scheduler_that_loses_its_node_counts_there_no_more(there: Updated) -> None:
     other = pod("b", {"cpu": "1"})
     there.see(None, on("n", other))
     there.see(on("n", other), other)
     assert (len(there.cache), there.entry("b")) == (0, None)
 
 
-def test_a_waiting_pod_that_is_deleted_wakes_nobody(there: Intaken) -> None:
+def test_a_waiting_pod_that_is_deleted_wakes_nobody(there: Updated) -> None:
     there.see(None, ours())
     there.see(ours(), None)
     assert (there.entry("a"), there.happened) == (None, [])
 
 
-def test_a_pod_made_again_under_its_name_is_another_pod(there: Intaken) -> None:
+def test_a_pod_made_again_under_its_name_is_another_pod(there: Updated) -> None:
     again = replace(ours(), metadata=replace(ours().metadata, uid="second"))
     there.see(None, on("n", ours()))
     there.see(on("n", ours()), None)
@@ -224,13 +254,13 @@ def test_a_pod_made_again_under_its_name_is_another_pod(there: Intaken) -> None:
     assert (entry.uid, entry.attempts, len(there.cache)) == ("second", 0, 0)
 
 
-def test_a_pod_that_is_being_deleted_is_not_taken_in(there: Intaken) -> None:
+def test_a_pod_that_is_being_deleted_is_not_taken_in(there: Updated) -> None:
     leaving = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     there.see(None, leaving)
     assert there.entry("a") is None
 
 
-def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Intaken) -> None:
+def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Updated) -> None:
     parked = ours("parked")
     tolerant = ours("parked", tolerations=[{"operator": "Exists"}])
     there.see(parked, tolerant)
@@ -240,7 +270,7 @@ def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Intaken) -
     assert (entry.place, entry.pod) == (QueuePlace.ACTIVE, tolerant)
 
 
-def test_a_change_that_matters_to_nobody_wakes_nobody(there: Intaken) -> None:
+def test_a_change_that_matters_to_nobody_wakes_nobody(there: Updated) -> None:
     there.see_node(None, node("n"))
     there.park()
     there.profile.heard.clear()
@@ -249,7 +279,7 @@ def test_a_change_that_matters_to_nobody_wakes_nobody(there: Intaken) -> None:
     assert there.happened == []
 
 
-def test_any_other_change_is_told_to_who_asked_for_every_change(there: Intaken) -> None:
+def test_any_other_change_is_told_to_who_asked_for_every_change(there: Updated) -> None:
     gated = ours("parked", schedulingGates=[{"name": "wait"}])
     there.see(ours("parked"), gated)
     there.see(None, on("n", ours()))
@@ -258,7 +288,7 @@ def test_any_other_change_is_told_to_who_asked_for_every_change(there: Intaken) 
     assert there.happened == [("Pod", Action.UPDATE), ("Pod", Action.UPDATE)]
 
 
-def test_a_removed_node_is_no_row_any_more(there: Intaken) -> None:
+def test_a_removed_node_is_no_row_any_more(there: Updated) -> None:
     there.see_node(None, node("n"))
     there.park()
     there.see_node(node("n"), None)
@@ -269,7 +299,7 @@ def nominated(node_name: str, one: Pod) -> Pod:
     return replace(one, status=replace(one.status, nominated_node_name=node_name))
 
 
-def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone(there: Intaken) -> None:
+def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone(there: Updated) -> None:
     there.see(None, nominated("n", ours()))
     there.see(None, nominated("n", ours("b")))
     assert [one.name for one in there.nominations.nominated_to("n")] == ["a", "b"]
@@ -278,13 +308,13 @@ def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone
     assert not there.nominations
 
 
-def test_nominations_of_other_schedulers_are_none_of_our_business(there: Intaken) -> None:
+def test_nominations_of_other_schedulers_are_none_of_our_business(there: Updated) -> None:
     there.see(None, nominated("n", pod("b", {"cpu": "1"})))
     assert not there.nominations
 
 
 @pytest.mark.parametrize("afterwards", ["other", "", None])
-def test_room_that_is_not_kept_any_more_wakes_those_it_was_kept_from(there: Intaken, afterwards: str | None) -> None:
+def test_room_that_is_not_kept_any_more_wakes_those_it_was_kept_from(there: Updated, afterwards: str | None) -> None:
     before = nominated("n", ours(priority=-1))
     there.see(None, before)
     there.see(before, None if afterwards is None else nominated(afterwards, before))
@@ -295,14 +325,14 @@ def test_room_that_is_not_kept_any_more_wakes_those_it_was_kept_from(there: Inta
     assert there.happened == [("Pod", Action.DELETE)]
 
 
-def test_a_pod_on_its_way_to_a_node_is_not_nominated_by_old_news(there: Intaken) -> None:
+def test_a_pod_on_its_way_to_a_node_is_not_nominated_by_old_news(there: Updated) -> None:
     there.see(None, ours())
     there.cache.assume(ours(), "n")
     there.see(ours(), nominated("n", ours()))
     assert not there.nominations
 
 
-def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there: Intaken) -> None:
+def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there: Updated) -> None:
     one = ours("b", priority=1)
     there.see(None, one)
     there.nominations.nominate(one, "n")
@@ -311,8 +341,8 @@ def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there
     assert (event.action, event.old.status.nominated_node_name) == (Action.DELETE, "n")
 
 
-def test_who_watches_pods_hears_of_those_without_a_node_too(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
+def test_who_watches_pods_hears_of_those_without_a_node_too(there: Updated) -> None:
+    there.revisions.add(PODS)
     relabelled = pod("b", {"cpu": "1"}, labels={"job": "x"})
     for old, new in [(None, pod("b", {"cpu": "1"})), (pod("b", {"cpu": "1"}), relabelled), (relabelled, None)]:
         there.see(old, new)
@@ -321,29 +351,29 @@ def test_who_watches_pods_hears_of_those_without_a_node_too(there: Intaken) -> N
     assert all(isinstance(event, PodWithoutNode) for event in there.profile.heard)
 
 
-def test_what_is_written_into_the_status_of_a_waiting_pod_is_no_news_to_who_watches_pods(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
+def test_what_is_written_into_the_status_of_a_waiting_pod_is_no_news_to_who_watches_pods(there: Updated) -> None:
+    there.revisions.add(PODS)
     told = replace(nominated("n", ours("b")), metadata=replace(ours("b").metadata, resource_version="9"))
     there.see(ours("b"), told)
     assert there.happened == []
 
 
-def test_a_change_of_a_waiting_pod_is_told_once_to_its_own_plugins_that_watch_pods(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
+def test_a_change_of_a_waiting_pod_is_told_once_to_its_own_plugins_that_watch_pods(there: Updated) -> None:
+    there.revisions.add(PODS)
     gated = ours("parked", schedulingGates=[{"name": "wait"}])
     there.see(ours("parked"), gated)
     assert there.happened == [("Pod", Action.UPDATE)]
 
 
-def test_an_annotation_of_a_waiting_pod_is_told_to_its_own_plugins_that_watch_pods(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
+def test_an_annotation_of_a_waiting_pod_is_told_to_its_own_plugins_that_watch_pods(there: Updated) -> None:
+    there.revisions.add(PODS)
     noted = replace(ours("parked"), metadata=replace(ours("parked").metadata, annotations={"size": "3"}))
     there.see(ours("parked"), noted)
     assert there.happened == [("Pod", Action.UPDATE)]
 
 
-def test_a_pod_that_gives_back_its_room_goes_only_once_for_who_watches_pods(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
+def test_a_pod_that_gives_back_its_room_goes_only_once_for_who_watches_pods(there: Updated) -> None:
+    there.revisions.add(PODS)
     there.see_node(None, node("n"))
     there.see(None, ours())
     there.cache.assume(ours(), "n")
@@ -355,8 +385,8 @@ def test_a_pod_that_gives_back_its_room_goes_only_once_for_who_watches_pods(ther
 
 @pytest.mark.parametrize("priority", [0, 100])
 def test_a_pod_that_goes_while_room_is_kept_for_it_is_told_once_to_pods_of_any_priority(priority: int) -> None:
-    there = Intaken()
-    there.intake.pods_are_watched = True
+    there = Updated()
+    there.revisions.add(PODS)
     there.see(ours("parked"), ours("parked", priority=priority))
     waiting = nominated("n", ours())
     there.see(None, waiting)
@@ -366,7 +396,7 @@ def test_a_pod_that_goes_while_room_is_kept_for_it_is_told_once_to_pods_of_any_p
     assert there.happened == [("Pod", Action.DELETE)]
 
 
-def test_a_pod_that_was_known_and_becomes_ours_is_no_news(there: Intaken) -> None:
-    there.intake.pods_are_watched = True
-    there.intake.take_in(ours())
+def test_a_pod_that_was_known_and_becomes_ours_is_no_news(there: Updated) -> None:
+    there.revisions.add(PODS)
+    there.updates.change_profiles((), {"ours"}, [ours()])
     assert (there.entry("a") is not None, there.happened) == (True, [])

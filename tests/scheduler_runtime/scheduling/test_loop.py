@@ -1,4 +1,4 @@
-"""From the queue to the node or back: the loop and the binder with a real framework, in memory up to HTTP."""
+"""From the queue to the node or back: loop and binding cycle with a real framework, in memory up to HTTP."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Handle, NodeTable, Plugin, Pod, Reject, Wait, WaitingPod
 from scheduler_runtime.framework import DECISION
-from scheduler_runtime.scheduling import binding_cycle as binder
 from scheduler_runtime.scheduling.fenced_binds import AlreadyBoundError, FencedError, PodGoneError
 from scheduler_runtime.scheduling.pending import QueuePlace
+from scheduler_runtime.scheduling.pods_underway import BindingSlots
 from scheduler_runtime.scheduling.reporting import outbox
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, hangs, says, serving
@@ -82,7 +82,7 @@ async def test_a_failed_binding_wakes_those_whom_its_room_may_help() -> None:
         scene.add("a", cpu="3")
         waiting = scene.add("b", cpu="3")
         await scene.until(lambda: scene.place(waiting) is QueuePlace.PARKED)
-        scene.pending.remove("uid-of-a")
+        scene.queue.remove("uid-of-a")
         scene.binds.trouble["a"] = PodGoneError("deleted")
         scene.binds.hold["a"].set()
         await scene.until(lambda: scene.binds.bound == [("b", "n")])
@@ -98,7 +98,7 @@ async def test_what_another_decided_is_not_reported_as_a_failure(
         scene.binds.trouble["a"] = error
         pod = scene.add("a")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
-        scene.pending.remove(pod.uid)
+        scene.queue.remove(pod.uid)
         assert (await scene.events(), await scene.conditions(), scene.cpu) == ([], [], 0)
         assert 'scheduler_schedule_attempts_total{result="error",profile="test"} 1' in scene.metrics.text()
     assert [(each.message, each.levelno) for each in caplog.records] == [("not bound", DECISION)]
@@ -109,11 +109,11 @@ async def test_a_confirmed_pod_is_not_forgotten_by_its_failed_binding() -> None:
         hold = scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
         await scene.until(lambda: scene.cache.is_assumed(pod.uid))
-        scene.pending.remove(pod.uid)
+        scene.queue.remove(pod.uid)
         scene.cache.add(replace(pod, spec=replace(pod.spec, node_name="n")))
         scene.binds.trouble["a"] = AlreadyBoundError("x")
         hold.set()
-        await scene.until(lambda: not len(scene.binder))
+        await scene.until(lambda: not len(scene.underway))
         assert scene.cpu == 1000
 
 
@@ -157,7 +157,7 @@ class Holds(Plugin):
 
 async def held(scene: Scene) -> WaitingPod:
     """The pod that a permit holds, once its task waits."""
-    await scene.until(lambda: scene.binder._waiting)
+    await scene.until(lambda: scene.underway._permit_waits)
     (waiting,) = HANDLES[-1].waiting_pods()
     return waiting
 
@@ -216,7 +216,7 @@ async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_
         await scene.until(
             lambda: scene.place(first) is QueuePlace.PARKED and scene.place(second) is QueuePlace.IN_FLIGHT
         )
-        assert [entry.attempts for entry in scene.pending.entries()] == [1, 2]
+        assert [entry.attempts for entry in scene.queue.entries()] == [1, 2]
 
 
 async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() -> None:
@@ -225,9 +225,9 @@ async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() 
         await held(scene)
         second = scene.add("b", cpu="3")
         await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
-        scene.pending.remove(first.uid)
+        scene.queue.remove(first.uid)
         scene.cache.remove(first.uid)
-        scene.binder.cancel(first)
+        scene.underway.stop_waiting(first)
         await scene.until(lambda: scene.place(second) is QueuePlace.IN_FLIGHT)
 
 
@@ -235,7 +235,8 @@ async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is
     script = Script()
     async with serving(script) as client:
         scene = Scene(script, client)
-        scene.binder.report_error(scene.add("a"), "it had no node")
+        pod = scene.add("a")
+        scene.reporter.failed(pod, "it had no node", pod)
         await scene.loop.schedule_one()
         await scene.until(lambda: scene.binds.bound)
         sending = asyncio.create_task(scene.outbox.run())
@@ -253,12 +254,13 @@ async def test_a_condition_that_is_being_written_arrives_before_the_binding() ->
         return await says({})(request)
 
     async with running() as scene:
-        scene.recorder.events = "None"
+        scene.reporter.change_mode("None")
         scene.script.answers.append(slow)
-        scene.binder.report_error(testing.pod("a", schedulerName="test"), "it had no node")
+        earlier = testing.pod("a", schedulerName="test")
+        scene.reporter.failed(earlier, "it had no node", earlier)
         await begun.wait()
         scene.add("a")
-        await scene.until(lambda: len(scene.binder))
+        await scene.until(lambda: len(scene.underway))
         await asyncio.sleep(0.05)
         assert scene.binds.bound == []
         answer.set()
@@ -271,7 +273,8 @@ async def test_a_condition_that_nobody_answers_does_not_keep_a_pod_from_its_node
     monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.05)
     async with running() as scene:
         scene.script.otherwise = hangs
-        scene.binder.report_error(testing.pod("a", schedulerName="test"), "it had no node")
+        earlier = testing.pod("a", schedulerName="test")
+        scene.reporter.failed(earlier, "it had no node", earlier)
         await scene.until(lambda: scene.script.requests("PATCH"))
         scene.add("a")
         await scene.until(lambda: scene.binds.bound)
@@ -298,7 +301,7 @@ async def test_a_pod_that_comes_to_wait_while_it_is_on_its_way_is_not_placed_twi
     async with running() as scene:
         scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
-        await scene.until(lambda: len(scene.binder))
+        await scene.until(lambda: len(scene.underway))
         scene.add("a")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BINDING)
         assert scene.cpu == 1000
@@ -310,43 +313,47 @@ async def test_a_task_that_ends_does_not_forget_the_next_one_of_its_pod() -> Non
     async with running() as scene:
         scene.binds.hold["a"] = asyncio.Event()
         pod = scene.add("a")
-        await scene.until(lambda: len(scene.binder))
-        first = scene.binder._tasks[pod.uid]
-        second = scene.binder._tasks[pod.uid] = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        await scene.until(lambda: len(scene.underway))
+        first, ends = scene.underway._bindings[pod.uid].task, asyncio.Event()
+
+        async def bind_again() -> None:
+            await ends.wait()
+
+        scene.underway.start(pod, scene.frameworks["test"], bind_again())
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         await asyncio.sleep(0)
-        assert scene.binder._tasks == {pod.uid: second}
+        assert pod.uid in scene.underway
+        ends.set()
+        await scene.until(lambda: pod.uid not in scene.underway)
 
 
 async def test_a_held_pod_that_is_deleted_gives_its_room_back_in_silence() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
         await held(scene)
-        scene.pending.remove(pod.uid)
-        scene.binder.cancel(pod)
-        await scene.until(lambda: not len(scene.binder))
+        scene.queue.remove(pod.uid)
+        scene.underway.stop_waiting(pod)
+        await scene.until(lambda: not len(scene.underway))
         assert (scene.cpu, GIVEN_BACK, await scene.events()) == (0, ["a"], [])
 
 
-async def test_held_pods_do_not_fill_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binder, "BACKLOG", 2)
-    async with running(Holds) as scene:
+async def test_held_pods_do_not_fill_the_way() -> None:
+    async with running(Holds, slots=BindingSlots(backlog=2)) as scene:
         for name in ("a", "b", "c", "d"):
             scene.add(name)
-        await scene.until(lambda: len(scene.binder._waiting) == 4)
+        await scene.until(lambda: len(scene.underway._permit_waits) == 4)
 
 
-async def test_decisions_wait_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binder, "BACKLOG", 2)
-    async with running() as scene:
+async def test_decisions_wait_while_too_many_bindings_are_under_way() -> None:
+    async with running(slots=BindingSlots(backlog=2)) as scene:
         go = asyncio.Event()
         scene.binds.hold = dict.fromkeys("abcd", go)
         for name in "abcd":
             scene.add(name)
-        await scene.until(lambda: len(scene.binder) == 2)
+        await scene.until(lambda: len(scene.underway) == 2)
         await asyncio.sleep(0.05)
-        assert len(scene.binder) == 2
+        assert len(scene.underway) == 2
         go.set()
         await scene.until(lambda: len(scene.binds.bound) == 4)
 
@@ -356,11 +363,11 @@ async def test_finishing_waits_for_bindings_and_gives_up_the_late_ones() -> None
         scene.binds.hold = {"a": asyncio.Event(), "b": asyncio.Event()}
         scene.add("a")
         scene.add("b")
-        await scene.until(lambda: len(scene.binder) == 2)
+        await scene.until(lambda: len(scene.underway) == 2)
         asyncio.get_running_loop().call_later(0.05, scene.binds.hold["a"].set)
-        assert not await scene.binder.finish(0.3)
+        assert not await scene.underway.finish(0.3)
         assert scene.binds.bound == [("a", "n")]
-        assert (len(scene.binder), scene.cpu) == (0, 1000)
+        assert (len(scene.underway), scene.cpu) == (0, 1000)
 
 
 async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -368,7 +375,7 @@ async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptu
     async with running() as scene:
         pod = testing.pod("a", schedulerName="test")
         leaving = replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
-        scene.pending.add(leaving, "test", 0)
+        scene.queue.add(leaving, "test", 0)
         assert await eventually_events(scene, 1) == [("FailedScheduling", "skip schedule deleting pod: default/a")]
-        assert (len(scene.pending), scene.binds.bound) == (0, [])
+        assert (len(scene.queue), scene.binds.bound) == (0, [])
     assert [each.message for each in caplog.records] == ["skipped"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import pytest
@@ -52,12 +52,18 @@ class Sent:
         self.preemptions = Preemption(
             client,
             self.check_fence,
+            self,
             PodEvents(client, self.outbox, "host"),
             self.nominations,
             self.metrics,
-            call_back=lambda victim, _: victim.name in self.can_be_called_back,
             version=Version.parse(version),
         )
+
+    def call_back(self, pod: Pod, plugin: str) -> bool:
+        return pod.name in self.can_be_called_back
+
+    def start_making_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        raise AssertionError("only what a plugin asks for is tested here")
 
     def check_fence(self) -> None:
         if not self.leads:

@@ -28,7 +28,7 @@ def refuses(*_: Any) -> None:
 
 def told(scene: Scene, place: str, field: str) -> Any:
     """What the only pod says of itself, if it is there."""
-    (pod,) = dump_queue(scene.pending, time.monotonic(), scene.services.progress).get(place) or [{}]
+    (pod,) = dump_queue(scene.queue, time.monotonic(), scene.services.progress).get(place) or [{}]
     return pod.get(field)
 
 
@@ -46,7 +46,7 @@ async def test_what_a_pod_waits_for_is_told_until_it_does_not_any_more(
     async with running(type("Own", (Plugin,), {hook: run}), without=without) as scene:
         scene.add("a")
         await scene.until(lambda: told(scene, place, "waitsFor") == [expected])
-        await scene.binder.finish(0)
+        await scene.underway.finish(0)
         assert scene.services.progress.describe(time.monotonic()) == {}
 
 
@@ -70,8 +70,10 @@ async def test_what_does_not_end_in_time_is_named_with_what_it_waits_for() -> No
         for name in ("a", "b"):
             scene.add(name)
         await scene.until(lambda: len(scene.services.progress.hooks) == 2)
-        assert not await scene.binder.finish(0.01)
-        assert scene.binder.left == tuple(f"bind default/{name} (pre_bind of plugin Own)" for name in ("a", "b"))
+        assert not await scene.underway.finish(0.01)
+        assert scene.underway.unfinished == tuple(
+            f"bind default/{name} (pre_bind of plugin Own)" for name in ("a", "b")
+        )
 
 
 def test_onlya_few_are_named() -> None:

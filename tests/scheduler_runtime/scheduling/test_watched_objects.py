@@ -12,14 +12,13 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event, Watch
 from scheduler_runtime.kube.watch import Change, Reflector
-from scheduler_runtime.scheduling.watched_objects import WatchedObjects
+from scheduler_runtime.scheduling.watched_objects import POD, WatchedObjects, WatchRevisions
 from scheduler_runtime.state.objects import Pod, ResizeRules, Service
 from scheduler_runtime.state.objects.kinds import pods as pods_of
 from tests.support.scripted import Script, listed, serving, watched
 
 Object = dict[str, Any]
 SERVICES = Watch("v1", "Service")
-POD = ("v1", "Pod")
 PRICES = Watch("example.com/v1", "PriceList", name="prices")
 
 
@@ -92,7 +91,7 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
     elsewhere = {"metadata": {"name": "a", "namespace": "shop", "uid": "uid-shop-a", "resourceVersion": "2"}}
     async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
         pods = Reflector(pods_of(ResizeRules()), client, changes.append)
-        objects = WatchedObjects([everywhere, here, SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
+        objects = WatchedObjects([everywhere, here, SERVICES], client, lambda _: None, {POD: pods})
         assert [each.kind.path for each in objects.reflectors] == ["/api/v1/services"]
         task = asyncio.create_task(pods.run())
         async with asyncio.timeout(5):
@@ -103,7 +102,7 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
         assert objects.find(everywhere, "a", "shop") is changes[2].new
         assert objects.find(here, "a", "shop") is None
         assert objects.find(everywhere, "c", "shop") is None
-        assert objects.reflectors_for([here]) == {}
+        assert objects.create_reflectors([here]) == {}
         await asyncio.gather(task, return_exceptions=True)
 
 
@@ -114,16 +113,17 @@ async def test_of_what_the_scheduler_follows_itself_those_changes_count_that_a_p
     moved = testing.pod("a", {"cpu": "1"}, nodeName="n")
     async with serving(Script()) as client:
         pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
-        objects = WatchedObjects([everywhere, here], client, lambda _: None, {POD: pods})
+        revisions = WatchRevisions()
+        objects = WatchedObjects([everywhere, here], client, lambda _: None, {POD: pods}, revisions)
         for change, expected in (
             (Change(None, pod), True),
             (Change(pod, rewritten), False),
             (Change(pod, moved), True),
         ):
-            assert objects.saw(POD, change) is expected
+            assert revisions.count_change(POD, change) is expected
         assert (objects.revision(everywhere), objects.revision(here)) == (2, 0)
-        objects.drop([everywhere])
-        assert not objects.saw(POD, Change(moved, None))
+        objects.keep_only([here])
+        assert not revisions.count_change(POD, Change(moved, None))
         assert objects.watches == {here}
 
 
@@ -132,9 +132,10 @@ async def test_plugins_of_a_pod_on_its_way_read_pods_and_nodes_also_when_no_othe
     async with serving(Script()) as client:
         pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
         pod = pods.objects["default/a"] = testing.pod("a")
-        objects = WatchedObjects([watch], client, lambda _: None, {POD: pods})
-        objects.saw(POD, Change(None, pod))
-        objects.drop([watch])
+        revisions = WatchRevisions()
+        objects = WatchedObjects([watch], client, lambda _: None, {POD: pods}, revisions)
+        revisions.count_change(POD, Change(None, pod))
+        objects.keep_only([])
         assert objects.revision(watch) == 0
         assert list(objects.list(watch)) == [objects.find(watch, "a", "default")] == [pod]
 

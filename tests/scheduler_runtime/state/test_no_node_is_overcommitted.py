@@ -1,7 +1,7 @@
 """However late a scheduler is told what happened, no node gets more than it has by what the scheduler decided.
 
-Everything from the watch to the request of a binding is the real thing: reflectors, cache, queue, loop, binder. The API
-server is a miniature of one. What is varied:
+Everything from the watch to the request of a binding is the real thing: reflectors, cache, queue, loop, bindings. The
+API server is a miniature of one. What is varied:
 
 * Pods and nodes are watched apart from each other: each kind is shown in the order in which it happened, as late as it
   may be, and how the two interleave is open.
@@ -36,9 +36,13 @@ from scheduler_runtime.scheduling.fenced_binds import FencedBinds
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
+from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.watched_objects import WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.objects import ResizeRules
 from scheduler_runtime.state.objects.kinds import NODES as NODE_KIND
@@ -46,6 +50,7 @@ from scheduler_runtime.state.objects.kinds import pods as pod_kind
 from tests.support.miniature import NODES, PODS, Binding, Happened, Miniature
 
 NAMES = ("one", "two")
+TARGET = Target(Version.parse("v1.36.4"), {})
 THEIRS = "two"
 """The node on which another scheduler puts pods without asking."""
 CORES = 4000
@@ -94,33 +99,39 @@ class Scheduler:
     """All of one but its leadership, and what it tells of pods, which nobody sends. Nothing backs off."""
 
     def __init__(self, server: Any, clock: Callable[[], float]) -> None:
-        services = PluginServices(
-            FencedBinds(server, lambda: float("inf"), 5.0), lambda *_: None, lambda _: None, testing.Objects()
-        )
+        binds = FencedBinds(server, lambda: float("inf"), 5.0)
+        services = PluginServices(binds, lambda *_: None, lambda _: None, testing.Objects())
         frameworks = {"ours": testing.framework(ONLY_ROOM, services=services)}
         outbox = Outbox()
         conditions = PodConditions(server, outbox, services.nominations)
         self.cache = Cache()
-        self.pending = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
-        self.binder = BindingCycle(
-            frameworks, self.cache, self.pending, PodEvents(server, outbox, "host"), conditions, Metrics(), Progress()
+        events, metrics = PodEvents(server, outbox, "host"), Metrics()
+        reporter = PodReporter(events, conditions)
+        slots = BindingSlots()
+        self.underway = PodsUnderway(slots, Progress())
+        self.queue = SchedulingQueue(frameworks, backing_off=BackingOff(0, 0))
+        binding = BindingCycle(frameworks, self.cache, self.queue, slots, self.underway, reporter, metrics)
+        preemption = Preemption(
+            server, binds.check_fence, self.underway, events, services.nominations, metrics, TARGET.version
         )
-        self.loop = SchedulingLoop(self.pending, frameworks, self.cache, self.binder, Metrics(), clock)
-        intake = ClusterUpdates(
+        self.loop = SchedulingLoop(
+            self.queue, frameworks, self.cache, slots, binding, preemption, reporter, metrics, clock
+        )
+        updates = ClusterUpdates(
             self.cache,
-            self.pending,
+            self.queue,
             services.nominations,
             frameworks,
-            on_gone=self.binder.cancel,
-            on_settled=conditions.withdraw,
-            clock=clock,
+            self.underway,
+            reporter,
+            WatchRevisions(),
+            clock,
         )
-        intake.carries = self.binder.carries
-        kind = pod_kind(ResizeRules.of(Target(Version.parse("v1.36.4"), {})))
+        kind = pod_kind(ResizeRules.of(TARGET))
         at_once = Backoff(0, 0)
         self.copies: dict[str, Reflector[Any]] = {
-            PODS: Reflector(kind, server, intake.pod, at_once),
-            NODES: Reflector(NODE_KIND, server, intake.node, at_once),
+            PODS: Reflector(kind, server, updates.pod, at_once),
+            NODES: Reflector(NODE_KIND, server, updates.node, at_once),
         }
 
     def assumed(self) -> dict[str, str]:
@@ -202,7 +213,7 @@ class Overcommitting(RuleBasedStateMachine):
     def the_server_forgets_a_binding(self, pick: int) -> None:
         name = self.some_pod(pick)
         one = self.server.pods[name]
-        if one["spec"].get("nodeName") and not self.ours.binder.carries(one["metadata"]["uid"]):
+        if one["spec"].get("nodeName") and one["metadata"]["uid"] not in self.ours.underway:
             self.server.change(PODS, name, "spec", nodeName="")
             self.server.bound_by_us.discard(one["metadata"]["uid"])
 
@@ -315,12 +326,12 @@ class Overcommitting(RuleBasedStateMachine):
     @invariant()
     def what_is_assumed_is_on_its_way_or_bound(self) -> None:
         for uid in self.ours.assumed():
-            assert self.ours.binder.carries(uid) or uid in self.server.bound
+            assert uid in self.ours.underway or uid in self.server.bound
 
     def teardown(self) -> None:
         """Once everything is answered and seen, we know what the API server knows, and no pod is lost."""
         try:
-            while len(self.ours.binder):
+            while len(self.ours.underway):
                 for binding in list(self.server.sent):
                     self.answer(binding, arrives=True, is_answered=True)
                 self.wait(30)
@@ -328,7 +339,7 @@ class Overcommitting(RuleBasedStateMachine):
                 self.catch_up(path)
             self.know_everything()
         finally:
-            self.run(self.ours.binder.finish(0))
+            self.run(self.ours.underway.finish(0))
             self.time.close()
 
     def know_everything(self) -> None:
@@ -337,7 +348,7 @@ class Overcommitting(RuleBasedStateMachine):
         there = {uid: one["spec"]["nodeName"] for uid, one in pods.items() if one["spec"].get("nodeName")}
         assert {held.pod.uid: held.node for held in ours.cache.snapshot()} == there
         assert not ours.assumed()
-        waiting = {entry.uid: entry.place for entry in ours.pending.entries()}
+        waiting = {entry.uid: entry.place for entry in ours.queue.entries()}
         assert not {QueuePlace.BINDING, QueuePlace.IN_FLIGHT} & set(waiting.values())
         to_place = {uid for uid in pods.keys() - there if pods[uid]["spec"]["schedulerName"] == "ours"}
         ending = {uid for uid in to_place if "deletionTimestamp" in pods[uid]["metadata"]}

@@ -16,7 +16,7 @@ from scheduler_runtime.app.leader import Election
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import cut, event_name
+from scheduler_runtime.scheduling.reporting.pod_events import event_object_name, truncate
 
 LEADERSHIP = "LeaderElection"
 SAID_AGAIN_SECONDS = 360.0
@@ -88,14 +88,14 @@ class LeaseEvents:
 
     def _event(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> dict[str, Any]:
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        name = event_name(self._lease["name"], time.time_ns())
+        name = event_object_name(self._lease["name"], time.time_ns())
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"namespace": self._lease["namespace"], "name": name},
             "type": kind,
             "reason": reason,
-            "message": cut(f"{self._election.identity} {what}"),
+            "message": truncate(f"{self._election.identity} {what}"),
             "count": 1,
             "firstTimestamp": at,
             "lastTimestamp": at,

@@ -15,12 +15,11 @@ import contextlib
 import gc
 import logging
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from scheduler_runtime.api import Event
 from scheduler_runtime.app import memory as heap
 from scheduler_runtime.app.leader import Election
 from scheduler_runtime.app.lease_events import LeaseEvents
@@ -31,7 +30,7 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import Framework, PluginServices, Progress
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.leader_election import process_name
-from scheduler_runtime.kube.watch import Change, Reflector
+from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_caught_up, wait_until_listed
 from scheduler_runtime.reload.frameworks import Frameworks
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
@@ -41,18 +40,19 @@ from scheduler_runtime.scheduling.fenced_binds import FencedBinds
 from scheduler_runtime.scheduling.io_batching import IoBatching
 from scheduler_runtime.scheduling.loop import SchedulingLoop
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.metrics.event_names import event_name
 from scheduler_runtime.scheduling.pending import BackingOff, SchedulingQueue
 from scheduler_runtime.scheduling.plan import Plan, PreparedChange
+from scheduler_runtime.scheduling.pods_underway import BindingSlots, PodsUnderway
 from scheduler_runtime.scheduling.preemption import Preemption
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import PodConditions
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
-from scheduler_runtime.scheduling.watched_objects import WatchedObjects
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.watched_objects import NODE, POD, ApiKind, WatchedObjects, WatchRevisions
 from scheduler_runtime.serving.scrape_gauges import add_scheduler_gauges
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import Node, Pod, ResizeRules
+from scheduler_runtime.state.objects import Pod, ResizeRules
 from scheduler_runtime.state.objects.kinds import NODES, pods
 
 logger = logging.getLogger(__name__)
@@ -91,31 +91,50 @@ class Scheduler:
         self.is_stopping = False
         self.election = given.election
         self.cache = Cache()
-        self.progress = Progress()
         self.nominations = Nominations()
+        self.progress = Progress()
+        slots = BindingSlots()
+        self.crowded = slots.crowded
+        self.underway = PodsUnderway(slots, self.progress)
 
-        self.outbox = Outbox(is_busy=lambda: self.binder.is_busy)
-        self.recorder = PodEvents(given.teller, self.outbox, process_name(), events=plan.extras.events)
+        self.outbox = Outbox(is_busy=slots.sending.locked)
+        self.events = PodEvents(given.teller, self.outbox, process_name(), mode=plan.extras.events)
+        self.reporter = PodReporter(self.events, PodConditions(given.teller, self.outbox, self.nominations))
         self.own_events = self._own_events(given)
-        self.conditions = PodConditions(given.teller, self.outbox, self.nominations)
-
-        self.informers = ReflectorGroup(partial(self.own_events.warn, "OlderData", OLDER_DATA))
-        self.nodes = Reflector(NODES, client, self._node)
-        self.pods = Reflector(pods(ResizeRules.of(given.target)), client, self._pod)
-        self.objects = WatchedObjects(plan.watches, client, self._happened, self._followed)
 
         binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
         self.extenders = ExtenderFactory(client, binds)
         self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
-        self.profiles = Frameworks(self._services(given, binds), given.target, given.settings.seed, self.extenders.made)
-        self.profiles.replace(plan, self.profiles.build(plan))
 
+        # Still empty: frameworks need services, which need the queue, which asks the frameworks.
+        self.profiles = Frameworks(given.target, given.settings.seed, self.extenders.made)
         self.queue = self._queue(given)
-        self.binder = BindingCycle(
-            self.profiles, self.cache, self.queue, self.recorder, self.conditions, metrics, self.progress
+        revisions = WatchRevisions()
+        self.updates = ClusterUpdates(
+            self.cache, self.queue, self.nominations, self.profiles, self.underway, self.reporter, revisions
         )
-        self.loop = SchedulingLoop(self.queue, self.profiles, self.cache, self.binder, metrics)
-        self.intake = self._intake(plan)
+        self.informers = ReflectorGroup(partial(self.own_events.warn, "OlderData", OLDER_DATA))
+        self.nodes = Reflector(NODES, client, self.updates.node)
+        self.pods = Reflector(pods(ResizeRules.of(given.target)), client, self.updates.pod)
+        followed: dict[ApiKind, Reflector[Any]] = {NODE: self.nodes, POD: self.pods}
+        self.objects = WatchedObjects(plan.watches, client, self.updates.object, followed, revisions)
+
+        self.preemption = Preemption(
+            client,
+            binds.check_fence,
+            self.underway,
+            self.events,
+            self.nominations,
+            metrics,
+            version=given.target.version,
+        )
+        self._services = self._plugin_services(binds, metrics)
+        self.profiles.replace(plan, self.profiles.build(plan, self._services))
+
+        self.binding = BindingCycle(self.profiles, self.cache, self.queue, slots, self.underway, self.reporter, metrics)
+        self.loop = SchedulingLoop(
+            self.queue, self.profiles, self.cache, slots, self.binding, self.preemption, self.reporter, metrics
+        )
         add_scheduler_gauges(metrics, self, given.target)
 
     def _own_events(self, given: SchedulerInputs) -> LeaseEvents:
@@ -125,7 +144,7 @@ class Scheduler:
             self.outbox,
             self.election,
             given.plan.document.profiles[0].scheduler_name,
-            events=lambda: self.recorder.events,
+            events=lambda: self.events.mode,
         )
 
     @property
@@ -133,38 +152,29 @@ class Scheduler:
         """What has to be listed before a decision."""
         return (*self.objects.reflectors, *self.extenders.reflectors, self.nodes, self.pods)
 
-    @property
-    def _followed(self) -> dict[tuple[str, str], Reflector[Any]]:
-        """What is followed whatever the plugins read."""
-        return {("v1", "Node"): self.nodes, ("v1", "Pod"): self.pods}
-
-    def _services(self, given: SchedulerInputs, binds: FencedBinds) -> PluginServices:
+    def _plugin_services(self, binds: FencedBinds, metrics: Metrics) -> PluginServices:
         """What the plugins are lent."""
-        recorder = self.recorder
-        preemptions = Preemption(
-            given.client,
-            binds.check_fence,
-            recorder,
-            self.nominations,
-            given.metrics,
-            call_back=lambda pod, plugin: self.binder.call_back(pod, plugin),
-            version=given.target.version,
-        )
+        events, queue, cache = self.events, self.queue, self.cache
+
+        def latest(pod: Pod) -> Pod | None:
+            placed = cache.get(pod.uid)
+            return placed.pod if placed else None
+
         return PluginServices(
             binds=binds,
-            record=lambda pod, reason, message, warning: recorder.record(pod, reason, message, warning=warning),
-            activate=self._activate,
+            record=lambda pod, reason, message, warning: events.record(pod, reason, message, warning=warning),
+            activate=lambda pods: queue.activate([pod.uid for pod in pods], time.monotonic()),
             objects=self.objects,
             nominations=self.nominations,
-            preemptions=preemptions,
-            metrics=given.metrics,
+            preemptions=self.preemption,
+            metrics=metrics,
             progress=self.progress,
-            latest=self._latest,
+            latest=latest,
         )
 
     def _queue(self, given: SchedulerInputs) -> SchedulingQueue:
         """Where pods wait."""
-        came, document = given.metrics.came, given.plan.document
+        document = given.plan.document
         backing_off = BackingOff(
             document.pod_initial_backoff_seconds,
             document.pod_max_backoff_seconds,
@@ -174,30 +184,15 @@ class Scheduler:
             self.profiles,
             backing_off=backing_off,
             longest_parked=given.settings.longest_parked,
-            on_ready=lambda: self.loop.wake(),
-            on_queued=lambda queue, why: came(queue, why if isinstance(why, str) else event_name(why)),
-            on_error=lambda pod, error: self.binder.report_error(pod, str(error)),
+            metrics=given.metrics,
+            reporter=self.reporter,
         )
-
-    def _intake(self, plan: Plan) -> ClusterUpdates:
-        """What brings the changes of nodes and pods to the cache and to the queue."""
-        intake = ClusterUpdates(
-            self.cache,
-            self.queue,
-            self.nominations,
-            self.profiles,
-            on_gone=self.binder.cancel,
-            on_settled=self.conditions.withdraw,
-        )
-        intake.carries = self.binder.carries
-        intake.pods_are_watched = plan.watches_pods
-        return intake
 
     async def live(self, stop: asyncio.Event, *others: Coroutine[Any, Any, None]) -> int:
         """Follow, stand for election, schedule; return the exit code. Run ``others`` meanwhile."""
         async with asyncio.TaskGroup() as group:
             self.informers.start(self.reflectors)
-            turns = IoBatching(self.binder.crowded, self.outbox)
+            turns = IoBatching(self.crowded, self.outbox)
             around = [
                 group.create_task(run)
                 for run in (
@@ -233,12 +228,12 @@ class Scheduler:
                 "ending with exit code 1: what was begun as the leader must not act any more; "
                 "whatever keeps this process running has to start it again"
             )
-            await self.binder.finish(0)
+            await self.underway.finish(0)
             return 1
-        is_finished = await self.binder.finish(FINISH_SECONDS)
+        is_finished = await self.underway.finish(FINISH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.outbox.drain(), DRAIN_SECONDS)
-        await self.election.stop(release=is_finished, left=self.binder.left)
+        await self.election.stop(release=is_finished, left=self.underway.unfinished)
         return 0
 
     async def _synced(self) -> None:
@@ -270,16 +265,16 @@ class Scheduler:
 
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Get ready for another plan, or raise RegistrationError or NotListedError and leave everything as it is."""
-        before, new = self.objects.watches, self.objects.reflectors_for(plan.watches)
+        before, new = self.objects.watches, self.objects.create_reflectors(plan.watches)
         originals = self.extenders.reflectors_for(plan.document.extenders)
         begun = (*new.values(), *originals)
         self.informers.start(begun)
         try:
             await wait_until_listed(begun)
-            self.objects.adopt(new)
-            made = self.profiles.build(plan)
+            self.objects.adopt(plan.watches, new)
+            made = self.profiles.build(plan, self._services)
         except BaseException:
-            self.objects.drop({*new, *self.objects.watches} - before)
+            self.objects.keep_only(before)
             self.informers.stop(begun)
             raise
         finally:  # profiles refer to themselves in circles, and the collector comes to old ones once in hours
@@ -292,59 +287,15 @@ class Scheduler:
         return PreparedChange(commit)
 
     def _swap(self, plan: Plan, made: Mapping[str, Framework]) -> None:
-        before, now = frozenset(self.profiles), time.monotonic()
+        before = frozenset(self.profiles)
         changed = self.profiles.replace(plan, made)
-        for each in (self.loop, self.binder, self.queue):
-            each.failures.reset()
+        for part in (self.loop, self.binding, self.preemption, self.queue):
+            part.failures.reset()
         self.extenders.keep(framework.extenders for framework in made.values())
-        self.queue.back_off(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
-        gone = self.queue.profiles_changed(changed, now)
-        if gone:
-            names = sorted({pod.spec.scheduler_name for pod in gone})
-            logger.warning("pods wait for profiles that are gone", extra={"pods": len(gone), "profiles": names})
-        for pod in gone:
-            self.binder.cancel(pod)
-            self.nominations.forget(pod.uid)
-            self.conditions.withdraw(pod.uid)
-        if new := frozenset(self.profiles) - before:
-            self._take_in(new)
-        self.intake.pods_are_watched = plan.watches_pods
-        self.recorder.events = plan.extras.events
-        self.informers.stop(self.objects.drop(self.objects.watches.difference(plan.watches)))
-
-    def _take_in(self, profiles: frozenset[str]) -> None:
-        """Pods that were nobody's until now are those of ``profiles``."""
-        for pod in self.pods.objects.values():
-            if pod.spec.scheduler_name not in profiles or pod.spec.node_name:
-                continue
-            self.intake.take_in(pod)
-            if self.cache.is_assumed(pod.uid):
-                self.queue.settle(pod.uid)  # it has been ours before, and is on its way since then
-
-    def _node(self, change: Change[Node]) -> None:
-        if self.objects.saw(("v1", "Node"), change):
-            self._changed("Node")
-        self.intake.node(change)
-
-    def _pod(self, change: Change[Pod]) -> None:
-        if self.objects.saw(("v1", "Pod"), change):
-            self._changed("Pod")
-        self.intake.pod(change)
-
-    def _happened(self, event: Event) -> None:
-        self._changed(event.resource)
-        self.queue.happened(event, time.monotonic())
-
-    def _changed(self, resource: str) -> None:
-        for framework in self.profiles.values():
-            framework.invalidate_for(resource)
-
-    def _latest(self, pod: Pod) -> Pod | None:
-        held = self.cache.get(pod.uid)
-        return held.pod if held else None
-
-    def _activate(self, pods: Iterable[Pod]) -> None:
-        self.queue.activate([pod.uid for pod in pods], time.monotonic())
+        self.queue.change_backoff(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
+        self.updates.change_profiles(changed, frozenset(self.profiles) - before, self.pods.objects.values())
+        self.reporter.change_mode(plan.extras.events)
+        self.informers.stop(self.objects.keep_only(plan.watches))
 
 
 async def wait_first(*waits: Any) -> None:

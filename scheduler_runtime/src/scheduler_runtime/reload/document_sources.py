@@ -18,7 +18,7 @@ from scheduler_runtime.api import Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Reflector
 from scheduler_runtime.scheduling.plan import DocumentText
-from scheduler_runtime.scheduling.watched_objects import kind_of
+from scheduler_runtime.scheduling.watched_objects import reflected_kind
 from scheduler_runtime.state.objects import ConfigMap
 
 POLL_SECONDS = 0.5
@@ -146,7 +146,7 @@ class OwnConfigMap:
         """
         reports = _Reports(report, current)
         reflector: Reflector[ConfigMap] = Reflector(
-            kind_of(self._watch), self._client, lambda change: reports.update_content(self._read(change))
+            reflected_kind(self._watch), self._client, lambda change: reports.update_content(self._read(change))
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())

@@ -16,13 +16,11 @@ class Frameworks(Mapping[str, Framework]):
 
     def __init__(
         self,
-        services: PluginServices,
         target: Target,
         seed: int | None = None,
         create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
     ) -> None:
         """``create_extenders`` returns the extenders of a profile; it may raise RegistrationError."""
-        self._services = services
         self._target = target
         self._seed = seed
         self._create_extenders = create_extenders
@@ -38,7 +36,7 @@ class Frameworks(Mapping[str, Framework]):
     def __len__(self) -> int:
         return len(self._frameworks)
 
-    def build(self, plan: Plan) -> dict[str, Framework]:
+    def build(self, plan: Plan, services: PluginServices) -> dict[str, Framework]:
         """Return the frameworks for ``plan``: a new one for each profile that changes, else the present one.
 
         Raises RegistrationError.
@@ -51,9 +49,7 @@ class Frameworks(Mapping[str, Framework]):
                 frameworks[name] = self._frameworks[name]
             else:
                 extenders = self._create_extenders(plan.extenders_of(profile))
-                frameworks[name] = Framework(
-                    profile, self._services, version, self._seed, plan.classes, gates, extenders
-                )
+                frameworks[name] = Framework(profile, services, version, self._seed, plan.classes, gates, extenders)
         return frameworks
 
     def _stays(self, profile: EffectiveProfile, before: Plan, plan: Plan) -> bool:

@@ -1,12 +1,17 @@
-"""What a change that a watch shows means for the cache and for the pods that wait.
+"""Changes of nodes, pods and watched objects: what each means for the cache and for the pods that wait.
 
-The cache is written before anybody is woken, so that who wakes sees the change.
+reflectors ──► node, pod, object ──► cache ──► queue: the event, for the pods that wait for such a change
+                                 └─► nominations, permits, conditions of pods that are bound or deleted
+
+The cache is written before anybody is woken, so that whoever is woken sees the change.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -14,165 +19,235 @@ from scheduler_runtime.api import Action, Event
 from scheduler_runtime.framework import PodWithoutNode
 from scheduler_runtime.kube.watch import Change, version_of
 from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.scheduling.watched_objects import NODE, POD, WatchRevisions
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import AnnotatedMeta, Node, Pod, PodSpec, QuantityError
 from scheduler_runtime.state.objects.pod_requests import read_amounts
 
-NOTHING = Action(0)
+logger = logging.getLogger(__name__)
+
+NO_ACTION = Action(0)
+
+
+class Framework(Protocol):
+    """A profile at work, as far as changes concern it."""
+
+    def invalidate_for(self, resource: str) -> None:
+        """Forget answers of plugins that watch this resource."""
+        ...
+
+
+class Underway(Protocol):
+    """The pods on their way to a node."""
+
+    def __contains__(self, uid: object) -> bool: ...
+
+    def stop_waiting(self, pod: Pod) -> None:
+        """End the wait for the permit of a pod, if it waits for one."""
+        ...
+
+
+class Reporter(Protocol):
+    """The conditions that are written about waiting pods."""
+
+    def withdraw(self, uid: str) -> None:
+        """Write no more about why the pod waits."""
+        ...
 
 
 class ClusterUpdates:
-    """Takes in the changes of nodes and pods, in the order in which the watches show them."""
+    """Applies changes in the order in which the watches show them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts that are wired together in one place
         self,
         cache: Cache,
-        pending: SchedulingQueue,
+        queue: SchedulingQueue,
         nominations: Nominations,
-        profiles: Collection[str],
-        *,
-        on_gone: Callable[[Pod], None] = lambda _: None,
-        on_settled: Callable[[str], None] = lambda _: None,
+        frameworks: Mapping[str, Framework],
+        underway: Underway,
+        reporter: Reporter,
+        revisions: WatchRevisions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``on_gone`` is told of each pod that is or was deleted, in case it waits for a permit.
-
-        ``on_settled`` is told the uid of each pod that is bound or deleted: nothing keeps it waiting any more.
-        """
+        """``frameworks`` are by the names of our profiles: a pod of any other scheduler counts only on its node."""
         self._cache = cache
-        self._pending = pending
+        self._queue = queue
         self._nominations = nominations
-        self._profiles = profiles
-        self._on_gone = on_gone
-        self._on_settled = on_settled
-        self.carries: Callable[[str], bool] = lambda _: False
-        """Says of a uid whether a binding of that pod is under way."""
-        self.pods_are_watched = False
-        """Whether a plugin watches pods: those without a node are news as well then."""
+        self._frameworks = frameworks
+        self._underway = underway
+        self._reporter = reporter
+        self._revisions = revisions
         self._clock = clock
 
+    # What the reflectors show
+
+    def object(self, event: Event) -> None:
+        """Apply a change of an object that plugins watch beyond pods and nodes."""
+        self._invalidate(event.resource)
+        self._queue.on_event(event, self._clock())
+
     def node(self, change: Change[Node]) -> None:
-        """Take in a change of a node."""
+        """Apply a change of a node."""
+        if self._revisions.count_change(NODE, change):
+            self._invalidate("Node")
         match change:
             case Change(old=None, new=Node() as new):
                 self._cache.set_node(new)
-                self._happened(Event("Node", Action.ADD, None, new))
+                self._wake(Event("Node", Action.ADD, None, new))
             case Change(old=Node() as old, new=Node() as new):
-                if (_named(old.metadata), old.spec, old.status) != (_named(new.metadata), new.spec, new.status):
-                    self._cache.set_node(new)  # most updates of a node are heartbeats
+                if _counted_parts(old) != _counted_parts(new):  # most updates of a node are heartbeats
+                    self._cache.set_node(new)
                 if action := node_actions(old, new):
-                    self._happened(Event("Node", action, old, new))
+                    self._wake(Event("Node", action, old, new))
             case Change(old=Node() as old):
                 self._cache.remove_node(old.name)
-                self._happened(Event("Node", Action.DELETE, old, None))
+                self._wake(Event("Node", Action.DELETE, old, None))
 
     def pod(self, change: Change[Pod]) -> None:
-        """Take in a change of a pod, whichever scheduler it belongs to."""
+        """Apply a change of a pod, whichever scheduler it belongs to."""
+        if self._revisions.count_change(POD, change):
+            self._invalidate("Pod")
         old, new = change.old, change.new
         if new is None:
             if old is not None:
-                self._gone(old)
+                self._on_deleted(old)
         elif new.spec.node_name:
-            self._bound(old, new)
+            self._on_bound(old, new)
         else:
-            self._unbound(old, new)
-            if self.pods_are_watched:
-                self._tell_of_unbound(old, new)
+            self._on_waiting(old, new)
+            if self._revisions.include_pods:
+                self._wake_watchers_of_waiting_pods(old, new)
 
-    def take_in(self, pod: Pod) -> None:
-        """A pod without a node, which was known before, is ours from now on. To nobody is that news."""
-        self._unbound(None, pod)
+    def _invalidate(self, resource: str) -> None:
+        for framework in self._frameworks.values():
+            framework.invalidate_for(resource)
 
-    def _gone(self, pod: Pod) -> None:
-        self._pending.remove(pod.uid)
-        self._on_gone(pod)
-        self._on_settled(pod.uid)
-        awaited = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._profiles else ""
-        self._nominations.forget(pod.uid)
-        if self._free(pod.uid):
-            return
-        if awaited:
-            self._not_awaited(pod, awaited, is_gone=True)
-        elif self.pods_are_watched:
-            self._happened(PodWithoutNode("Pod", Action.DELETE, pod, None))
+    def _wake(self, event: Event) -> None:
+        self._queue.on_event(event, self._clock())
 
-    def _free(self, uid: str) -> bool:
-        """Count the pod on no node any more, and wake those whom its room may help; return whether it had one."""
-        held = self._cache.remove(uid)
-        if held:
-            self._happened(Event("Pod", Action.DELETE, held.pod_on_node, None))
-        return held is not None
+    # Other profiles
 
-    def _not_awaited(self, pod: Pod, node: str, *, is_gone: bool = False) -> None:
-        """Room on ``node`` is not kept for ``pod`` any more. Only pods no more important had to leave it.
+    def change_profiles(self, changed: Collection[str], added: Collection[str], pods: Iterable[Pod]) -> None:
+        """Go by the frameworks as they are by now; of these profiles some were ``changed`` or removed, or ``added``.
 
-        That a pod ``is_gone`` may be news to any pod, for the plugins that watch pods.
+        ``pods`` are all pods that exist: those of an added profile were nobody's until now, and come to wait. Takes
+        effect at once and cannot fail, so that it can stand between two decisions.
         """
-        nominated = replace(pod, status=replace(pod.status, nominated_node_name=node))
-        event = Event("Pod", Action.DELETE, nominated, None)
-        up_to_priority = None if is_gone and self.pods_are_watched else pod.spec.priority
-        self._pending.happened(event, self._clock(), up_to_priority=up_to_priority)
+        orphans = self._queue.change_profiles(changed, self._clock())
+        if orphans:
+            names = sorted({pod.spec.scheduler_name for pod in orphans})
+            logger.warning("pods wait for profiles that are gone", extra={"pods": len(orphans), "profiles": names})
+        for pod in orphans:
+            self._underway.stop_waiting(pod)
+            self._nominations.forget(pod.uid)
+            self._reporter.withdraw(pod.uid)
+        if not added:
+            return
+        for pod in pods:
+            if pod.spec.scheduler_name in added and not pod.spec.node_name:
+                self._on_waiting(None, pod)  # no event: the pod itself is not new to anybody
+                if self._cache.is_assumed(pod.uid):
+                    self._queue.mark_binding(pod.uid)  # it was ours before, and is on its way since then
 
-    def _bound(self, old: Pod | None, new: Pod) -> None:
+    # The life of a pod
+
+    def _on_waiting(self, old: Pod | None, new: Pod) -> None:
+        """A pod without a node came or changed."""
+        if old is not None and (old.spec.node_name or self._is_binding_lost(old, new)):
+            # The API server has older data now, such as a backup that was restored: the pod has no node any more.
+            self._queue.remove(new.uid)
+            self._release_node(new.uid)
+        if new.spec.scheduler_name not in self._frameworks:
+            return
+        is_assumed = self._cache.is_assumed(new.uid)
+        if not is_assumed:
+            self._nominations.observe(old, new)
+        if is_assumed and new.metadata.deletion_timestamp:
+            # No binding of a pod that is being deleted can succeed, so its room is free already now.
+            self._queue.remove(new.uid)
+            self._underway.stop_waiting(new)
+            self._release_node(new.uid)
+        elif new.uid in self._queue:
+            action = _waiting_pod_actions(old, new) if old else NO_ACTION
+            events = [Event("Pod", action, old, new)] if action else []
+            self._queue.update(new, events, self._clock())
+        elif not new.metadata.deletion_timestamp:
+            self._queue.add(new, new.spec.scheduler_name, self._clock())
+        if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
+            self._wake_for_dropped_nomination(old, old.status.nominated_node_name)
+
+    def _on_bound(self, old: Pod | None, new: Pod) -> None:
         """A pod has its node, by our binding or somebody else's."""
-        self._pending.remove(new.uid)
+        self._queue.remove(new.uid)
         self._nominations.forget(new.uid)
         self._cache.add(new)
         if old is None or not old.spec.node_name:
-            self._on_settled(new.uid)
-            self._happened(Event("Pod", Action.ADD, None, new))
-            return
-        self._happened(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
+            self._reporter.withdraw(new.uid)
+            self._wake(Event("Pod", Action.ADD, None, new))
+        else:
+            self._wake(Event("Pod", pod_actions(old, new) or Action.UPDATE, old, new))
 
-    def _unbound(self, old: Pod | None, new: Pod) -> None:
-        if old is not None and (old.spec.node_name or self._is_lost(old, new)):
-            self._pending.remove(new.uid)
-            self._free(new.uid)  # the API server has older data now, such as a backup that was restored
-        if new.spec.scheduler_name not in self._profiles:
+    def _on_deleted(self, pod: Pod) -> None:
+        self._queue.remove(pod.uid)
+        self._underway.stop_waiting(pod)
+        self._reporter.withdraw(pod.uid)
+        nominated = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._frameworks else ""
+        self._nominations.forget(pod.uid)
+        if self._release_node(pod.uid):
             return
-        if not self._cache.is_assumed(new.uid):
-            self._nominations.observe(old, new)
-        now = self._clock()
-        if self._cache.is_assumed(new.uid) and new.metadata.deletion_timestamp:
-            self._leaves_on_its_way(new)
-        elif new.uid in self._pending:
-            action = _actions_of_a_waiting_pod(old, new) if old else NOTHING
-            events = [Event("Pod", action, old, new)] if action else []
-            self._pending.update(new, events, now)
-        elif not new.metadata.deletion_timestamp:
-            self._pending.add(new, new.spec.scheduler_name, now)
-        if old is not None and old.status.nominated_node_name not in ("", new.status.nominated_node_name):
-            self._not_awaited(old, old.status.nominated_node_name)
+        if nominated:
+            self._wake_for_dropped_nomination(pod, nominated, is_deleted=True)
+        elif self._revisions.include_pods:
+            self._wake(PodWithoutNode("Pod", Action.DELETE, pod, None))
 
-    def _tell_of_unbound(self, old: Pod | None, new: Pod) -> None:
-        """Tell the plugins that watch pods. What the pod itself waits for was told already, if it is ours."""
-        known = old if old and not old.spec.node_name else None
-        action = _news_of_unbound(known, new) if known else Action.ADD
+    def _release_node(self, uid: str) -> bool:
+        """Count the pod on no node any more, and wake the pods that its room may help; return whether it had a node."""
+        placed = self._cache.remove(uid)
+        if placed is None:
+            return False
+        self._wake(Event("Pod", Action.DELETE, placed.pod_on_node, None))
+        return True
+
+    def _is_binding_lost(self, old: Pod, new: Pod) -> bool:
+        """Whether the API server has forgotten a binding of ours that succeeded and that no watch has shown.
+
+        That is so when a pod that is assumed, and not being bound just now, is shown again in an older version.
+        """
+        is_shown_again = 0 < version_of(new) <= version_of(old)
+        return is_shown_again and self._cache.is_assumed(new.uid) and new.uid not in self._underway
+
+    def _wake_for_dropped_nomination(self, pod: Pod, node: str, *, is_deleted: bool = False) -> None:
+        """Wake the pods that had to leave room on ``node`` to ``pod``, which is not nominated there any more.
+
+        Only pods of its priority or a lower one had to, so no others are woken. A deleted pod, though, may concern any
+        pod whose plugins watch pods.
+        """
+        on_its_node = replace(pod, status=replace(pod.status, nominated_node_name=node))
+        event = Event("Pod", Action.DELETE, on_its_node, None)
+        up_to_priority = None if is_deleted and self._revisions.include_pods else pod.spec.priority
+        self._queue.on_event(event, self._clock(), up_to_priority=up_to_priority)
+
+    def _wake_watchers_of_waiting_pods(self, old: Pod | None, new: Pod) -> None:
+        """Wake the pods whose plugins watch pods also while these have no node, such as gangs that fill up.
+
+        The pod itself has had the event already (``queue.update``), if the event was one for it.
+        """
+        before = old if old and not old.spec.node_name else None
+        action = _watched_pod_actions(before, new) if before else Action.ADD
         if action:
-            is_told = known is None or bool(_actions_of_a_waiting_pod(known, new))
-            event = PodWithoutNode("Pod", action, known, new)
-            self._pending.happened(event, self._clock(), by=new.uid if is_told else "")
+            had_event = before is None or bool(_waiting_pod_actions(before, new))
+            event = PodWithoutNode("Pod", action, before, new)
+            self._queue.on_event(event, self._clock(), by=new.uid if had_event else "")
 
-    def _is_lost(self, old: Pod, new: Pod) -> bool:
-        """Whether a binding that succeeded, and that no watch has shown, has been forgotten by the API server."""
-        is_told_anew = 0 < version_of(new) <= version_of(old)
-        return is_told_anew and self._cache.is_assumed(new.uid) and not self.carries(new.uid)
 
-    def _leaves_on_its_way(self, pod: Pod) -> None:
-        """The pod is being deleted, so no binding of it can succeed any more: its room is free already now."""
-        self._pending.remove(pod.uid)
-        self._on_gone(pod)
-        self._free(pod.uid)
-
-    def _happened(self, event: Event) -> None:
-        self._pending.happened(event, self._clock())
+# What changed: upstream's pkg/scheduler/framework/events.go
 
 
 def node_actions(old: Node, new: Node) -> Action:
     """Return which of the things that matter to plugins differ between two versions of a node."""
-    action = NOTHING
-    if not _equal_amounts(old, new):
+    action = NO_ACTION
+    if not _offer_the_same(old, new):
         action |= Action.UPDATE_NODE_ALLOCATABLE
     if old.status.declared_features != new.status.declared_features:
         action |= Action.UPDATE_NODE_DECLARED_FEATURE
@@ -183,20 +258,21 @@ def node_actions(old: Node, new: Node) -> Action:
     if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
         action |= Action.UPDATE_NODE_ANNOTATION
     if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
-        action |= Action.UPDATE_NODE_TAINT  # Cordoning alone is no news: it helps no pod.
+        action |= Action.UPDATE_NODE_TAINT  # cordoning alone is no event: it helps no pod
     return action
 
 
-def _named(metadata: AnnotatedMeta) -> tuple[dict[str, str], dict[str, str]]:
-    return metadata.labels or {}, metadata.annotations or {}
+def _counted_parts(node: Node) -> tuple[object, ...]:
+    """What the cache reads of a node."""
+    return node.metadata.labels or {}, node.metadata.annotations or {}, node.spec, node.status
 
 
 def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-def _equal_amounts(old: Node, new: Node) -> bool:
-    """Whether both offer the same, however it is written."""
+def _offer_the_same(old: Node, new: Node) -> bool:
+    """Whether both offer the same amounts, however these are written."""
     if old.status.allocatable == new.status.allocatable:
         return True
     try:
@@ -206,35 +282,35 @@ def _equal_amounts(old: Node, new: Node) -> bool:
 
 
 def pod_actions(old: Pod, new: Pod) -> Action:
-    """Return which of the things that plugins can ask for by name differ between two versions of a pod."""
-    action = NOTHING
+    """Return which of the things that plugins can register for by name differ between two versions of a pod."""
+    action = NO_ACTION
     if (old.metadata.labels or {}) != (new.metadata.labels or {}):
         action |= Action.UPDATE_POD_LABEL
     if old.spec.tolerations != new.spec.tolerations:
         action |= Action.UPDATE_POD_TOLERATION
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         action |= Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-    if _scaled_down(old, new):
+    if _requests_less(old, new):
         action |= Action.UPDATE_POD_SCALE_DOWN
     return action
 
 
-def _actions_of_a_waiting_pod(old: Pod, new: Pod) -> Action:
-    """As for any pod; what only its status says, which we write ourselves, is no news."""
-    return pod_actions(old, new) or (Action.UPDATE if old.spec != new.spec else NOTHING)
+def _waiting_pod_actions(old: Pod, new: Pod) -> Action:
+    """As for any pod. A change of nothing but its status, which we write ourselves, is no event for the pod."""
+    return pod_actions(old, new) or (Action.UPDATE if old.spec != new.spec else NO_ACTION)
 
 
-def _news_of_unbound(old: Pod, new: Pod) -> Action:
-    """Also what its annotations or its owners say; not its status, which is written whenever it was tried in vain."""
-    return pod_actions(old, new) or (Action.UPDATE if _unversioned(old) != _unversioned(new) else NOTHING)
+def _watched_pod_actions(old: Pod, new: Pod) -> Action:
+    """For plugins that watch pods annotations and owners count too; the status is written after each failed attempt."""
+    return pod_actions(old, new) or (Action.UPDATE if _without_version(old) != _without_version(new) else NO_ACTION)
 
 
-def _unversioned(pod: Pod) -> tuple[AnnotatedMeta, PodSpec]:
+def _without_version(pod: Pod) -> tuple[AnnotatedMeta, PodSpec]:
     return replace(pod.metadata, resource_version="", generation=0), pod.spec
 
 
-def _scaled_down(old: Pod, new: Pod) -> bool:
-    """Whether some request became smaller. One that cannot be read now or before says nothing."""
+def _requests_less(old: Pod, new: Pod) -> bool:
+    """Whether some request became smaller. Requests that cannot be read, before or after, are not compared."""
     if (old.spec.containers, old.spec.resources, old.status) == (new.spec.containers, new.spec.resources, new.status):
         return False
     try:

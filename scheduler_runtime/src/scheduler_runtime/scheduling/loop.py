@@ -1,8 +1,8 @@
-"""The loop: take a pod, decide, start its binding or park it. Everything else happens around it.
+"""The scheduling loop: take a pod, decide, then start its binding or park it. Everything else happens around it.
 
-watches ──► cache ──► table ──► framework ──► binder ──► API server
-   │          ▲                     │
-   └──► pending ◄───────────────────┘
+watches ──► cluster events ──► cache ──► table ──► framework ──► binding cycle ──► API server
+                  │              ▲                     │               │
+                  └──► queue ◄───┼─────────────────────┴───────────────┘
 """
 
 from __future__ import annotations
@@ -12,46 +12,50 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from scheduler_runtime.framework import DECISION, FailureLog, Framework, Placed, Unschedulable
+from scheduler_runtime.framework import ExtenderAnswers, FailureLog, Framework, Placed, Unschedulable
 from scheduler_runtime.scheduling.binding_cycle import BindingCycle
-from scheduler_runtime.scheduling.extender_rounds import ExtenderRounds
 from scheduler_runtime.scheduling.extenders import ExtenderError, RawObjectError
 from scheduler_runtime.scheduling.metrics import Attempt, Metrics
 from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
+from scheduler_runtime.scheduling.pods_underway import BindingSlots
+from scheduler_runtime.scheduling.preemption import Preemption
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
 from scheduler_runtime.state.cache import Cache
 
 logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 0.005
-"""How long decisions may follow each other before watches and binds get their turn."""
+"""How long decisions may follow each other before watches and bindings get their turn."""
+NO_ANSWERS = ExtenderAnswers()
 
 
 class SchedulingLoop:
     """Decides about one pod after the other."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts that are wired together in one place
         self,
-        pending: SchedulingQueue,
+        queue: SchedulingQueue,
         frameworks: Mapping[str, Framework],
         cache: Cache,
-        binder: BindingCycle,
+        slots: BindingSlots,
+        binding: BindingCycle,
+        preemption: Preemption,
+        reporter: PodReporter,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.pending = pending
+        """``frameworks`` are by the names of their profiles, and may change between two decisions."""
+        self.queue = queue
         self._frameworks = frameworks
         self._cache = cache
-        self._binder = binder
-        self._consulting = ExtenderRounds(pending, frameworks, cache)
+        self._slots = slots
+        self._binding = binding
+        self._preemption = preemption
+        self._reporter = reporter
         self._metrics = metrics
         self._clock = clock
         self.failures = FailureLog(logger)
-        self._ready = asyncio.Event()
         self._paused_at = 0.0
-
-    def wake(self) -> None:
-        """Look for pods again: some may have become ready."""
-        self._ready.set()
 
     async def run(self) -> None:
         """Schedule until cancelled."""
@@ -59,79 +63,111 @@ class SchedulingLoop:
             await self.schedule_one()
 
     async def schedule_one(self) -> None:
-        """Take one pod, then either assume it onto a node or park it with its reasons.
-
-        Deciding is synchronous on purpose: nothing can change the cache between reading the
-        table and assuming the pod, and the next pod sees what this one reserved. Everything
-        that waits on the network, or for a permit, is the binder's.
-        """
-        entry = await self._next()
+        """Take one pod; afterwards its binding is under way, or the pod waits again and its author knows why."""
+        entry = await self._next_pod()
         if entry.pod.metadata.deletion_timestamp:
             self._skip(entry)
             return
         if self._cache.get(entry.uid):
-            self.pending.settle(entry.uid)  # it came to wait anew while it is still on its way
+            # The pod was added anew while its binding is under way: an older state of it was shown once more.
+            self.queue.mark_binding(entry.uid)
             return
-        began, framework = self._clock(), self._frameworks[entry.profile]
+
+        began = self._clock()
         try:
-            if framework.extenders is None:
-                outcome: Placed | Unschedulable | None = framework.schedule(entry.pod, self._cache)
-            else:
-                outcome = await self._consulting.decide(entry)
+            outcome = await self.decide(entry)
         except (ExtenderError, RawObjectError) as error:
-            logger.warning("extenders were asked in vain", extra={"pod": entry.pod.key, "because": str(error)})
-            self._fail(entry, str(error), began)
+            logger.warning("the extenders did not answer", extra={"pod": entry.pod.key, "because": str(error)})
+            self._retry(entry, str(error), began)
             return
         except Exception as error:  # noqa: BLE001 - a plugin's, or ours: this pod is tried again, the others go on
             self.failures.log("deciding failed", error, pod=entry.pod.key)
-            self._fail(entry, str(error), began)
+            self._retry(entry, str(error), began)
             return
+
         match outcome:
             case Placed():
-                self._metrics.decided(self._clock() - began)
-                self._binder.start(outcome, Attempt(began, entry.attempts, entry.waits_since, entry.was_flushed))
-            case None if entry.uid in self.pending:
-                self._skip(entry)
+                self._metrics.observe_decision(self._clock() - began)
+                # From here on a task of its own: permit, pre_bind, bind, post_bind.
+                self._binding.start(outcome, Attempt(began, entry.attempts, entry.waits_since, entry.was_flushed))
             case Unschedulable():
-                self._end(entry, "unschedulable", began)
-                nomination = outcome.nomination
-                if nomination and nomination.work and nomination.at_once:
-                    await self._binder.make_room(entry.pod, nomination.work)
-                self.pending.park(entry.uid, outcome.plugins, self._clock(), outcome.pending_plugins)
-                self._binder.report(outcome)
+                self._observe_end("unschedulable", entry, began)
+                if outcome.nomination and outcome.nomination.work:
+                    await self._preemption.make_room(outcome)
+                self.queue.park(entry.uid, outcome.plugins, self._clock(), outcome.pending_plugins)
+                self._reporter.unschedulable(outcome, self.queue.newest(outcome.pod))
+            case None if entry.uid in self.queue:
+                self._skip(entry)
 
-    def _fail(self, entry: QueuedPod, message: str, began: float) -> None:
-        self._end(entry, "error", began)
+    async def decide(self, entry: QueuedPod) -> Placed | Unschedulable | None:
+        """Choose a node for a pod and assume the pod there, or find out why no node takes it.
+
+        None when there is nothing to decide about any more: the pod was deleted while extenders were asked. Raises
+        PluginError, and ExtenderError or RawObjectError when an extender that must not be ignored does not answer.
+
+        Without extenders the decision does not wait for anything: nothing can change the cache between reading the
+        table and assuming the pod, and the next decision sees what this one reserved. Where extenders have a say,
+        they are asked between two rounds:
+
+            schedule ──► a question ──► extenders are asked ──► schedule anew ──► … ──► Placed, Unschedulable
+                                                │
+                                                └─ meanwhile: watches, bindings, the lease; no other decision
+
+        Nothing is assumed while extenders think. With their answers the decision is made anew, about the pod and the
+        cluster as they are by then, so that no change is missed.
+        """
+        framework, answers = self._frameworks[entry.profile], NO_ANSWERS
+        while (extenders := framework.extenders) is not None and extenders.concern(entry.pod):
+            outcome = framework.schedule(entry.pod, self._cache, answers)
+            if isinstance(outcome, Placed | Unschedulable):
+                return outcome
+            try:
+                answers = await extenders.answer(outcome, entry.pod, answers, self._cache.table)
+            except (ExtenderError, RawObjectError):
+                if entry.uid not in self.queue:
+                    return None
+                framework.nominations.nominate(entry.pod, "")  # as for every attempt that ends in an error
+                raise
+            if entry.uid not in self.queue or entry.pod.metadata.deletion_timestamp:
+                return None
+            if self._frameworks[entry.profile] is not framework:
+                # A new document came meanwhile: its extenders may be others, and have to be asked themselves.
+                framework, answers = self._frameworks[entry.profile], NO_ANSWERS
+        return framework.schedule(entry.pod, self._cache)
+
+    def _retry(self, entry: QueuedPod, message: str, began: float) -> None:
+        """Let a pod whose decision failed back off and come again."""
+        self._observe_end("error", entry, began)
         self._cache.forget(entry.pod)
-        self.pending.retry(entry.uid, self._clock(), message)
-        self._binder.report_error(entry.pod, message)
-
-    def _end(self, entry: QueuedPod, result: str, began: float) -> None:
-        """Measure an attempt that ended without a node."""
-        seconds = self._clock() - began
-        self._metrics.decided(seconds)
-        self._metrics.ended(result, entry.profile, seconds)
+        self.queue.retry(entry.uid, self._clock(), message)
+        self._reporter.failed(entry.pod, message, self.queue.newest(entry.pod))
 
     def _skip(self, entry: QueuedPod) -> None:
-        """Leave alone a pod that is being deleted."""
-        self.pending.remove(entry.uid)
-        logger.log(DECISION, "skipped", extra={"pod": entry.pod.key, "because": "it is being deleted"})
-        self._binder.recorder.failed(entry.pod, f"skip schedule deleting pod: {entry.pod.key}")
+        """Leave alone a pod that is being deleted, as upstream's skipPodSchedule."""
+        self.queue.remove(entry.uid)
+        self._reporter.skipped(entry.pod)
 
-    async def _next(self) -> QueuedPod:
-        """Return the next pod; let everything else run now and then, and while there is none."""
-        await self._binder.room()
+    def _observe_end(self, result: str, entry: QueuedPod, began: float) -> None:
+        """Measure an attempt that ended without a node."""
+        seconds = self._clock() - began
+        self._metrics.observe_decision(seconds)
+        self._metrics.observe_attempt(result, entry.profile, seconds)
+
+    async def _next_pod(self) -> QueuedPod:
+        """Return the next pod; let everything else run now and then, and while there is no pod to take."""
+        if self._slots.are_full:
+            await self._slots.wait_for_room()
         now = self._clock()
         if now - self._paused_at > SLICE_SECONDS:
             await asyncio.sleep(0)
             self._paused_at = self._clock()
-        while (entry := self.pending.take(self._clock())) is None:
-            self._ready.clear()
-            wake_at = self.pending.wake_at()
+        while (entry := self.queue.take(self._clock())) is None:
+            self.queue.ready.clear()
+            wake_at = self.queue.wake_at()
             try:
                 async with asyncio.timeout(None if wake_at is None else max(wake_at - self._clock(), 0.001)):
-                    await self._ready.wait()
+                    await self.queue.ready.wait()
             except TimeoutError:
-                pass  # something has backed off long enough
+                pass  # some pod has backed off long enough
             self._paused_at = self._clock()
         return entry

@@ -1,10 +1,11 @@
-"""Takes pods off their nodes to make room for others.
+"""Making room for a pod by taking others off their nodes.
 
               not bound yet ──► back to the queue, nothing is sent
   a victim ──┤
               bound ──► the condition that says why ──► deleted ──► an event says for whom
 
-Everything is sent with the uid, so that a new pod of the same name is left alone, and only while we lead.
+A plugin's ``post_filter`` chooses the victims and returns the work of removing them; ``make_room`` carries that out.
+Every request has the victim's uid, so that a new pod of the same name is left alone, and is sent only while we lead.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
+from scheduler_runtime.api import Pod
 from scheduler_runtime.catalog import Version
-from scheduler_runtime.framework import DECISION
+from scheduler_runtime.framework import DECISION, FailureLog, Unschedulable, caught_exceptions, is_our_cancellation
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, retry_after
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
@@ -26,12 +29,23 @@ from scheduler_runtime.scheduling.metrics import Metrics
 from scheduler_runtime.scheduling.reporting.pod_conditions import STRATEGIC_MERGE_PATCH
 from scheduler_runtime.scheduling.reporting.pod_events import PodEvents
 from scheduler_runtime.state.nominations import Nominations
-from scheduler_runtime.state.objects import Pod
 
 logger = logging.getLogger(__name__)
 
 TRIES = 4
 """How often one request is sent while the API server has trouble."""
+
+
+class Underway(Protocol):
+    """The pods that are not bound yet, and the tasks beside the decisions."""
+
+    def call_back(self, pod: Pod, plugin: str) -> bool:
+        """Send a pod that is not bound yet back to the queue; return whether it was not too late."""
+        ...
+
+    def start_making_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work``, which makes room for ``pod``, beside the decisions."""
+        ...
 
 
 class Preemption:
@@ -41,48 +55,77 @@ class Preemption:
         self,
         client: Client,
         check_fence: Callable[[], None],
-        recorder: PodEvents,
+        underway: Underway,
+        events: PodEvents,
         nominations: Nominations,
         metrics: Metrics,
-        *,
-        call_back: Callable[[Pod, str], bool],
         version: Version,
     ) -> None:
-        """``check_fence`` raises when we do not lead any more.
-
-        ``call_back`` stops a pod that is not bound yet, for a plugin, and says whether it was not too late.
-        """
+        """``check_fence`` raises when we do not lead any more."""
         self._client = client
         self._check_fence = check_fence
-        self._recorder = recorder
+        self._underway = underway
+        self._events = events
         self._nominations = nominations
         self._metrics = metrics
-        self._call_back = call_back
-        self._says_in_memory = version.at_least("1.36")
+        self._notes_memory = version.at_least("1.36")
         self._trouble = LogOnce(logger)
+        self.failures = FailureLog(logger)
+
+    # For the loop
+
+    async def make_room(self, outcome: Unschedulable) -> None:
+        """Carry out the work that a plugin returned with its nomination, if there is any.
+
+        Work that is to be done at once ends before this returns, so that no decision lies between. Any other is
+        started and goes on beside the next decisions, as upstream preempts asynchronously (KEP-4832). Work that fails
+        is logged: the pod is tried again in time.
+        """
+        nomination = outcome.nomination
+        if nomination is None or nomination.work is None:
+            return
+        if nomination.at_once:
+            await self._carry_out(outcome.pod, nomination.work)
+        else:
+            self._underway.start_making_room(outcome.pod, self._carry_out(outcome.pod, nomination.work))
+
+    async def _carry_out(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        began, result = time.monotonic(), "error"
+        try:
+            await work
+            result = "success"
+        except caught_exceptions() as error:
+            if is_our_cancellation(error):
+                raise
+            self.failures.log("making room failed", error, pod=pod.key)
+        finally:
+            self._metrics.observe_preemption(result, time.monotonic() - began)
+
+    # For plugins, through their handles
 
     def count_attempt(self) -> None:
         """Count that a plugin looked for pods to preempt."""
-        self._metrics.preemption_attempted()
+        self._metrics.count_preemption_attempt()
 
     def count_victims(self, victims: int) -> None:
         """Count that a plugin decided to preempt so many."""
-        self._metrics.preempted(victims)
+        self._metrics.observe_victims(victims)
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
         """Take ``victim`` off ``node``; one that is gone is no error. Raises ApiError, NoResponseError, FencedError."""
         note = f"Preempted by pod {preemptor.uid} on node {node}"
-        if self._call_back(victim, plugin):
-            note += " (in kube-scheduler memory)." if self._says_in_memory else ""
+        if self._underway.call_back(victim, plugin):
+            note += " (in kube-scheduler memory)." if self._notes_memory else ""
         else:
-            with contextlib.suppress(PodGoneError):  # whether it is gone is for the deletion to find out
-                await self._mark(victim, preemptor)
+            with contextlib.suppress(PodGoneError):  # the deletion finds out whether the pod is gone
+                await self._write_disruption_target(victim, preemptor)
+            body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
             try:
-                await self._delete(victim)
+                await self._send("DELETE", victim, "", body)
             except PodGoneError:
                 return
         logger.log(DECISION, "preempted", extra={"pod": victim.key, "node": node, "for": preemptor.key})
-        self._recorder.preempted(victim, preemptor, note)
+        self._events.preempted(victim, preemptor, note)
 
     async def clear_nomination(self, pod: Pod) -> None:
         """Take the nominated node of ``pod`` back. Raises ApiError, NoResponseError, FencedError."""
@@ -91,25 +134,23 @@ class Preemption:
         with contextlib.suppress(PodGoneError):
             await self._send("PATCH", pod, "/status", body, STRATEGIC_MERGE_PATCH)
 
-    async def _mark(self, victim: Pod, preemptor: Pod) -> None:
+    async def _write_disruption_target(self, victim: Pod, preemptor: Pod) -> None:
+        """Write the condition that tells disruption-aware controllers why the victim ends, before it is deleted."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
         }
-        said = next((one for one in victim.status.conditions if one.type == "DisruptionTarget"), None)
-        if said and {name: getattr(said, name) for name in condition} == condition:
+        conditions = victim.status.conditions
+        current = next((current for current in conditions if current.type == "DisruptionTarget"), None)
+        if current and {name: getattr(current, name) for name in condition} == condition:
             return
         more: dict[str, Any] = {"observedGeneration": victim.metadata.generation}
-        if said is None or said.status != "True":
+        if current is None or current.status != "True":
             more["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = {"metadata": {"uid": victim.uid}, "status": {"conditions": [{**condition, **more}]}}
         await self._send("PATCH", victim, "/status", body, STRATEGIC_MERGE_PATCH)
-
-    async def _delete(self, victim: Pod) -> None:
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
-        await self._send("DELETE", victim, "", body)
 
     async def _send(
         self, method: str, pod: Pod, subresource: str, body: object, content_type: str = "application/json"
@@ -124,9 +165,8 @@ class Preemption:
                 )
             except (ApiError, NoResponseError) as error:
                 if isinstance(error, ApiError) and error.status in (404, 409):
-                    raise PodGoneError(
-                        str(error)
-                    ) from error  # what is sent names no version: only another uid can conflict with it
+                    # The body has no resourceVersion, so a conflict can only be another uid.
+                    raise PodGoneError(str(error)) from error
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self._trouble.failing("pods cannot be preempted", str(error))
                     raise

@@ -4,13 +4,13 @@ declared watches ──► one reflector each ──► the copy that handles re
                             │
                             └──► events, for the pods that wait for such a change
 
-Pods and nodes are not watched a second time: plugins read the scheduler's own copy, so that whatever is
-decided about is in it. ``Intake`` tells the events of these, to plugins that watch pods those without a node too.
+Pods and nodes are not watched a second time: plugins read the scheduler's own copy, so that whatever is decided about
+is in it. ``ClusterUpdates`` makes the events of pods and nodes, for plugins that watch pods also those without a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -24,111 +24,169 @@ from scheduler_runtime.kube.watch import Change, Kind, Reflector
 from scheduler_runtime.kube.watch.envelopes import Page, WatchEvent, read_items
 from scheduler_runtime.state.objects import KINDS, ObjectMeta
 
-Told = Callable[[Event], None]
-Kinded = tuple[str, str]
+ApiKind = tuple[str, str]
 """An API version and a kind."""
-_NOTHING: Mapping[Kinded, Reflector[Any]] = MappingProxyType({})
+NODE: ApiKind = ("v1", "Node")
+POD: ApiKind = ("v1", "Pod")
+_NOTHING: Mapping[ApiKind, Reflector[Any]] = MappingProxyType({})
+
+
+class WatchRevisions:
+    """How often the objects of each watch have changed, as far as plugins can see it.
+
+    Plugins compare revisions to know whether what they computed still holds. Shared by ``WatchedObjects`` and by
+    ``ClusterUpdates``, which sees the changes of pods and nodes.
+    """
+
+    def __init__(self) -> None:
+        self.include_pods = False
+        """Whether a plugin watches pods: those without a node make events as well then."""
+        self._revisions: dict[Watch, int] = {}
+        self._by_kind: dict[ApiKind, list[Watch]] = {}
+
+    def __contains__(self, watch: object) -> bool:
+        return watch in self._revisions
+
+    def of(self, watch: Watch) -> int:
+        """The revision of ``watch``; 0 when nobody watches it any more."""
+        return self._revisions.get(watch, 0)
+
+    def of_kind(self, kind: ApiKind) -> Sequence[Watch]:
+        """The watches of this kind."""
+        return self._by_kind.get(kind, ())
+
+    def add(self, watch: Watch) -> None:
+        """Count the changes of ``watch`` from now on."""
+        self._revisions[watch] = 0
+        self._by_kind.setdefault(_kind_of(watch), []).append(watch)
+        self.include_pods = bool(self._by_kind.get(POD))
+
+    def remove(self, watch: Watch) -> None:
+        """Count no more changes of ``watch``, which was added."""
+        del self._revisions[watch]
+        self._by_kind[_kind_of(watch)].remove(watch)
+        self.include_pods = bool(self._by_kind.get(POD))
+
+    def count(self, watch: Watch) -> None:
+        """Count a change of one object of ``watch``. While the watch is only being prepared, nothing is counted."""
+        if watch in self._revisions:
+            self._revisions[watch] += 1
+
+    def count_change(self, kind: ApiKind, change: Change[Any]) -> bool:
+        """Count a change for the watches of this kind that include the object; return whether a plugin can see it."""
+        watches, item = self._by_kind.get(kind), change.new or change.old
+        if not watches or item is None:  # the usual case, for each change of a pod: nobody watches pods
+            return False
+        concerned = [watch for watch in watches if _includes(watch, item.metadata)]
+        if not concerned or not _action_of(change):
+            return False
+        for watch in concerned:
+            self._revisions[watch] += 1
+        return True
 
 
 class WatchedObjects:
-    """What plugins read through their handles."""
+    """The objects that plugins read through their handles.
+
+    A new document is taken over in three steps: ``create_reflectors`` for what is not watched yet, which have to run
+    until they have listed everything; ``adopt``, after which the new plugins can read; and ``keep_only``, once the old
+    plugins are no longer asked. The last two take effect at once and cannot fail.
+    """
 
     def __init__(
-        self, watches: Iterable[Watch], client: Client, told: Told, followed: Mapping[Kinded, Reflector[Any]] = _NOTHING
+        self,
+        watches: Iterable[Watch],
+        client: Client,
+        on_event: Callable[[Event], None],
+        followed: Mapping[ApiKind, Reflector[Any]] = _NOTHING,
+        revisions: WatchRevisions | None = None,
     ) -> None:
-        """``told`` hears of every change of something that is read, after the copy has it.
+        """``on_event`` is called with every change of something that is read, after the copy has it.
 
-        What is ``followed`` anyway is read there, and nobody hears of it here.
+        Kinds that are ``followed`` anyway are read there, and make no events here.
         """
-        self._told = told
         self._client = client
+        self._on_event = on_event
         self._followed = followed
-        self._revisions: dict[Watch, int] = {}
-        self._of_followed: dict[Kinded, list[Watch]] = {}
-        self._reflectors = self.reflectors_for(watches)
+        self._revisions = revisions or WatchRevisions()
+        self._reflectors: dict[Watch, Reflector[Any]] = {}
+        watches = tuple(watches)
+        self.adopt(watches, self.create_reflectors(watches))
 
     @property
     def reflectors(self) -> Collection[Reflector[Any]]:
         """What has to run for the copies to be true."""
         return tuple(self._reflectors.values())
 
-    def reflectors_for(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
-        """What would have to run besides, were ``watches`` read as well. They can be read once it is adopted."""
-        new = [watch for watch in dict.fromkeys(watches) if watch not in self._revisions]
-        self._revisions |= dict.fromkeys(new, 0)
-        for watch in new:
-            if _kinded(watch) in self._followed:
-                self._of_followed.setdefault(_kinded(watch), []).append(watch)
-        missing = [watch for watch in new if _kinded(watch) not in self._followed]
-        return {watch: Reflector(kind_of(watch), self._client, partial(self._take, watch)) for watch in missing}
-
-    def adopt(self, reflectors: Mapping[Watch, Reflector[Any]]) -> None:
-        """From now on what ``reflectors`` hold can be read as well."""
-        self._reflectors = {**self._reflectors, **reflectors}
-
-    def drop(self, watches: Iterable[Watch]) -> list[Reflector[Any]]:
-        """Nobody reads ``watches`` any more: return what need not run any longer."""
-        gone = frozenset(watches)
-        for watch in gone:
-            self._revisions.pop(watch, None)
-        for of_kind in self._of_followed.values():
-            of_kind[:] = [watch for watch in of_kind if watch not in gone]
-        dropped = [each for watch, each in self._reflectors.items() if watch in gone]
-        self._reflectors = {watch: each for watch, each in self._reflectors.items() if watch not in gone}
-        return dropped
-
     @property
     def watches(self) -> frozenset[Watch]:
         """What can be read."""
-        return frozenset(self._reflectors).union(*self._of_followed.values())
+        return frozenset(self._reflectors).union(*map(self._revisions.of_kind, self._followed))
+
+    # Taking over another document
+
+    def create_reflectors(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
+        """What has to run besides so that ``watches`` can be adopted. Their events are delivered from their start."""
+        return {
+            watch: Reflector(reflected_kind(watch), self._client, partial(self._on_change, watch))
+            for watch in dict.fromkeys(watches)
+            if watch not in self._revisions and _kind_of(watch) not in self._followed
+        }
+
+    def adopt(self, watches: Iterable[Watch], reflectors: Mapping[Watch, Reflector[Any]]) -> None:
+        """From now on ``watches`` can be read as well; ``reflectors`` are what ``create_reflectors`` made for them."""
+        for watch in dict.fromkeys(watches):
+            if watch not in self._revisions:
+                self._revisions.add(watch)
+        self._reflectors = {**self._reflectors, **reflectors}
+
+    def keep_only(self, watches: Collection[Watch]) -> list[Reflector[Any]]:
+        """Nobody reads anything but ``watches`` any more: return what need not run any longer."""
+        obsolete = self.watches.difference(watches)
+        for watch in obsolete:
+            self._revisions.remove(watch)
+        stopped = [reflector for watch, reflector in self._reflectors.items() if watch in obsolete]
+        self._reflectors = {watch: reflector for watch, reflector in self._reflectors.items() if watch not in obsolete}
+        return stopped
+
+    def _on_change(self, watch: Watch, change: Change[Any]) -> None:
+        action = _action_of(change)
+        if action:
+            self._revisions.count(watch)
+            self._on_event(Event(watch.event_resource, action, _content_of(change.old), _content_of(change.new)))
+
+    # Reading, for plugins
 
     def get(self, watch: Watch) -> Any:
         """The one object that ``watch`` names, or None."""
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch`` now: pods, nodes and those of ``wire.KINDS`` as structs, any other as it came.
+        """The objects of ``watch`` now: structs for the kinds in ``state.objects.KINDS``, dicts for any other.
 
-        What comes and goes while an asynchronous hook goes through them changes nothing of what it was given.
+        A snapshot: what comes and goes while an asynchronous hook iterates changes nothing of it.
         """
-        if followed := self._followed.get(_kinded(watch)):
-            return tuple([each for each in followed.objects.values() if _is_of(watch, each.metadata)])
-        return tuple([_content(each) for each in self._reflectors[watch].objects.values()])
+        if followed := self._followed.get(_kind_of(watch)):
+            return tuple([item for item in followed.objects.values() if _includes(watch, item.metadata)])
+        return tuple([_content_of(item) for item in self._reflectors[watch].objects.values()])
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
         """The object of ``watch`` that has this name, or None."""
-        if followed := self._followed.get(_kinded(watch)):
+        if followed := self._followed.get(_kind_of(watch)):
             item = followed.objects.get(f"{namespace}/{name}" if namespace else name)
-            return item if item and _is_of(watch, item.metadata) else None
-        return _content(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
+            return item if item and _includes(watch, item.metadata) else None
+        return _content_of(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
         """How often something that is read of the objects of ``watch`` changed.
 
-        0 once it was dropped: a pod on its way keeps its plugins, and pods and nodes can be read nevertheless.
+        0 once nobody else reads it: a pod on its way keeps its plugins, which can read pods and nodes nevertheless.
         """
-        return self._revisions.get(watch, 0)
-
-    def saw(self, kind: Kinded, change: Change[Any]) -> bool:
-        """Count a change of what is followed; whether a plugin that watches this ``kind`` sees something else now."""
-        watches, there = self._of_followed.get(kind), change.new or change.old
-        concerned = [watch for watch in watches if _is_of(watch, there.metadata)] if watches and there else ()
-        if not concerned or not _action(change):
-            return False
-        for watch in concerned:
-            self._revisions[watch] += 1
-        return True
-
-    def _take(self, watch: Watch, change: Change[Any]) -> None:
-        action = _action(change)
-        if action:
-            self._revisions[watch] += 1
-            old, new = _content(change.old), _content(change.new)
-            self._told(Event(watch.event_resource, action, old, new))
+        return self._revisions.of(watch)
 
 
 def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:
-    """What the plugins of ``profiles`` that are in ``classes`` watch, with the arguments they have there."""
+    """The watches of those plugins of ``profiles`` that are in ``classes``, with the arguments they have there."""
     return [
         watch
         for profile in profiles
@@ -145,28 +203,28 @@ class Untyped(msgspec.Struct, frozen=True):
     content: dict[str, Any]
 
 
-def kind_of(watch: Watch) -> Kind[Any]:
-    """What to list and watch for ``watch``, and how to read it."""
-    struct = KINDS.get((watch.api_version, watch.kind))
-    read: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _untyped
+def reflected_kind(watch: Watch) -> Kind[Any]:
+    """Where the objects of ``watch`` are listed and watched, and how they are decoded."""
+    struct = KINDS.get(_kind_of(watch))
+    decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _decode_untyped
 
     def read_list(body: bytes) -> Page[Any]:
-        return read_items(body, read)
+        return read_items(body, decode)
 
     def read_item(event: WatchEvent) -> Any:
-        return read(event.object)
+        return decode(event.object)
 
     root = f"/apis/{watch.api_version}" if watch.group else f"/api/{watch.api_version}"
-    where = f"/namespaces/{watch.namespace}" if watch.namespace else ""
-    only = {"fieldSelector": f"metadata.name={watch.name}"} if watch.name else {}
-    return Kind(f"{root}{where}/{watch.resource}", _key, read_list, read_item, only)
+    namespace = f"/namespaces/{watch.namespace}" if watch.namespace else ""
+    params = {"fieldSelector": f"metadata.name={watch.name}"} if watch.name else {}
+    return Kind(f"{root}{namespace}/{watch.resource}", _key, read_list, read_item, params)
 
 
-def _kinded(watch: Watch) -> Kinded:
+def _kind_of(watch: Watch) -> ApiKind:
     return watch.api_version, watch.kind
 
 
-def _is_of(watch: Watch, metadata: Any) -> bool:
+def _includes(watch: Watch, metadata: Any) -> bool:
     return watch.namespace in ("", metadata.namespace) and watch.name in ("", metadata.name)
 
 
@@ -174,16 +232,16 @@ def _key(item: Any) -> str:
     return f"{item.metadata.namespace}/{item.metadata.name}"
 
 
-def _untyped(raw: msgspec.Raw) -> Untyped:
+def _decode_untyped(raw: msgspec.Raw) -> Untyped:
     content = msgspec.json.decode(raw, type=dict[str, Any])
     return Untyped(msgspec.convert(content["metadata"], ObjectMeta), content)
 
 
-def _content(item: Any) -> Any:
+def _content_of(item: Any) -> Any:
     return item.content if isinstance(item, Untyped) else item
 
 
-def _action(change: Change[Any]) -> Action:
+def _action_of(change: Change[Any]) -> Action:
     """What a change is to plugins; nothing when only fields changed that nobody reads."""
     match change:
         case Change(old=None):
@@ -193,9 +251,9 @@ def _action(change: Change[Any]) -> Action:
         case Change(old=Untyped()):
             return Action.UPDATE
         case Change(old=old, new=new):
-            return Action.UPDATE if _unversioned(old) != _unversioned(new) else Action(0)
+            return Action.UPDATE if _without_version(old) != _without_version(new) else Action(0)
 
 
-def _unversioned(item: Any) -> Any:
+def _without_version(item: Any) -> Any:
     metadata = msgspec.structs.replace(item.metadata, resource_version="", generation=0)
     return msgspec.structs.replace(item, metadata=metadata)

@@ -13,11 +13,10 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.catalog.gates import gates
 from scheduler_runtime.config import Verdict
 from scheduler_runtime.reload.reloader import Reloader
-from scheduler_runtime.scheduling.binding_cycle import BindingCycle
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
-from scheduler_runtime.scheduling.metrics import Labels, Metrics, Samples
-from scheduler_runtime.scheduling.metrics.event_names import event_name
+from scheduler_runtime.scheduling.metrics import Labels, Metrics, Samples, event_name
 from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pods_underway import PodsUnderway
 from scheduler_runtime.state.cache import Cache
 
 QUEUES = (QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.PARKED, QueuePlace.GATED)
@@ -44,7 +43,7 @@ class MeasuredParts(Protocol):
 
     cache: Cache
     queue: SchedulingQueue
-    binder: BindingCycle
+    underway: PodsUnderway
     extenders: ExtenderFactory
 
     @property
@@ -56,7 +55,7 @@ def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target)
     queue, cache, election, loop = parts.queue, parts.cache, parts.election, asyncio.get_running_loop()
 
     def background_work() -> Samples:
-        work = {"binding": len(parts.binder), "prioritizing_extender": parts.extenders.scoring}
+        work = {"binding": len(parts.underway), "prioritizing_extender": parts.extenders.scoring}
         return {(("operation", kind),): number for kind, number in work.items()}
 
     for name, text, read in (
@@ -109,7 +108,7 @@ def rejected_pods(queue: SchedulingQueue) -> Samples:
 
 
 def recorded_events(queue: SchedulingQueue) -> Samples:
-    counts = Counts(event_name(event) for event in queue.kept_events())
+    counts = Counts(event_name(event) for event in queue.recorded_events())
     counts["PodPop"] = queue.counts().get(QueuePlace.IN_FLIGHT, 0)
     return {(("event", event),): number for event, number in counts.items()}
 

@@ -230,7 +230,7 @@ async def test_scheduler_restart_with_nominated_node(server: Cluster) -> None:
         async with there.scheduling(order, waits, never) as process:
             await there.until(lambda: never.calls.made)
             process.election.lost.set()
-            await there.until(lambda: not len(process.binder))
+            await there.until(lambda: not len(process.underway))
         assert (there.nominated("pod-a"), there.node_of("pod-a")) == ("node-preferred", "")
         await there.create_pod(pod("pod-b"))
         async with there.scheduling(order, waits):

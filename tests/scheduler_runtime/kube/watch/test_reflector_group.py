@@ -27,15 +27,15 @@ EMPTY: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": []}
 async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
     async with serving(Script([says(EMPTY)], hangs)) as client:
         objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
-        new = objects.reflectors_for([PRICES, PRICES])
+        new = objects.create_reflectors([PRICES, PRICES])
         informers.start(new.values())
         await wait_until_listed(new.values(), 5)
         with pytest.raises(KeyError):
             objects.get(PRICES)
-        objects.adopt(new)
+        objects.adopt([PRICES], new)
         assert objects.get(PRICES) is None
-        assert objects.reflectors_for([PRICES]) == {}
-        dropped = objects.drop([PRICES, SERVICES])
+        assert objects.create_reflectors([PRICES]) == {}
+        dropped = objects.keep_only([SERVICES])
         assert dropped == list(new.values())
         waiting = asyncio.create_task(dropped[0].catch_up())
         await asyncio.sleep(0)
@@ -47,7 +47,7 @@ async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
 async def test_what_cannot_be_listed_in_time_is_said_with_its_reason() -> None:
     async with serving(Script(otherwise=refuses(403, "Forbidden", "no right to list it"))) as client:
         objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
-        new = objects.reflectors_for([PRICES])
+        new = objects.create_reflectors([PRICES])
         informers.start(new.values())
         with pytest.raises(NotListedError, match=r"within 0\.5 s: watching /api/v1/configmaps .*no right to list it"):
             await wait_until_listed(new.values(), 0.5)

@@ -141,7 +141,7 @@ async def test_why_nodes_fail_is_told_and_anything_wakes_the_pod() -> None:
             pod = scene.add("p")
             assert (await message(scene)).startswith("0/3 nodes are available: 1 is broken, 1 is full. ")
             await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
-            (entry,) = scene.pending.entries()
+            (entry,) = scene.queue.entries()
             assert entry.plugins == {"Extender"}
             assert all(one.covers("Node", Action.ADD) for one in scene.frameworks["test"].events()["Extender"])
 
@@ -161,7 +161,7 @@ async def test_an_extender_that_fails_is_named_and_the_pod_backs_off(answer: Ans
         async with scheduling(asks(extender)) as scene:
             pod = scene.add("p")
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
-            scene.pending.remove(pod.uid)
+            scene.queue.remove(pod.uid)
             told = await message(scene)
             assert extender.url in told
             assert expected in told
@@ -294,7 +294,7 @@ async def test_a_pod_that_goes_while_an_extender_thinks_is_forgotten(answer: Ans
         async with scheduling(asks(extender, filterVerb="filter")) as scene:
             gone = scene.add("p")
             await thinking.asked.wait()
-            scene.pending.remove(gone.uid)
+            scene.queue.remove(gone.uid)
             extender.answers["filter"] = keeps("a")
             scene.add("q")
             thinking.answers()
@@ -309,7 +309,7 @@ async def test_a_pod_that_is_being_deleted_by_then_is_left_alone() -> None:
             pod = scene.add("p")
             await thinking.asked.wait()
             deleted = replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
-            scene.pending.update(deleted, (), 0.0)
+            scene.queue.update(deleted, (), 0.0)
             thinking.answers()
             assert await message(scene) == "skip schedule deleting pod: default/p"
             assert scene.cpu == 0
@@ -373,5 +373,5 @@ async def test_nobody_is_told_to_bind_by_a_scheduler_that_does_not_lead() -> Non
             scene.binds.fenced = True
             pod = scene.add("p")
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
-            scene.pending.remove(pod.uid)
+            scene.queue.remove(pod.uid)
         assert extender.asked == []

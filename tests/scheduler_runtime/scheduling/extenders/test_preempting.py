@@ -66,7 +66,7 @@ async def nominated(scene: Scene) -> str:
     await scene.until(lambda: scene.place(pod) in {QueuePlace.PARKED, QueuePlace.GATED, QueuePlace.BACKOFF})
     nominations: Nominations = scene.services.nominations
     node = nominations.node_of(pod)
-    scene.pending.remove(pod.uid)
+    scene.queue.remove(pod.uid)
     return node
 
 

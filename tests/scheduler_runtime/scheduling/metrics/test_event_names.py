@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Event
-from scheduler_runtime.scheduling.metrics.event_names import event_name
+from scheduler_runtime.scheduling.metrics import event_name
 
 WAITING, BOUND = testing.pod("a"), testing.pod("a", nodeName="n")
 NODE = testing.node("n")

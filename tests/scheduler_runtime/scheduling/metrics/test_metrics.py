@@ -57,7 +57,7 @@ def lines(metrics: Metrics, name: str) -> list[str]:
 
 def test_a_bound_pod_is_measured_from_its_taking_and_from_its_first_waiting() -> None:
     metrics = Metrics()
-    metrics.scheduled("p", Attempt(began=10.0, number=2, waits_since=4.0, after_flush=True), 10.5)
+    metrics.observe_scheduled("p", Attempt(began=10.0, number=2, waits_since=4.0, after_flush=True), 10.5)
     assert lines(metrics, "scheduler_schedule_attempts_total") == ['{result="scheduled",profile="p"} 1']
     assert lines(metrics, "scheduler_scheduling_attempt_duration_seconds_sum") == [
         '{result="scheduled",profile="p"} 0.5'
@@ -70,7 +70,7 @@ def test_a_bound_pod_is_measured_from_its_taking_and_from_its_first_waiting() ->
 def test_more_than_fourteen_attempts_are_one_label() -> None:
     metrics = Metrics()
     for number in (14, 15, 16):
-        metrics.scheduled("p", Attempt(0.0, number), 1.0)
+        metrics.observe_scheduled("p", Attempt(0.0, number), 1.0)
     assert lines(metrics, "scheduler_pod_scheduling_sli_duration_seconds_count") == [
         '{attempts="14"} 1',
         '{attempts="15+"} 2',

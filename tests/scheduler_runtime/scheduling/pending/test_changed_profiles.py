@@ -81,7 +81,7 @@ def test_pods_are_taken_in_the_new_order(pending: SchedulingQueue, profiles: dic
     for rank in (1, 3, 2):
         pending.add(Pod(f"rank-{rank}", rank), "a", 0)
     profiles["a"] = Profile(falling=True)
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
 
@@ -90,7 +90,7 @@ def test_a_parked_pod_is_tried_again_once_it_has_backed_off(
 ) -> None:
     park(pending, "p", 0)
     profiles["a"] = Profile(plugin="Other")
-    pending.profiles_changed({"a"}, 0.5)
+    pending.change_profiles({"a"}, 0.5)
     assert place(pending, "p") is QueuePlace.BACKOFF
     assert taken(pending, 2) == ["p"]
 
@@ -101,7 +101,7 @@ def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
     pending.add(Pod("p"), "a", 0)
     assert taken(pending, 0) == ["p"]
     profiles["a"] = Profile(plugin="Other")
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     pending.park("p", {"Fit"}, 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
     assert taken(pending, 0) == ["p"]
@@ -110,10 +110,10 @@ def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
 def test_new_gates_close_and_old_ones_open(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     pending.add(Pod("p"), "a", 0)
     profiles["a"] = Profile(gates=True)
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     assert place(pending, "p") is QueuePlace.GATED
     profiles["a"] = Profile()
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     assert place(pending, "p") is QueuePlace.ACTIVE
 
 
@@ -121,12 +121,12 @@ def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     park(pending, "p", 0)
-    pending.happened(Happened(), 0)  # who wants this is known from here on
+    pending.on_event(Happened(), 0)  # who wants this is known from here on
     profiles["a"] = Profile(plugin="Other")
-    pending.profiles_changed({"a"}, 9)
+    pending.change_profiles({"a"}, 9)
     assert taken(pending, 9) == ["p"]
     pending.park("p", {"Other"}, 9)
-    pending.happened(Happened(), 30)
+    pending.on_event(Happened(), 30)
     assert place(pending, "p") is QueuePlace.ACTIVE
 
 
@@ -144,7 +144,7 @@ def test_the_pods_of_a_profile_that_is_gone_are_given_back(
     if state == "in flight":
         taken(pending, 0)
     del profiles["a"]
-    assert pending.profiles_changed({"a"}, 1) == [Pod("p")]
+    assert pending.change_profiles({"a"}, 1) == [Pod("p")]
     assert [entry.uid for entry in pending.entries()] == ["stays"]
     pending.park("p", {"Fit"}, 1)
     assert taken(pending, 400) == []
@@ -153,14 +153,14 @@ def test_the_pods_of_a_profile_that_is_gone_are_given_back(
 def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     park(pending, "p", 0)
     profiles["b"] = Profile()
-    pending.profiles_changed({"b"}, 0.5)
+    pending.change_profiles({"b"}, 0.5)
     assert place(pending, "p") is QueuePlace.PARKED
 
 
 def test_pods_back_off_as_long_as_they_are_told_now(pending: SchedulingQueue) -> None:
-    pending.back_off(4, 8)
+    pending.change_backoff(4, 8)
     park(pending, "p", 0)
-    pending.happened(Happened(), 3)
+    pending.on_event(Happened(), 3)
     assert place(pending, "p") is QueuePlace.BACKOFF
     assert pending.wake_at() == 5
 
@@ -170,9 +170,9 @@ def test_pods_that_back_off_stand_in_the_new_order(pending: SchedulingQueue, pro
         pending.add(Pod(f"rank-{rank}", rank), "a", 0)
     for uid in taken(pending, 0):
         pending.park(uid, {"Fit"}, 0)
-    pending.happened(Happened(), 0)
+    pending.on_event(Happened(), 0)
     profiles["a"] = Profile(falling=True)
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {QueuePlace.BACKOFF}
     assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
@@ -181,7 +181,7 @@ def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     park(pending, "p", 0)
-    pending.happened(Happened(), 0)
+    pending.on_event(Happened(), 0)
     profiles["a"] = Profile(gates=True)
-    pending.profiles_changed({"a"}, 0)
+    pending.change_profiles({"a"}, 0)
     assert place(pending, "p") is QueuePlace.GATED

@@ -117,7 +117,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.steps += 1
         self.opened_at[plugin] = self.steps
         self.world.open.add(plugin)
-        self.pending.happened(Opened(plugin), self.now)
+        self.pending.on_event(Opened(plugin), self.now)
 
     @rule(plugin=st.sampled_from(PLUGINS))
     def close_door(self, plugin: str) -> None:
@@ -130,7 +130,7 @@ class PendingMachine(RuleBasedStateMachine):
     @rule()
     def get_other_plugins(self) -> None:
         self.world.generation += 1
-        assert self.pending.profiles_changed({"p"}, self.now) == []
+        assert self.pending.change_profiles({"p"}, self.now) == []
 
     @rule()
     def begin(self) -> None:
@@ -152,7 +152,7 @@ class PendingMachine(RuleBasedStateMachine):
         elif closed:
             self.pending.park(uid, closed, self.now, {plugin for plugin in closed if plugin.startswith("B")})
         else:
-            self.pending.settle(uid)
+            self.pending.mark_binding(uid)
             if outcome == "bind fails":
                 self.pending.retry(uid, self.now)
             else:
@@ -175,7 +175,7 @@ class PendingMachine(RuleBasedStateMachine):
         assert {uid for uid, place in places.items() if place is QueuePlace.IN_FLIGHT} == self.in_flight.keys()
         away = {uid for uid, place in places.items() if place in (QueuePlace.PARKED, QueuePlace.GATED)}
         assert {entry.uid for entry in self.pending._parked} == away
-        assert not self.pending.kept_events() or self.in_flight
+        assert not self.pending.recorded_events() or self.in_flight
 
     @invariant()
     def nothing_is_parked_that_a_door_has_opened_for(self) -> None:
@@ -194,7 +194,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.now += 11.001
         while entry := self.pending.take(self.now):
             waiting.discard(entry.uid)
-            self.pending.settle(entry.uid)
+            self.pending.mark_binding(entry.uid)
         assert not waiting
 
 

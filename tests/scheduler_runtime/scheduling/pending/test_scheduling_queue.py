@@ -103,40 +103,40 @@ def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: Sch
 
 def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
-    pending.happened(NODE_LABELLED, 20)
+    pending.on_event(NODE_LABELLED, 20)
     assert place(pending, uid) is QueuePlace.PARKED
-    pending.happened(NODE_ADDED, 20)
+    pending.on_event(NODE_ADDED, 20)
     assert taken(pending, 20) == [uid]
 
 
 def test_any_of_the_plugins_that_rejected_it_can_wake_a_pod(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit", "Affinity")
-    pending.happened(NODE_LABELLED, 20)
+    pending.on_event(NODE_LABELLED, 20)
     assert taken(pending, 20) == [uid]
 
 
 def test_a_hint_that_says_no_leaves_the_pod_parked(pending: SchedulingQueue, profile: Profile) -> None:
     uid = parked(pending, "Fit", "Affinity")
     profile.hints_no = frozenset({"Fit"})
-    pending.happened(NODE_ADDED, 20)
+    pending.on_event(NODE_ADDED, 20)
     assert profile.hinted == [("Fit", uid), ("Affinity", uid)]
     assert taken(pending, 20) == [uid]
     pending.park(uid, ["Fit"], 20)
-    pending.happened(NODE_ADDED, 40)
+    pending.on_event(NODE_ADDED, 40)
     assert place(pending, uid) is QueuePlace.PARKED
 
 
 def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Mute")
-    pending.happened(NODE_LABELLED, 20)
-    pending.happened(NODE_ADDED, 290)
+    pending.on_event(NODE_LABELLED, 20)
+    pending.on_event(NODE_ADDED, 290)
     assert taken(pending, 290) == []
     assert taken(pending, 331) == [uid]
 
 
 def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
-    pending.happened(NODE_ADDED, 0.1)
+    pending.on_event(NODE_ADDED, 0.1)
     assert place(pending, uid) is QueuePlace.BACKOFF
     add(pending, Pod("other"), now=0.2)
     assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
@@ -145,7 +145,7 @@ def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending
 def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile) -> None:
     pending = SchedulingQueue({"default": profile}, backing_off=BackingOff(lets_go_early=False))
     uid = parked(pending, "Fit")
-    pending.happened(NODE_ADDED, 0.1)
+    pending.on_event(NODE_ADDED, 0.1)
     assert taken(pending, 1.9) == []
     assert taken(pending, 2.0) == [uid]
 
@@ -157,7 +157,7 @@ def test_backoff_doubles_up_to_its_limit(pending: SchedulingQueue, rejections: i
         pending.activate(["p"], 0)
         assert taken(pending, 0) == ["p"]
         pending.park("p", ["Fit"], 0)
-    pending.happened(NODE_ADDED, 0)
+    pending.on_event(NODE_ADDED, 0)
     assert pending.wake_at() == seconds + 1  # the second in which it ends has to be over
 
 
@@ -179,7 +179,7 @@ def test_a_rejection_ends_the_row_of_errors(pending: SchedulingQueue) -> None:
         pending.retry("p", now)
     assert taken(pending, 30) == ["p"]
     pending.park("p", ["Fit"], 30)
-    pending.happened(NODE_ADDED, 30)
+    pending.on_event(NODE_ADDED, 30)
     assert pending.wake_at() == 32
 
 
@@ -192,7 +192,7 @@ def test_a_rejection_by_no_plugin_is_an_error(pending: SchedulingQueue) -> None:
 def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     assert pending.take(0) is not None
-    pending.happened(NODE_ADDED, 0)
+    pending.on_event(NODE_ADDED, 0)
     assert pending.take(0) is not None
     pending.park("p", ["Fit"], 0)
     pending.park("q", ["Fit"], 0)
@@ -203,16 +203,16 @@ def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> Non
 def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"), Pod("q"))
     pending.take(0)
-    pending.happened(NODE_ADDED, 0)
+    pending.on_event(NODE_ADDED, 0)
     pending.take(0)
-    pending.happened(NODE_LABELLED, 0)
-    assert len(pending.kept_events()) == 2
-    pending.settle("p")
-    assert len(pending.kept_events()) == 1
+    pending.on_event(NODE_LABELLED, 0)
+    assert len(pending.recorded_events()) == 2
+    pending.mark_binding("p")
+    assert len(pending.recorded_events()) == 1
     pending.remove("q")
-    assert len(pending.kept_events()) == 0
-    pending.happened(NODE_ADDED, 0)
-    assert len(pending.kept_events()) == 0
+    assert len(pending.recorded_events()) == 0
+    pending.on_event(NODE_ADDED, 0)
+    assert len(pending.recorded_events()) == 0
 
 
 def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
@@ -237,7 +237,7 @@ def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending
 def test_a_gated_pod_waits_until_its_gates_are_gone(pending: SchedulingQueue) -> None:
     add(pending, Pod("p", gated=True))
     assert taken(pending, 0) == []
-    pending.happened(NODE_ADDED, 1)
+    pending.on_event(NODE_ADDED, 1)
     assert place(pending, "p") is QueuePlace.GATED
     pending.update(Pod("p"), [GATES_GONE], 2)
     assert taken(pending, 2) == ["p"]
@@ -278,21 +278,21 @@ def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, wh
     if where == "backoff":
         pending.retry("p", 0)
     if where == "binding":
-        pending.settle("p")
+        pending.mark_binding("p")
     pending.remove("p")
     pending.remove("p")
     assert "p" not in pending
     pending.park("p", ["Fit"], 0)
     pending.retry("p", 0)
-    pending.settle("p")
-    pending.happened(NODE_ADDED, 20)
+    pending.mark_binding("p")
+    pending.on_event(NODE_ADDED, 20)
     assert (taken(pending, 20), len(pending), pending.wake_at()) == ([], 0, None)
 
 
 def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
-    pending.settle("p")
+    pending.mark_binding("p")
     pending.update(Pod("p", 9), [], 0)
     assert place(pending, "p") is QueuePlace.BINDING
     pending.retry("p", 1)
@@ -309,7 +309,7 @@ def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -
     assert taken(pending, 0) == ["b", "a"]
     for uid in ("a", "b"):
         pending.park(uid, ["Fit"], 0)
-    pending.happened(NODE_ADDED, 20)
+    pending.on_event(NODE_ADDED, 20)
     assert taken(pending, 20) == ["a"]
     assert other.hinted == [("Fit", "b")]
 
@@ -335,7 +335,7 @@ def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: SchedulingQu
 def test_a_gate_is_asked_before_a_pod_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.update(Pod(uid, gated=True), [], 0.1)
-    pending.happened(NODE_ADDED, 0.2)
+    pending.on_event(NODE_ADDED, 0.2)
     assert place(pending, uid) is QueuePlace.GATED
 
 
@@ -353,7 +353,7 @@ def test_activate_is_remembered_for_a_pod_in_flight(pending: SchedulingQueue) ->
 def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
-    pending.settle("p")
+    pending.mark_binding("p")
     pending.park("p", ["Fit"], 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
 
@@ -361,8 +361,8 @@ def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pendi
 def test_what_nobody_asked_for_is_not_kept(pending: SchedulingQueue) -> None:
     add(pending, Pod("p"))
     assert taken(pending, 0) == ["p"]
-    pending.happened(Happened("Node", Action.DELETE), 0)
-    assert pending.kept_events() == []
+    pending.on_event(Happened("Node", Action.DELETE), 0)
+    assert pending.recorded_events() == []
 
 
 def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: SchedulingQueue) -> None:
@@ -370,5 +370,5 @@ def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: Sched
     assert taken(pending, 0) == ["p", "q"]
     for uid in ("p", "q"):
         pending.park(uid, ["Fit"], 0)
-    pending.happened(NODE_ADDED, 20, by="p")
+    pending.on_event(NODE_ADDED, 20, by="p")
     assert (place(pending, "p"), place(pending, "q")) == (QueuePlace.PARKED, QueuePlace.ACTIVE)

@@ -12,6 +12,16 @@ from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GAT
 Came = list[tuple[str, Any]]
 
 
+class Counted:
+    """Keeps what is counted."""
+
+    def __init__(self, came: Came) -> None:
+        self._came = came
+
+    def pod_queued(self, queue: str, cause: Any) -> None:
+        self._came.append((queue, cause))
+
+
 @pytest.fixture
 def came() -> Came:
     return []
@@ -19,7 +29,7 @@ def came() -> Came:
 
 @pytest.fixture
 def pending(came: Came) -> SchedulingQueue:
-    return SchedulingQueue({"default": Profile()}, longest_parked=20, on_queued=lambda *what: came.append(what))
+    return SchedulingQueue({"default": Profile()}, longest_parked=20, metrics=Counted(came))
 
 
 def test_a_new_pod_is_active_or_gated(pending: SchedulingQueue, came: Came) -> None:
@@ -32,7 +42,7 @@ def test_one_that_was_rejected_waits_for_an_event_then_for_its_backoff(pending: 
     pending.add(Pod("a"), "default", 0)
     pending.take(0)
     pending.park("a", ["Fit"], 0)
-    pending.happened(NODE_ADDED, 0.5)
+    pending.on_event(NODE_ADDED, 0.5)
     pending.add(Pod("b"), "default", 3)  # there is something active: the backoff is not cut short
     pending.take(3)
     assert came[1:] == [
@@ -47,7 +57,7 @@ def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending:
     pending.add(Pod("a"), "default", 0)
     pending.take(0)
     pending.park("a", ["Fit"], 0)
-    pending.happened(NODE_ADDED, 0)
+    pending.on_event(NODE_ADDED, 0)
     pending.take(0)
     pending.retry("a", 0)
     pending.activate(["a"], 0)
@@ -87,7 +97,7 @@ def test_a_change_of_place_within_a_queue_has_no_cause(pending: SchedulingQueue,
 def test_events_are_kept_for_pods_in_flight(pending: SchedulingQueue) -> None:
     pending.add(Pod("a"), "default", 0)
     pending.take(0)
-    pending.happened(NODE_ADDED, 0)
-    assert pending.kept_events() == [NODE_ADDED]
-    pending.settle("a")
-    assert pending.kept_events() == []
+    pending.on_event(NODE_ADDED, 0)
+    assert pending.recorded_events() == [NODE_ADDED]
+    pending.mark_binding("a")
+    assert pending.recorded_events() == []

@@ -74,7 +74,7 @@ async def test_when_a_key_is_silenced_nothing_of_it_arrives_any_more(letters: Le
         box.put("a", letters.letter("under way", held=True))
         await turns()
         box.put("a", letters.letter("waiting"))
-        silenced = asyncio.create_task(box.silence("a"))
+        silenced = asyncio.create_task(box.drop_and_wait("a"))
         await turns()
         assert not silenced.done()
         letters.gates["under way"].set()
@@ -89,7 +89,7 @@ async def test_what_takes_long_to_arrive_is_silenced_before(letters: Letters, mo
         box.put("a", letters.letter("late", held=True))
         await turns()
         async with asyncio.timeout(5):
-            await asyncio.gather(box.silence("a"), box.silence("a"))
+            await asyncio.gather(box.drop_and_wait("a"), box.drop_and_wait("a"))
         letters.gates["late"].set()
         box.put("a", letters.letter("new"))
         await box.drain()
@@ -104,7 +104,7 @@ async def test_a_sender_goes_on_after_it_has_given_up_again_and_again(
         for key in "abc":
             box.put(key, letters.letter(key, held=True))
             await turns()
-            await box.silence(key)
+            await box.drop_and_wait(key)
         box.put("d", letters.letter("d"))
         await turns()
     assert (letters.begun, letters.arrived) == (["a", "b", "c", "d"], ["d"])
@@ -116,7 +116,7 @@ async def test_who_is_to_end_ends_though_a_message_is_given_up_in_the_same_turn(
     box.put("a", letters.letter("a", held=True))
     await turns()
     sending.cancel()
-    asyncio.get_running_loop().call_soon(box._sending["a"]._give_up)
+    asyncio.get_running_loop().call_soon(box._sending["a"]._cancel)
     await asyncio.wait([sending], timeout=5)
     assert sending.cancelled()
 
@@ -128,7 +128,7 @@ async def test_what_arrives_in_the_turn_in_which_it_is_given_up_leaves_the_next_
     async with open_box(senders=1) as box:
         box.put("a", letters.letter("a", held=True))
         await turns()
-        silenced = asyncio.create_task(box.silence("a"))
+        silenced = asyncio.create_task(box.drop_and_wait("a"))
         await asyncio.sleep(0)
         letters.gates["a"].set()
         time.sleep(0.02)  # noqa: ASYNC251 - the message arrives and its time is over in one turn
@@ -149,10 +149,10 @@ async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:
         box.put("a", refused)
         await turns()
         async with asyncio.timeout(1):
-            await box.silence("a")
+            await box.drop_and_wait("a")
     assert tried == [1]
 
 
 async def test_silence_about_what_nobody_spoke_of_takes_no_time() -> None:
     async with asyncio.timeout(0.1):
-        await Outbox().silence("a")
+        await Outbox().drop_and_wait("a")

@@ -19,7 +19,7 @@ from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.scheduling.reporting import pod_events as events
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_conditions import UNSCHEDULABLE, PodConditions
-from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, cut
+from scheduler_runtime.scheduling.reporting.pod_events import PodEvents, truncate
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod, PodCondition, PodStatus
 from tests.support.scripted import Script, refuses, says, serving
@@ -85,8 +85,8 @@ async def test_an_event_has_upstreams_shape() -> None:
     ],
 )
 def test_a_note_is_cut_to_what_an_event_holds(note: str, written: str) -> None:
-    assert cut(note) == written
-    assert len(cut(note).encode()) <= 1024
+    assert truncate(note) == written
+    assert len(truncate(note).encode()) <= 1024
 
 
 async def test_the_same_failure_again_becomes_a_series() -> None:
@@ -131,7 +131,7 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
 async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_was_silent_for_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(events, "SERIES_KEPT", 3)
+    monkeypatch.setattr(events, "MAX_SERIES", 3)
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
         recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
@@ -154,7 +154,7 @@ async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_w
 async def test_a_condition_says_why_a_pod_waits() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        PodConditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no room")
     (asked,) = script.asked
     assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
     assert asked.content_type == "application/strategic-merge-patch+json"
@@ -183,7 +183,7 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
     status, reason, message = said
     before = pod(type="PodScheduled", status=status, reason=reason, message=message)
     async with sending(script) as (client, outbox):
-        PodConditions(client, outbox, Nominations()).unscheduled(before, UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, Nominations()).write_unscheduled(before, UNSCHEDULABLE, "no room")
     assert len(script.asked) == patches
     assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
 
@@ -206,7 +206,7 @@ async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
     if decided is not None:
         nominations.nominate(one, decided)
     async with sending(script) as (client, outbox):
-        PodConditions(client, outbox, nominations).unscheduled(one, UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, nominations).write_unscheduled(one, UNSCHEDULABLE, "no room")
     status = script.asked[0].body["status"]
     assert {name: value for name, value in status.items() if name != "conditions"} == patch
 
@@ -215,7 +215,7 @@ async def test_what_is_decided_while_a_condition_waits_to_be_sent_is_sent_with_i
     script, nominations = Script(), Nominations()
     async with serving(script) as client:
         outbox = Outbox()
-        PodConditions(client, outbox, nominations).unscheduled(pod(), UNSCHEDULABLE, "no room")
+        PodConditions(client, outbox, nominations).write_unscheduled(pod(), UNSCHEDULABLE, "no room")
         nominations.nominate(pod(), "n")
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
@@ -229,7 +229,7 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
         outbox = Outbox()
         conditions = PodConditions(client, outbox, Nominations())
         for message in ("one", "two", "three"):
-            conditions.unscheduled(pod(), UNSCHEDULABLE, message)
+            conditions.write_unscheduled(pod(), UNSCHEDULABLE, message)
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
@@ -248,7 +248,7 @@ async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> 
     script = Script()
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").failed(pod(), "no file \udcff")
-        PodConditions(client, outbox, Nominations()).unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
+        PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
     said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.asked}
     assert said == {"no file ?"}
 
@@ -337,7 +337,7 @@ async def test_while_bindings_wait_only_one_sender_goes_on() -> None:
 async def test_a_mode_leaves_out_what_nobody_wants_to_read(mode: EventsMode, reasons: list[str]) -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        recorder = PodEvents(client, outbox, "host", events=mode)
+        recorder = PodEvents(client, outbox, "host", mode=mode)
         recorder.scheduled(pod("placed"), "n")
         recorder.failed(pod("waiting"), "no room")
     assert [asked.body["reason"] for asked in script.asked] == reasons

@@ -16,7 +16,7 @@ from scheduler_runtime.scheduling.metrics.exposition import (
     exposition,
 )
 from scheduler_runtime.scheduling.metrics.request_metrics import Requests
-from scheduler_runtime.scheduling.metrics.scheduler import Attempt, Metrics
+from scheduler_runtime.scheduling.metrics.scheduler import Attempt, Metrics, event_name
 
 __all__ = [
     "Attempt",
@@ -29,6 +29,7 @@ __all__ = [
     "Requests",
     "Samples",
     "Series",
+    "event_name",
     "exponential",
     "exposition",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, cast
 
+from scheduler_runtime.api import Action, Event, Pod
 from scheduler_runtime.scheduling.metrics.exposition import (
     Counter,
     Gauge,
@@ -120,13 +122,13 @@ class Metrics:
 
     # Attempts.
 
-    def decided(self, seconds: float) -> None:
+    def observe_decision(self, seconds: float) -> None:
         """Note how long a decision took, whatever it was."""
         self._deciding.observe(seconds)
 
-    def scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
+    def observe_scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
         """Note that a pod is bound."""
-        self.ended("scheduled", profile, now - attempt.began)
+        self.observe_attempt("scheduled", profile, now - attempt.began)
         self._needed.observe(attempt.number)
         number = min(attempt.number, MOST_ATTEMPTS)
         waits = self._waits.get(number)
@@ -137,7 +139,7 @@ class Metrics:
         if attempt.after_flush:
             self._after_flush.add()
 
-    def ended(self, result: str, profile: str, seconds: float) -> None:
+    def observe_attempt(self, result: str, profile: str, seconds: float) -> None:
         """Note how an attempt ended: scheduled, unschedulable or error."""
         ends = self._ends.get((result, profile))
         if ends is None:
@@ -160,28 +162,31 @@ class Metrics:
         """Where to count how often a plugin was asked."""
         return self._evaluations.of(plugin, point, profile)
 
-    def permitted(self, result: str, seconds: float) -> None:
+    def observe_permit_wait(self, result: str, seconds: float) -> None:
         """Note how long a pod waited for its permit."""
         self._permit_seconds.of(result).observe(seconds)
 
     # What waits and what happens.
 
-    def came(self, queue: str, event: str) -> None:
-        """Count a pod that came to wait; one that only changed its place comes because of nothing."""
-        if event:
-            self._incoming.of(queue, event).number += 1
+    def pod_queued(self, queue: str, cause: Event | str) -> None:
+        """Count a pod that came to wait in ``queue``: because of an event, or of a cause by upstream's name.
+
+        A pod that only changed its place within the queue has no cause, and is not counted.
+        """
+        if cause:
+            self._incoming.of(queue, cause if isinstance(cause, str) else event_name(cause)).number += 1
 
     # Preemption.
 
-    def preemption_attempted(self) -> None:
+    def count_preemption_attempt(self) -> None:
         """Count a search for pods to preempt."""
         self._preemption_attempts.of().number += 1
 
-    def preempted(self, victims: int) -> None:
+    def observe_victims(self, victims: int) -> None:
         """Count that so many pods are to make room for one."""
         self._victims.of().observe(victims)
 
-    def preemption_carried_out(self, result: str, seconds: float) -> None:
+    def observe_preemption(self, result: str, seconds: float) -> None:
         """Note how preempting ended: success or error."""
         self._preemptions.of(result).number += 1
         self._preemption_seconds.of(result).observe(seconds)
@@ -204,3 +209,21 @@ class Metrics:
         yield from self._gauges
         yield from self.requests.metrics()
         yield from process_metrics()
+
+
+def event_name(event: Event) -> str:
+    """Upstream's name of an event, such as ``NodeAdd`` or ``AssignedPodDelete``."""
+    resource = event.resource
+    if resource == "Pod":
+        pod = cast("Pod | None", event.new or event.old)
+        resource = "AssignedPod" if pod is not None and pod.spec.node_name else "UnschedulablePod"
+    return f"{resource}{_action_name(event.action)}"
+
+
+@cache
+def _action_name(action: Action) -> str:
+    """One action by its name; of several the first, because upstream makes one event of each."""
+    if action in (Action.UPDATE, Action.ALL):
+        return str(action.name).title()
+    first = next((single for single in Action if single.value & action.value), Action.UPDATE)
+    return "".join(part.title() for part in str(first.name).split("_"))

@@ -43,3 +43,19 @@ class Profile(Protocol):
     def events(self) -> Mapping[str, Iterable[Registered]]: ...
 
     def hint(self, plugin: str, event: Any, pod: Any) -> bool: ...
+
+
+class QueueMetrics(Protocol):
+    """Counts pods that come to wait."""
+
+    def pod_queued(self, queue: str, cause: Cause) -> None:
+        """Count a pod that came to ``queue``, as upstream calls it, because of ``cause``."""
+        ...
+
+
+class FailureReporter(Protocol):
+    """Reports on pods that a failing plugin keeps waiting."""
+
+    def failed(self, pod: Any, message: str, newest: Any) -> None:
+        """Report why ``pod`` waits; its condition is compared with the ``newest`` version."""
+        ...

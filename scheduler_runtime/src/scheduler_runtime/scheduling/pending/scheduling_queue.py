@@ -1,6 +1,6 @@
 """Every pod that waits for a node, and why it waits.
 
-             add                     take                    settle
+             add                     take                    bind
   unknown ─────────► active ───────────────► in flight ───────────────► binding ──► removed
                      ▲    ▲                  │       │                     │     (bound, deleted)
                      │    │ time             │ park  │ retry               │ retry
@@ -27,9 +27,10 @@ one place until it is removed.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from scheduler_runtime.api import QueueEntry
@@ -39,12 +40,17 @@ from scheduler_runtime.scheduling.pending.backing_off import BackingOff
 from scheduler_runtime.scheduling.pending.entry import Heap, QueuedPod, QueuePlace
 from scheduler_runtime.scheduling.pending.in_flight import InFlight
 from scheduler_runtime.scheduling.pending.parked import Parked
-from scheduler_runtime.scheduling.pending.protocols import Cause, Event, Profile
+from scheduler_runtime.scheduling.pending.protocols import Cause, Event, FailureReporter, Profile, QueueMetrics
 
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 300.0
 FLUSH_INTERVAL = 30.0
+
+
+class _NotCounted:
+    def pod_queued(self, queue: str, cause: Cause) -> None:
+        """Count nothing."""
 
 
 class SchedulingQueue:
@@ -56,22 +62,20 @@ class SchedulingQueue:
         *,
         backing_off: BackingOff | None = None,
         longest_parked: float = FLUSH_SECONDS,
-        on_ready: Callable[[], None] = lambda: None,
-        on_queued: Callable[[str, Cause], None] = lambda _queue, _cause: None,
-        on_error: Callable[[Any, PluginError], None] = lambda _pod, _error: None,
+        metrics: QueueMetrics | None = None,
+        reporter: FailureReporter | None = None,
     ) -> None:
-        """``on_queued`` is told each time a pod comes to wait: in which of upstream's queues, and because of what.
+        """``metrics`` count each time a pod comes to wait.
 
-        ``on_ready`` is called when there is something to take, or to take sooner than ``wake_at`` said.
-
-        ``on_error`` is told of a pod that a plugin keeps from becoming active by failing.
+        ``reporter`` reports on a pod that a plugin keeps from becoming active by failing.
         """
+        self.ready = asyncio.Event()
+        """Set when there is something to take, or to take sooner than ``wake_at`` said."""
         self._profiles = profiles
         self._longest_parked = longest_parked
         self.failures = FailureLog(logger)
-        self._on_ready = on_ready
-        self._on_queued = on_queued
-        self._on_error = on_error
+        self._metrics = metrics or _NotCounted()
+        self._reporter = reporter
         self._entries: dict[str, QueuedPod] = {}
         self._active = Heap(QueuePlace.ACTIVE)
         self._backing_off = backing_off or BackingOff()
@@ -86,10 +90,10 @@ class SchedulingQueue:
     def __contains__(self, uid: object) -> bool:
         return uid in self._entries
 
-    def latest(self, uid: str) -> Any:
-        """Return the newest version of the pod with this uid; None when it is not here."""
-        entry = self._entries.get(uid)
-        return entry.pod if entry else None
+    def newest(self, pod: Any) -> Any:
+        """Return the newest version of ``pod``; ``pod`` itself when it is not here."""
+        entry = self._entries.get(pod.uid)
+        return entry.pod if entry else pod
 
     def entries(self) -> Iterator[QueuedPod]:
         return iter(list(self._entries.values()))
@@ -98,7 +102,7 @@ class SchedulingQueue:
         """Return how many pods are in each place. May be asked from another thread."""
         return Counter(entry.place for entry in self.entries())
 
-    def kept_events(self) -> list[Any]:
+    def recorded_events(self) -> list[Any]:
         """Return the events that are kept for the pods in flight. May be asked from another thread."""
         return self._in_flight.events()
 
@@ -137,7 +141,7 @@ class SchedulingQueue:
         entry = self._active.pop()
         if entry is None and (entry := self._backing_off.pop_early()):
             entry.waits_since = min(entry.waits_since, now)
-            self._on_queued("active", causes.TAKEN_EARLY)
+            self._metrics.pod_queued("active", causes.TAKEN_EARLY)
         if entry:
             entry.place = QueuePlace.IN_FLIGHT
             entry.attempts += 1
@@ -150,7 +154,7 @@ class SchedulingQueue:
         flush_at = self._flushed_at + FLUSH_INTERVAL if self._parked else None
         return min((at for at in (self._backing_off.over_at(), flush_at) if at is not None), default=None)
 
-    def settle(self, uid: str) -> None:
+    def mark_binding(self, uid: str) -> None:
         """Note that the pod has a node and is being bound; no event can change that any more."""
         entry = self._entries.get(uid)
         if entry:
@@ -190,7 +194,7 @@ class SchedulingQueue:
 
     # What changes about the profiles
 
-    def profiles_changed(self, names: Collection[str], now: float) -> list[Any]:
+    def change_profiles(self, names: Collection[str], now: float) -> list[Any]:
         """Ask the plugins of the profiles called ``names`` anew, because they are others now.
 
         Who waits for an event of one that is there no more would wait in vain. The pods of a profile that is gone are
@@ -211,7 +215,7 @@ class SchedulingQueue:
                 self._ask_again(entry, now)
         return [entry.pod for entry in gone]
 
-    def back_off(self, first: float, longest: float) -> None:
+    def change_backoff(self, first: float, longest: float) -> None:
         """Let pods back off so long from now on."""
         self._backing_off.first_seconds, self._backing_off.longest_seconds = first, longest
 
@@ -229,7 +233,7 @@ class SchedulingQueue:
 
     # What happens in the cluster
 
-    def happened(self, event: Event, now: float, *, by: str = "", up_to_priority: int | None = None) -> None:
+    def on_event(self, event: Event, now: float, *, by: str = "", up_to_priority: int | None = None) -> None:
         """Wake the parked pods that ``event`` may help, and keep it for those in flight.
 
         The pod with the uid ``by`` brought it about by waiting again, and is not woken by it; nor are those above
@@ -305,7 +309,8 @@ class SchedulingQueue:
         self._comes_back(entry, now, frozenset(), frozenset())
         entry.errors += 1
         self._push_backoff(entry, causes.ATTEMPT_FAILED)
-        self._on_error(entry.pod, error)
+        if self._reporter is not None:
+            self._reporter.failed(entry.pod, str(error), entry.pod)
 
     def _stand_anew(self, entry: QueuedPod, now: float) -> None:
         """Let a changed pod stand where it belongs now. Its gates are not asked again: it has passed them."""
@@ -332,17 +337,17 @@ class SchedulingQueue:
     def _push_active(self, entry: QueuedPod, now: float, cause: Cause) -> None:
         entry.waits_since = min(entry.waits_since, now)
         self._active.push(entry, entry.key)
-        self._on_queued("active", cause)
-        self._on_ready()
+        self._metrics.pod_queued("active", cause)
+        self.ready.set()
 
     def _push_backoff(self, entry: QueuedPod, cause: Cause) -> None:
         self._backing_off.push(entry)
-        self._on_queued("backoff", cause)
-        self._on_ready()
+        self._metrics.pod_queued("backoff", cause)
+        self.ready.set()
 
     def _put_away(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
         entry.place = place
-        self._on_queued("unschedulable", cause)
+        self._metrics.pod_queued("unschedulable", cause)
         self._parked.put(entry)
 
     def _leave(self, entry: QueuedPod) -> None:

@@ -1,7 +1,7 @@
-"""What is told to the API server but nobody waits for: sent in order, a few at a time, behind binds.
+"""Messages to the API server that nobody waits for: sent in order, a few at a time, behind bindings.
 
-Bounded: when the API server cannot keep up the newest is dropped and counted, because a scheduler
-that dies of its unsent events helps nobody.
+Bounded: when the API server cannot keep up the newest is dropped and counted, because a scheduler that dies of its
+unsent events helps nobody.
 """
 
 from __future__ import annotations
@@ -24,62 +24,73 @@ Send = Callable[[], Awaitable[None]]
 TRIES = 3
 LONGEST = 20_000
 SILENCE_SECONDS = 4.0
-"""So long silence is waited for at most: longer than it takes until a connection that is silent counts as dead."""
+"""The longest wait for a message to end: longer than it takes until a silent connection counts as dead."""
+BUSY_SECONDS = 0.02
+"""How long senders rest at a time while all slots for bindings are taken."""
 
 
 class Delivery:
-    """A message that is being sent, perhaps not for the first time. What few of them need is made when they do."""
+    """A message that is being sent, perhaps not for the first time.
 
-    __slots__ = ("_is_given_up", "_over", "_pausing", "_sender", "is_wanted", "send")
+    The two asyncio events are created when somebody waits for them: few messages fail or are waited for.
+    """
+
+    __slots__ = ("_finished", "_is_closed", "_is_dropped", "_retry_wait", "_sender", "send")
 
     def __init__(self, send: Send, sender: asyncio.Task[None]) -> None:
         self.send = send
-        self.is_wanted = True
+        self._is_dropped = False
         self._sender = sender
-        self._is_given_up = False
-        self._pausing: asyncio.Event | None = None
-        self._over: asyncio.Event | None = None
+        self._is_closed = False
+        """Whether the sender may not be cancelled because of this message any more, or has been already."""
+        self._retry_wait: asyncio.Event | None = None
+        self._finished: asyncio.Event | None = None
 
     def drop(self) -> None:
-        """Try no more."""
-        self.is_wanted = False
-        if self._pausing is not None:
-            self._pausing.set()
+        """Do not send it again if the current try fails."""
+        self._is_dropped = True
+        if self._retry_wait is not None:
+            self._retry_wait.set()
 
-    async def pause(self, seconds: float) -> None:
-        """Wait before the next try, unless there will be none."""
-        self._pausing = asyncio.Event()
+    def is_dropped(self) -> bool:
+        """Whether it is not to be sent again."""
+        return self._is_dropped
+
+    async def wait_before_retry(self, seconds: float) -> None:
+        """Wait before the next try; return at once when there will be none."""
+        self._retry_wait = asyncio.Event()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._pausing.wait()
+                await self._retry_wait.wait()
 
-    async def over(self) -> None:
-        """Return when nothing of it is under way any more. If it takes long, what has not left by then never will."""
-        self._over = self._over or asyncio.Event()
-        late = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._give_up)
+    async def finished(self) -> None:
+        """Return when nothing of it is under way any more. A message that takes too long is cancelled."""
+        self._finished = self._finished or asyncio.Event()
+        late = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._cancel)
         try:
-            await self._over.wait()
+            await self._finished.wait()
         finally:
             late.cancel()
 
-    def _give_up(self) -> None:
-        if not self._is_given_up:
-            self._is_given_up = True
+    def _cancel(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
             self._sender.cancel()
 
-    def is_what_was_cancelled(self) -> bool:
-        """Whether its sender was cancelled only because this was given up."""
-        return self._is_given_up and not self._sender.uncancel()
+    def was_cancelled(self) -> bool:
+        """Whether the sender was cancelled by ``finished`` and by nobody else, so that it can go on."""
+        return self._is_closed and not self._sender.uncancel()
 
-    def end(self) -> None:
-        """Nothing of it is under way any more."""
-        self._is_given_up = True  # or it would take its sender's next message along
-        if self._over is not None:
-            self._over.set()
+    def close(self) -> None:
+        """Note that nothing of it is under way any more."""
+        # Otherwise a late timer would cancel the sender while it sends the next message.
+        self._is_closed = True
+        if self._finished is not None:
+            self._finished.set()
 
 
 class Outbox:
-    """Messages by key: one that is put while another of its key waits takes that one's place.
+    """Messages by key: a message that is put while another of its key waits takes the place of that one.
 
     Two of one key are never under way together, so that the newest arrives last.
     """
@@ -87,103 +98,101 @@ class Outbox:
     def __init__(
         self, *, senders: int = 8, longest: int = LONGEST, is_busy: Callable[[], bool] = lambda: False
     ) -> None:
-        """``is_busy`` says when something more important is being sent; one sender goes on then."""
+        """``is_busy`` tells when something more important is being sent: only one sender goes on then."""
         self.dropped = 0
         self._waiting: OrderedDict[Hashable, Send] = OrderedDict()
         self._senders = senders
         self._longest = longest
         self._is_busy = is_busy
-        self._something = asyncio.Event()
+        self._has_work = asyncio.Event()
         self._sending: dict[Hashable, Delivery] = {}
         self._trouble = LogOnce(logger)
         self._full = LogOnce(logger)
 
     def __len__(self) -> int:
+        """How many messages wait or are being sent."""
         return len(self._waiting) + len(self._sending)
 
     def put(self, key: Hashable, send: Send) -> None:
-        """Send soon, unless the box is full."""
+        """Call ``send`` soon, unless the box is full. ``send`` is made anew for each try."""
         if key not in self._waiting and len(self._waiting) >= self._longest:
             self.dropped += 1
             self._full.failing(f"{self._longest} events and conditions wait to be sent; further ones are dropped")
             return
         self._waiting[key] = send
-        self._something.set()
+        self._has_work.set()
 
     def drop(self, key: Hashable) -> None:
-        """Forget what waits under ``key``; what is being sent is not sent again when it fails."""
+        """Forget the message that waits under ``key``; one that is being sent is not sent again when it fails."""
         self._waiting.pop(key, None)
         if delivery := self._sending.get(key):
             delivery.drop()
 
-    async def silence(self, key: Hashable) -> None:
-        """Drop what waits under ``key``, and return when nothing of it is under way any more.
+    async def drop_and_wait(self, key: Hashable) -> None:
+        """Drop the message of ``key``, and return when nothing of it is under way any more.
 
-        What takes long is given up. Unless the API server is at it just then, nothing arrives any more.
+        A request that takes long is cancelled. Nothing of it arrives afterwards, unless the API server is about to
+        carry it out at that moment.
         """
         self.drop(key)
         if delivery := self._sending.get(key):
-            await delivery.over()
+            await delivery.finished()
 
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(self._senders):
-                group.create_task(self._sender(first=number == 0))
+                group.create_task(self._run_sender(gives_way=number > 0))
 
     async def drain(self) -> None:
         """Return when everything that was put has been sent."""
-        while len(self):  # noqa: ASYNC110  only asked at the end of the process
+        while len(self):  # noqa: ASYNC110  only called at the end of the process
             await asyncio.sleep(0.02)
 
-    async def _sender(self, *, first: bool) -> None:
+    async def _run_sender(self, *, gives_way: bool) -> None:
         sender = cast("asyncio.Task[None]", asyncio.current_task())
         while True:
             key = next((key for key in self._waiting if key not in self._sending), None)
             if key is None:
                 self._full.recovered()
-                self._something.clear()
-                await self._something.wait()
-            elif self._is_busy() and not first:
-                await asyncio.sleep(0.02)
+                self._has_work.clear()
+                await self._has_work.wait()
+            elif gives_way and self._is_busy():
+                await asyncio.sleep(BUSY_SECONDS)
             else:
                 await self._send(key, Delivery(self._waiting.pop(key), sender))
 
     async def _send(self, key: Hashable, delivery: Delivery) -> None:
         self._sending[key] = delivery
         try:
-            await self._deliver(delivery)
+            await self._try_to_send(delivery)
         except asyncio.CancelledError:
-            if not delivery.is_what_was_cancelled():
+            if not delivery.was_cancelled():
                 raise
         finally:
             del self._sending[key]
-            delivery.end()
-            self._something.set()  # another of its key may have waited for this one
+            delivery.close()
+            self._has_work.set()  # another message of this key may have waited for this one
 
-    async def _deliver(self, delivery: Delivery) -> None:
+    async def _try_to_send(self, delivery: Delivery) -> None:
         backoff: Backoff | None = None
         for tries_left in reversed(range(TRIES)):
-            if not delivery.is_wanted:
+            if delivery.is_dropped():
                 return
-            begun = time.monotonic()
+            began = time.monotonic()
             try:
                 await delivery.send()
             except (ApiError, NoResponseError) as error:
-                if _is_over(delivery, error):
+                # 404 and 409: the pod is gone, or another has its name now, so nobody misses the message.
+                if delivery.is_dropped() or (isinstance(error, ApiError) and error.status in (404, 409)):
                     return
-                if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
-                    self._trouble.failing("events or conditions cannot be written", str(error), begun)
+                if not isinstance(error, NoResponseError) or error.sent:  # an absent server is logged by the client
+                    self._trouble.failing("events or conditions cannot be written", str(error), began)
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return
                 backoff = backoff or Backoff(0.5, 5.0)
-                await delivery.pause(backoff.next_delay(retry_after(error)))
+                await delivery.wait_before_retry(backoff.next_delay(retry_after(error)))
             else:
-                self._trouble.recovered(begun)
+                self._trouble.recovered(began)
                 return
-
-
-def _is_over(delivery: Delivery, error: Exception) -> bool:
-    """Whether what it was about is gone, or has been dropped while it was being sent."""
-    return not delivery.is_wanted or (isinstance(error, ApiError) and error.status in (404, 409))

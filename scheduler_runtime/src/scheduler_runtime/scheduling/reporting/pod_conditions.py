@@ -1,4 +1,4 @@
-"""The condition PodScheduled of a pod that has no node, written only when it says something new."""
+"""The condition PodScheduled and the nominated node of a waiting pod, written only when they say something new."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.scheduling.reporting.outbox import Outbox
-from scheduler_runtime.scheduling.reporting.pod_events import sendable
+from scheduler_runtime.scheduling.reporting.pod_events import replace_unencodable
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.objects import Pod
 
@@ -18,22 +18,24 @@ SCHEDULER_ERROR = "SchedulerError"
 
 
 class PodConditions:
-    """Writes why pods wait, the newest reason of each pod only."""
+    """Writes to the status of pods through an outbox; of several reasons for one pod only the newest is sent."""
 
     def __init__(self, client: Client, outbox: Outbox, nominations: Nominations) -> None:
         self._client = client
         self._outbox = outbox
         self._nominations = nominations
         self._expected: dict[str, str] = {}
-        """What was written of the nodes that pods are about to have, and has not come back by a watch perhaps."""
+        """The nodes that were written as expected, by uid. No watch may have shown the status with them yet."""
 
-    def unscheduled(self, pod: Pod, reason: str, message: str) -> None:
-        """Make the pod's status say ``reason``, ``message`` and the nominated node if it does not yet."""
-        message = sendable(message)
-        said = next((one for one in pod.status.conditions or () if one.type == "PodScheduled"), None)
-        is_said = said and (said.status, said.reason, said.message) == ("False", reason, message)
+    def write_unscheduled(self, pod: Pod, reason: str, message: str) -> None:
+        """Make the pod's status contain ``reason``, ``message`` and the nominated node, if it does not yet."""
+        message = replace_unencodable(message)
+        current = next(
+            (condition for condition in pod.status.conditions or () if condition.type == "PodScheduled"), None
+        )
+        is_current = current and (current.status, current.reason, current.message) == ("False", reason, message)
         nominated = self._expected.pop(pod.uid, pod.status.nominated_node_name)
-        if is_said and not self._nominated(pod, nominated):
+        if is_current and not self._nomination_patch(pod, nominated):
             return
         condition: dict[str, Any] = {
             "type": "PodScheduled",
@@ -42,15 +44,31 @@ class PodConditions:
             "message": message,
             "observedGeneration": pod.metadata.generation,
         }
-        if said is None or said.status != "False":
+        if current is None or current.status != "False":
             condition["lastTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._put(pod, lambda: {"conditions": [condition], **self._nominated(pod, nominated)})
+        # The nomination is looked up when the patch is sent: until then another decision may have changed it.
+        self._put(pod, lambda: {"conditions": [condition], **self._nomination_patch(pod, nominated)})
 
-    def expected(self, pod: Pod, node: str) -> None:
-        """Make the pod's status say which node it is about to have, because it will take a while until it has it."""
+    def write_expected_node(self, pod: Pod, node: str) -> None:
+        """Make the pod's status name the node that the pod is about to have."""
         if pod.status.nominated_node_name != node:
             self._expected[pod.uid] = node
             self._put(pod, lambda: {"nominatedNodeName": node})
+
+    def withdraw(self, uid: str) -> None:
+        """Write no more about why the pod waits: it waits no longer."""
+        self._expected.pop(uid, None)
+        self._outbox.drop(_key(uid))
+
+    async def stop_writing(self, uid: str) -> None:
+        """Withdraw what waits to be written, and wait for what is being written.
+
+        A condition that arrived after the binding would say that the pod waits. The wait is short: a connection that
+        fell silent must not keep pods from their nodes. A patch that is cancelled can land after the binding only
+        where the API server has it already and is slow to write it. The pod seems to wait then until its kubelet,
+        which owns the condition from then on, writes the next status of the pod.
+        """
+        await self._outbox.drop_and_wait(_key(uid))
 
     def _put(self, pod: Pod, status: Callable[[], dict[str, Any]]) -> None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
@@ -62,24 +80,10 @@ class PodConditions:
 
         self._outbox.put(_key(pod.uid), send)
 
-    def _nominated(self, pod: Pod, said: str) -> dict[str, str | None]:
-        """What the status has to say of the nominated node, of which it says ``said`` now."""
+    def _nomination_patch(self, pod: Pod, nominated: str) -> dict[str, str | None]:
+        """What has to change in a status that contains ``nominated`` as the nominated node."""
         node = self._nominations.node_of(pod)
-        return {} if node == said else {"nominatedNodeName": node or None}
-
-    def withdraw(self, uid: str) -> None:
-        """Do not write any more why the pod waits: it waits no longer."""
-        self._expected.pop(uid, None)
-        self._outbox.drop(_key(uid))
-
-    async def silence(self, uid: str) -> None:
-        """As ``withdraw``, and wait for what is being written: after the binding it would say that the pod waits.
-
-        Not for long: a connection that fell silent must not keep pods from their nodes. A patch that is given up
-        can land after the binding only where the API server has it already and is slow to write it. The pod is said
-        to wait then until its kubelet, whose condition it is from then on, writes the next status of the pod.
-        """
-        await self._outbox.silence(_key(uid))
+        return {} if node == nominated else {"nominatedNodeName": node or None}
 
 
 def _key(uid: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Events about pods, in the words and the shape of kube-scheduler: events.k8s.io/v1.
 
-The same event again within six minutes becomes a series: the first is written, the second turns it
-into a series, and further ones only count until the series is written again.
+The same event again within six minutes becomes a series, as in client-go's tools/events: the first is written, the
+second turns it into a series, and further ones only count until the series is written again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.state.objects import Pod
 
 NOTE_BYTES = 1024
+"""The API server refuses events whose note is longer."""
 NAME_LENGTH = 253
 SERIES_SECONDS = 360.0
-SERIES_KEPT = 4096
+MAX_SERIES = 4096
+"""Of so many series it is remembered that they were written; of the oldest the next event begins a new one."""
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -47,47 +49,51 @@ class PodEvents:
         host: str,
         clock: Callable[[], float] = time.monotonic,
         *,
-        events: EventsMode = "All",
+        mode: EventsMode = "All",
     ) -> None:
-        """``events`` says which are written; it may be changed."""
-        self.events = events
+        """``mode`` is which events are written: all, those about failures, or none."""
+        self.mode = mode
         self._client = client
         self._outbox = outbox
         self._host = host
         self._clock = clock
         self._reporters: dict[str, dict[str, str]] = {}
-        """Who speaks, by profile."""
+        """The fields that name the reporter, by profile."""
         self._series: OrderedDict[tuple[str, str, str, int], Series] = OrderedDict()
-        """By what was said of which pod, what was said last at the end; of long notes only the hash is kept."""
+        """By uid, reason, action and the hash of the note, as notes are long; the most recent one at the end."""
+
+    def change_mode(self, mode: EventsMode) -> None:
+        """From now on write only the events that ``mode`` allows."""
+        self.mode = mode
 
     def scheduled(self, pod: Pod, node: str) -> None:
-        """Say that ``pod`` was bound."""
-        if self.events != "All":
+        """Write that ``pod`` was bound. It cannot happen again, so no series is looked for."""
+        if self.mode != "All":
             return
         self._write(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
 
     def failed(self, pod: Pod, message: str) -> None:
-        """Say why ``pod`` has no node."""
+        """Write why ``pod`` has no node."""
         self.record(pod, "FailedScheduling", message, "Scheduling", warning=True)
 
     def preempted(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        """Say of ``victim`` that it had to make room for ``preemptor``."""
-        if self.events == "All":
+        """Write that ``victim`` had to make room for ``preemptor``."""
+        if self.mode == "All":
             self._write(victim, "Normal", "Preempted", "Preempting", note, preemptor)
 
     def record(self, pod: Pod, reason: str, message: str, action: str = "Scheduling", *, warning: bool = False) -> None:
-        """Write an event, or count it if it was written a short time ago."""
-        if self.events == "None" or (self.events == "Failures" and not warning):
+        """Write an event, or count it if the same one was written a short time ago."""
+        if self.mode == "None" or (self.mode == "Failures" and not warning):
             return
-        note = cut(message)
+        note = truncate(message)
         key = (pod.uid, reason, action, hash(note))
         now = self._clock()
-        self._forget(now)
+        self._drop_old_series(now)
         series = self._series.get(key)
         if series is None:
             name = self._write(pod, "Warning" if warning else "Normal", reason, action, note)
             self._series[key] = Series(name, now, now)
-            if len(self._series) > SERIES_KEPT:
+            if len(self._series) > MAX_SERIES:
                 self._series.popitem(last=False)
             return
         series.count += 1
@@ -97,17 +103,28 @@ class PodEvents:
             series.written_at = now
             self._write_series(pod.namespace, series)
 
-    def _forget(self, now: float) -> None:
-        """Drop the series that are over."""
+    def _drop_old_series(self, now: float) -> None:
         while self._series and now - next(iter(self._series.values())).last_at > SERIES_SECONDS:
             self._series.popitem(last=False)
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
-        """Post an event without looking for a series; return its name. ``cause`` is the pod it was done for."""
-        event = self._event(pod, kind, reason, action, note)
-        name: str = event["metadata"]["name"]
+        """Post an event and return its name. ``cause`` is the pod for which it was done."""
+        now = time.time_ns()
+        name = event_object_name(pod.name, now)
+        event: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": pod.namespace, "name": name},
+            "eventTime": micro_time(now),
+            **self._reporter(pod if cause is None else cause),
+            "action": action,
+            "reason": reason,
+            "type": kind,
+            "note": note,
+            "regarding": _reference(pod),
+        }
         if cause is not None:
-            event |= {"related": _reference(cause), **self._reporter(cause)}
+            event["related"] = _reference(cause)
         path = f"/apis/events.k8s.io/v1/namespaces/{pod.namespace}/events"
 
         async def send() -> None:
@@ -125,29 +142,14 @@ class PodEvents:
 
         self._outbox.put(("series", series.name), send)
 
-    def _event(self, pod: Pod, kind: str, reason: str, action: str, note: str) -> dict[str, Any]:
-        now = time.time_ns()
-        return {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"namespace": pod.namespace, "name": event_name(pod.name, now)},
-            "eventTime": micro_time(now),
-            **self._reporter(pod),
-            "action": action,
-            "reason": reason,
-            "type": kind,
-            "note": note,
-            "regarding": _reference(pod),
-        }
-
     def _reporter(self, pod: Pod) -> dict[str, str]:
-        """Who speaks: the profile that decides about ``pod``."""
+        """The fields that name the reporter: the profile that decides about ``pod``."""
         profile = pod.spec.scheduler_name
-        known = self._reporters.get(profile)
-        if known is None:
+        reporter = self._reporters.get(profile)
+        if reporter is None:
             instance = f"{profile}-{self._host}"[:128]
-            known = self._reporters[profile] = {"reportingController": profile, "reportingInstance": instance}
-        return known
+            reporter = self._reporters[profile] = {"reportingController": profile, "reportingInstance": instance}
+        return reporter
 
 
 def _reference(pod: Pod) -> dict[str, str]:
@@ -161,9 +163,9 @@ def _reference(pod: Pod) -> dict[str, str]:
     }
 
 
-def cut(note: str) -> str:
-    """Shorten ``note`` to what an event can hold, as upstream does, and to what can be sent at all."""
-    note = sendable(note)
+def truncate(note: str) -> str:
+    """Shorten ``note`` to what an event can hold, as upstream does, and replace what cannot be sent at all."""
+    note = replace_unencodable(note)
     encoded = note.encode()
     if len(encoded) <= NOTE_BYTES:
         return note
@@ -171,12 +173,12 @@ def cut(note: str) -> str:
     return encoded[: NOTE_BYTES - len(suffix)].decode(errors="ignore") + suffix
 
 
-def sendable(text: str) -> str:
+def replace_unencodable(text: str) -> str:
     """Put a question mark in place of what is no character, such as half of one in the name of a file."""
     return text.encode(errors="replace").decode()
 
 
-def event_name(regarding: str, nanoseconds: int) -> str:
+def event_object_name(regarding: str, nanoseconds: int) -> str:
     """Name an event after its object and its instant, as upstream does, unless that gets too long."""
     name = f"{regarding}.{nanoseconds:x}"
     return name if len(name) <= NAME_LENGTH else str(uuid.uuid4())

@@ -115,5 +115,5 @@ class Queue:
     def place(self, uid: str = "p") -> QueuePlace:
         return self.entry(uid).place
 
-    def happened(self, event: Happened = NODE_ADDED) -> None:
-        self.pending.happened(event, self.now)
+    def on_event(self, event: Happened = NODE_ADDED) -> None:
+        self.pending.on_event(event, self.now)

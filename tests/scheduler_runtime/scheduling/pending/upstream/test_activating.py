@@ -11,7 +11,7 @@ from tests.scheduler_runtime.scheduling.pending.upstream.queueing import NODE_AD
 def test_activate_leaves_alone_what_is_active_binding_or_unknown(queue: Queue) -> None:
     queue.add(Pod("binding"))
     assert queue.take() == "binding"
-    queue.pending.settle("binding")
+    queue.pending.mark_binding("binding")
     queue.add(Pod("p"))
     queue.pending.activate(["p", "binding", "unknown"], 0)
     assert (queue.place(), queue.place("binding"), len(queue.pending)) == (QueuePlace.ACTIVE, QueuePlace.BINDING, 2)
@@ -25,7 +25,7 @@ def test_activate_a_pod_that_is_parked(queue: Queue) -> None:
 
 def test_activate_a_pod_that_backs_off_without_asking_its_gates(queue: Queue) -> None:
     queue.parked("foo")
-    queue.happened()
+    queue.on_event()
     queue.profile.closed = {"gate"}
     queue.pending.activate(["p"], 0)
     assert queue.place() is QueuePlace.ACTIVE
@@ -46,14 +46,14 @@ def test_gates_reject_a_pod_even_if_it_is_after_backoff(queue: Queue) -> None:
     queue.parked("foo")
     queue.profile.closed = {"gate"}
     queue.now = 9
-    queue.happened()
+    queue.on_event()
     assert queue.place() is QueuePlace.GATED
     assert queue.entry().plugins == {"foo", "gate"}
 
 
 def test_gates_are_not_asked_when_a_pod_completes_its_backoff(queue: Queue) -> None:
     queue.parked("foo")
-    queue.happened()
+    queue.on_event()
     queue.profile.closed = {"gate"}
     queue.now = 2
     assert queue.take() == "p"
@@ -73,6 +73,6 @@ def test_gates_reject_a_pod_that_would_back_off_from_an_error(queue: Queue) -> N
     queue.pending.retry("p", 0)
     assert queue.place() is QueuePlace.GATED
     queue.profile.closed = set()
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     assert queue.place() is QueuePlace.BACKOFF
     assert queue.take() == "p"  # it is a rejection now that it waits for, and may be taken early

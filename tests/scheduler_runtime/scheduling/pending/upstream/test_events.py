@@ -27,7 +27,7 @@ def test_an_event_moves_to(queue: Queue, waits_for: str, skips: str, later: floa
     queue.park("p", "foo", "bar", waits_for=waits_for)
     queue.profile.skips = set(skips.split())
     queue.now += later
-    queue.happened(PV_ADDED)
+    queue.on_event(PV_ADDED)
     assert queue.place() is place
 
 
@@ -35,16 +35,16 @@ def test_a_hint_is_not_called_when_the_gate_is_not_interested(queue: Queue) -> N
     queue.profile.closed = {"gate"}
     queue.add(Pod("p"))
     queue.profile.closed = set()
-    queue.happened(PV_ADDED)
+    queue.on_event(PV_ADDED)
     assert queue.place() is QueuePlace.GATED
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     assert queue.place() is QueuePlace.ACTIVE
 
 
 def test_a_pod_that_stays_gated_is_put_away_again(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
     queue.add(Pod("p"))
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     assert (queue.place(), queue.profile.asked) == (QueuePlace.GATED, ["p", "p"])
 
 
@@ -60,7 +60,7 @@ def test_a_pod_that_is_active_stays_there_and_stands_anew(queue: Queue) -> None:
 
 def test_a_pod_that_is_still_backing_off_is_updated_there(queue: Queue) -> None:
     queue.parked("foo")
-    queue.happened()
+    queue.on_event()
     queue.profile.closed = {"gate"}
     queue.pending.update(Pod("p", 5), [LABELLED], 0)
     assert (queue.place(), queue.entry().pod.priority) == (QueuePlace.BACKOFF, 5)
@@ -93,7 +93,7 @@ def test_update_when_in_flight(queue: Queue) -> None:
 def test_any_rejecting_plugin_lets_an_update_ask_the_gates(queue: Queue) -> None:
     queue.parked("foo")
     queue.profile.closed = {"gate"}
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     assert queue.place() is QueuePlace.GATED
     queue.profile.closed = set()
     queue.pending.update(Pod("p", 5), [LABELLED], 5)

@@ -25,7 +25,7 @@ def test_add(queue: Queue) -> None:
 
 def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Queue) -> None:
     queue.parked("foo")
-    queue.happened()
+    queue.on_event()
     queue.add(Pod("low", -1))
     assert queue.take_all() == ["low", "p"]
 
@@ -35,32 +35,32 @@ def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Que
 
 def test_pod_and_interested_events_are_kept_while_it_is_in_flight(queue: Queue) -> None:
     queue.add(Pod("p"))
-    queue.happened(PV_ADDED)
+    queue.on_event(PV_ADDED)
     assert queue.take() == "p"
-    queue.happened(PV_ADDED)
-    queue.happened(NOT_WANTED)
-    assert queue.pending.kept_events() == [PV_ADDED]
+    queue.on_event(PV_ADDED)
+    queue.on_event(NOT_WANTED)
+    assert queue.pending.recorded_events() == [PV_ADDED]
 
 
 def test_events_are_dropped_as_pods_come_back(queue: Queue) -> None:
     queue.add(Pod("a"), Pod("b"))
     assert queue.take() == "a"
-    queue.happened(PV_ADDED)
+    queue.on_event(PV_ADDED)
     assert queue.take() == "b"
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     queue.pending.retry("a", 0)
-    assert (queue.place("a"), queue.pending.kept_events()) == (QueuePlace.BACKOFF, [NODE_ADDED])
+    assert (queue.place("a"), queue.pending.recorded_events()) == (QueuePlace.BACKOFF, [NODE_ADDED])
     queue.pending.retry("b", 0)
-    assert queue.pending.kept_events() == []
+    assert queue.pending.recorded_events() == []
 
 
 def test_one_intermediate_pod_comes_back(queue: Queue) -> None:
     queue.add(Pod("a"), Pod("b"), Pod("c"))
     for event in (PV_ADDED, NODE_ADDED, LABELLED):
         queue.take()
-        queue.happened(event)
+        queue.on_event(event)
     queue.pending.retry("b", 0)
-    assert queue.pending.kept_events() == [PV_ADDED, NODE_ADDED, LABELLED]
+    assert queue.pending.recorded_events() == [PV_ADDED, NODE_ADDED, LABELLED]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skip
     queue.profile.skips = {skips}
     queue.add(Pod("p"))
     assert queue.take() == "p"
-    queue.happened(event)
+    queue.on_event(event)
     queue.park("p", *[plugin] if plugin else [])
     assert queue.place() is place
 
@@ -84,7 +84,7 @@ def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skip
 def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue) -> None:
     queue.add(Pod("other"), Pod("p"))
     assert queue.take() == "other"
-    queue.happened(NODE_ADDED)
+    queue.on_event(NODE_ADDED)
     assert queue.take() == "p"
     queue.park("p", "foo")
     assert queue.place() is QueuePlace.PARKED
@@ -93,7 +93,7 @@ def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue)
 def test_a_pending_plugin_whose_hint_queues_makes_the_pod_active(queue: Queue) -> None:
     queue.add(Pod("p"))
     assert queue.take() == "p"
-    queue.happened(NODE_ADDED)
-    queue.happened(PV_ADDED)
+    queue.on_event(NODE_ADDED)
+    queue.on_event(PV_ADDED)
     queue.park("p", "foo", "bar", waits_for="bar")
     assert queue.place() is QueuePlace.ACTIVE

@@ -11,20 +11,20 @@ def test_recently_tried_pods_go_back(queue: Queue) -> None:
     queue.now = 0.5
     queue.park(first, "foo")
     queue.now = 5
-    queue.happened()
+    queue.on_event()
     assert queue.take_all() == ["p1", "p2", "p3", "p4", "p0"]
 
 
 def test_pod_failed_scheduling_multiple_times_does_not_block_newer_pod(queue: Queue) -> None:
     queue.parked("foo")
     queue.now = 20
-    queue.happened()
+    queue.on_event()
     assert queue.take() == "p"
     queue.park("p", "foo")
     queue.now = 19
     queue.add(Pod("newer"))
     queue.now = 40
-    queue.happened()
+    queue.on_event()
     assert queue.take_all() == ["newer", "p"]
 
 
@@ -32,7 +32,7 @@ def test_high_priority_backoff(queue: Queue) -> None:
     queue.add(Pod("medium"), Pod("high", 9))
     assert queue.take() == "high"
     queue.park("high", "foo")
-    queue.happened()
+    queue.on_event()
     assert queue.take() == "medium"
 
 
@@ -41,7 +41,7 @@ def test_back_off_flow(queue: Queue) -> None:
     for seconds in (1, 2, 4, 8, 10, 10, 10):
         assert queue.take() == "p"
         queue.park("p", "foo")
-        queue.happened()
+        queue.on_event()
         over_at = queue.pending.wake_at()
         assert over_at is not None
         assert queue.now + seconds <= over_at <= queue.now + seconds + 1
@@ -55,5 +55,5 @@ def test_pods_are_sorted_by_when_they_came_to_wait_also_from_where_they_were_par
         queue.now += 1
         queue.park(uid, "foo")
     queue.now = 9
-    queue.happened()
+    queue.on_event()
     assert queue.take_all() == ["b", "a"]

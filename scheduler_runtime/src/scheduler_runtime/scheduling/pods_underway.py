@@ -1,0 +1,226 @@
+"""Pods on their way to a node, from the decision to the end of their binding, and how many of them there may be.
+
+                   call back, stop waiting      call back
+                            │                       │
+    decided ──► start ──► permit ──────────────► pre_bind ──► bind ──► bound
+                            │                       │          │
+                            └───────────────────────┴──────────┴─────► given up: the room is free again
+
+The loop, the outbox, preemption and the changes of the cluster all have to know something of these pods, so what
+is under way is recorded here, apart from ``BindingCycle``, which does the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Coroutine, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from scheduler_runtime.framework import BindError, Framework, Progress
+from scheduler_runtime.scheduling.io_batching import CROWD
+from scheduler_runtime.state.objects import Pod
+
+T = TypeVar("T")
+
+SENDING = 64
+"""How many bindings are sent at a time."""
+BACKLOG = 4 * SENDING
+"""How many pods may be on their way before decisions wait: deciding is faster than the API server can bind."""
+
+
+class BindingSlots:
+    """How many pods are on their way to a node, and who gives way to them.
+
+    Decisions wait while the backlog is full. The outbox sends with a single sender while all ``sending`` slots are
+    taken. While the way is ``crowded``, responses and watch lines are handled together (see ``io_batching``).
+    """
+
+    def __init__(self, sending: int = SENDING, backlog: int = BACKLOG, crowd: int = CROWD) -> None:
+        self.sending = asyncio.Semaphore(sending)
+        self.crowded = asyncio.Event()
+        self._backlog = backlog
+        self._crowd = crowd
+        self._pods = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+
+    @property
+    def are_full(self) -> bool:
+        """Whether no further pod should be decided about for now."""
+        return self._pods >= self._backlog
+
+    async def wait_for_room(self) -> None:
+        """Return when there are few enough pods under way to start another."""
+        await self._has_room.wait()
+
+    def take(self) -> None:
+        """Count one more pod."""
+        self._pods += 1
+        if self._pods >= self._backlog:
+            self._has_room.clear()
+        if self._pods >= self._crowd:
+            self.crowded.set()
+
+    def give_back(self) -> None:
+        """Count one pod less."""
+        self._pods -= 1
+        if self._pods < self._backlog:
+            self._has_room.set()
+        if self._pods < self._crowd:
+            self.crowded.clear()
+
+
+class _Binding(NamedTuple):
+    task: asyncio.Task[None]
+    framework: Framework
+    """The framework that placed the pod. The profile may have another one meanwhile."""
+
+
+class PodsUnderway:
+    """The tasks of pods that have a node and are not bound yet, and of the work that makes room for others.
+
+    Each pod takes one of the ``slots``, but for the time in which it waits for a permit: gangs that wait for their
+    last member must not keep that member from being decided about.
+    """
+
+    def __init__(self, slots: BindingSlots, progress: Progress) -> None:
+        """``progress`` is where the frameworks note what each pod waits for."""
+        self._slots = slots
+        self._progress = progress
+        self._bindings: dict[str, _Binding] = {}
+        self._permit_waits: set[str] = set()
+        self._pre_binds: dict[str, asyncio.Future[Any]] = {}
+        self._called_back: dict[str, str] = {}
+        """The plugins that called a pod back while it was prepared, by the pod's uid."""
+        self._abandoned: set[str] = set()
+        """The pods whose way we end ourselves: their cancellation is no failure of a plugin."""
+        self._making_room: set[asyncio.Task[None]] = set()
+        self.unfinished: tuple[str, ...] = ()
+        """The names of the tasks that ``finish`` cancelled, with what they waited for."""
+
+    def __len__(self) -> int:
+        """How many pods are on their way, including those that wait for a permit."""
+        return len(self._bindings)
+
+    def __contains__(self, uid: object) -> bool:
+        """Whether the pod with this uid is on its way to its node."""
+        return uid in self._bindings
+
+    def start(self, pod: Pod, framework: Framework, binding: Coroutine[Any, Any, None]) -> None:
+        """Run ``binding``, which brings ``pod`` to the node that ``framework`` chose, as a task of its own."""
+        uid = pod.uid
+        task = asyncio.create_task(binding, name=f"bind {pod.key}")
+        self._bindings[uid] = _Binding(task, framework)
+        self._slots.take()
+        task.add_done_callback(partial(self._on_binding_done, uid))
+
+    def _on_binding_done(self, uid: str, task: asyncio.Task[None]) -> None:
+        binding = self._bindings.get(uid)
+        # The pod may have been decided about anew before this callback ran: then the entry is that of a newer task.
+        if binding is not None and binding.task is task:
+            del self._bindings[uid]
+            self._abandoned.discard(uid)
+        self._slots.give_back()
+
+    # Where a pod can be stopped
+
+    def begin_permit_wait(self, uid: str) -> None:
+        """Note that the pod waits for a permit: until ``end_permit_wait`` it takes no slot and can be stopped."""
+        self._permit_waits.add(uid)
+        self._slots.give_back()
+
+    def end_permit_wait(self, uid: str) -> None:
+        """Note that the pod waits no longer, however that ended."""
+        self._permit_waits.discard(uid)
+        self._slots.take()
+
+    async def run_until_called_back(self, uid: str, preparation: Coroutine[Any, Any, T]) -> T:
+        """Return what ``preparation``, the pre_bind of this pod, returns. Raises BindError when it is called back.
+
+        The preparation is a task of its own, so that only it is cancelled and the pod's own task can give its room
+        back. A plugin that ignores the cancellation changes nothing: the pod is called back all the same.
+        """
+        work = self._pre_binds[uid] = asyncio.ensure_future(preparation)
+        result: T | None = None
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            if uid not in self._called_back:
+                raise
+        finally:
+            del self._pre_binds[uid]
+            plugin = self._called_back.pop(uid, "")
+        if plugin:
+            raise BindError(plugin, f"preempted by {plugin}")
+        return result  # type: ignore[return-value]  # only a pod that was called back has no result
+
+    def call_back(self, pod: Pod, plugin: str) -> bool:
+        """Send a pod that is not bound yet back to the queue, because ``plugin`` needs its room.
+
+        Return whether it was not too late. Nothing has to be sent to the API server then. Before 1.36 only pods that
+        wait for a permit can be called back (KEP-5501 and upstream's framework/preemption).
+        """
+        binding = self._bindings.get(pod.uid)
+        if binding is None:
+            return False
+        if binding.framework.call_back(pod, plugin):
+            return True
+        work = self._pre_binds.get(pod.uid)
+        if work is None or not binding.framework.version.at_least("1.36"):
+            return False
+        self._called_back[pod.uid] = plugin
+        work.cancel()
+        return True
+
+    def stop_waiting(self, pod: Pod) -> None:
+        """End the wait for the permit of a pod that is deleted or not ours any more.
+
+        A pod whose binding has begun is left alone: the API server decides how that ends.
+        """
+        if pod.uid in self._permit_waits:
+            self._abandon(pod.uid)
+
+    def is_abandoned(self, uid: str) -> bool:
+        """Whether the pod's task was cancelled by ``stop_waiting`` or ``finish``, and not by a plugin."""
+        return uid in self._abandoned
+
+    def _abandon(self, uid: str) -> None:
+        if binding := self._bindings.get(uid):
+            self._abandoned.add(uid)
+            binding.task.cancel()
+
+    # What makes room for others, and the end of the process
+
+    def start_making_room(self, pod: Pod, work: Coroutine[Any, Any, None]) -> None:
+        """Run ``work``, which makes room for ``pod``, beside the decisions; ``finish`` waits for it too."""
+        task = asyncio.create_task(work, name=f"make room for {pod.key}")
+        self._making_room.add(task)
+        task.add_done_callback(self._making_room.discard)
+
+    async def finish(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` until all bindings have ended and room is made; cancel what is left.
+
+        Return whether nothing was left. The request of a binding that is cancelled may have been sent, and is
+        carried out then: whoever leads next must not decide before that is certain.
+        """
+        for uid in tuple(self._permit_waits):
+            self._abandon(uid)  # a permit may be minutes away, and nothing is lost: the pod is not bound yet
+        under_way = {*(binding.task for binding in self._bindings.values()), *self._making_room}
+        if not under_way:
+            return True
+        _, late = await asyncio.wait(under_way, timeout=seconds)
+        self.unfinished = tuple(self._describe(late))
+        self._abandoned.update(self._bindings)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        return not late
+
+    def _describe(self, late: Collection[asyncio.Task[None]]) -> Iterator[str]:
+        waits_for = self._progress.describe(time.monotonic())
+        uids = {binding.task: uid for uid, binding in self._bindings.items()}
+        for task in sorted(late, key=asyncio.Task.get_name):
+            steps = waits_for.get(uids.get(task, ""))
+            yield f"{task.get_name()} ({', '.join(steps)})" if steps else task.get_name()
