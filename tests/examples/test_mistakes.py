@@ -61,6 +61,6 @@ def test_arguments_that_do_not_fit_are_refused_as_the_page_says() -> None:
     document = config.load(text.replace("maxHourlyPrice", "maxHourlyPrize"))
     assert not isinstance(document, config.Problems)
     declared = {"PriceCap": declaration_of(PriceCap)}
-    refused = config.effective_profiles(document, Target.parse("v1.36.4"), declared)
+    refused = config.expand_profiles(document, Target.parse("v1.36.4"), declared)
     assert isinstance(refused, config.Problems)
     assert f"`config.yaml: {refused}`" in PAGE

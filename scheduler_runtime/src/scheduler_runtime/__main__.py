@@ -22,10 +22,9 @@ from scheduler_runtime.app import memory as heap
 from scheduler_runtime.app import startup as running
 from scheduler_runtime.app.flags import Overrides
 from scheduler_runtime.app.settings import NotReadyError, Settings
-from scheduler_runtime.catalog import ASSUMED, Target, Version
-from scheduler_runtime.config import Document, Problem, Problems
-from scheduler_runtime.config import berth_options as extras
-from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.catalog import DEFAULT_MINOR, Target, Version
+from scheduler_runtime.config import Document, Problem, Problems, berth_options
+from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.reload.document_sources import DocumentFiles, ObjectName, explain_unreadable, read_text
 from scheduler_runtime.reload.installed_plugins import load_installed
 from scheduler_runtime.scheduling.plan import DocumentText
@@ -152,7 +151,7 @@ def read_extras(file: str) -> str | Problems:
         text = read_text(file) if file else ""
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(error)
-    told = extras.load(text, file) if file else Extras()
+    told = berth_options.load(text, file) if file else BerthOptions()
     return told if isinstance(told, Problems) else text
 
 
@@ -176,13 +175,13 @@ def write(document: Document, asked: argparse.Namespace) -> int:
     As with kube-scheduler no API server is asked, so for whom it was written is said unless somebody chose it.
     """
     file, chosen = asked.write_config_to, asked.kubernetes_version or asked.emulated_version
-    target = Target(chosen or Version.parse(ASSUMED), asked.feature_gates)
+    target = Target(chosen or Version.parse(DEFAULT_MINOR), asked.feature_gates)
     try:
-        Path(file).write_text(config.written(config.defaulted(document, target)), encoding="utf-8")
+        Path(file).write_text(config.to_yaml(config.with_defaults(document, target)), encoding="utf-8")
     except OSError as error:
         return complain(f"{file}: cannot be written: {error.strerror}; --write-config-to chooses another file")
     if not chosen:
-        logger.info("%s is written for Kubernetes %s; --kubernetes-version chooses another", file, ASSUMED)
+        logger.info("%s is written for Kubernetes %s; --kubernetes-version chooses another", file, DEFAULT_MINOR)
     return 0
 
 

@@ -56,7 +56,7 @@ def followed(text: str) -> bool:
     document = config.load(text)
     if not isinstance(document, config.Document):
         return False
-    return not isinstance(config.effective_profiles(document, Target(Version.parse("1.36"), {})), config.Problems)
+    return not isinstance(config.expand_profiles(document, Target(Version.parse("1.36"), {})), config.Problems)
 
 
 def test_pods_have_names_of_their_own_and_know_their_family() -> None:

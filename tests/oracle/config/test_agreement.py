@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import gates
+from scheduler_runtime.catalog.gates import known_gates
 from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
 from tests.oracle.config.templates import HEADER
 from tests.oracle.config.trap_files import FILES
@@ -66,10 +66,10 @@ def judged(text: str | bytes, target: Target) -> Judged:
     document = config.load(text)
     if isinstance(document, config.Problems):
         return Judged(str(document))
-    profiles = config.effective_profiles(document, target)
+    profiles = config.expand_profiles(document, target)
     if isinstance(profiles, config.Problems):
         return Judged(str(profiles))
-    return Judged("", config.defaulted(document, target), profiles)
+    return Judged("", config.with_defaults(document, target), profiles)
 
 
 def named_at(profile: config.EffectiveProfile, point: str) -> list[tuple[str, int]]:
@@ -87,7 +87,7 @@ def agree(text: str | bytes, ours: Judged, theirs: Answer) -> None:
 @pytest.fixture(
     params=[
         pytest.param(minor, marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)))
-        for minor in catalog.KNOWN
+        for minor in catalog.KNOWN_MINORS
     ]
 )
 def minor(request: pytest.FixtureRequest) -> str:
@@ -96,14 +96,14 @@ def minor(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.timeout(600)
 def test_traps(minor: str) -> None:
-    texts = TRAPS if COUNT >= ALL_TRAPS else TRAPS[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
+    texts = TRAPS if COUNT >= ALL_TRAPS else TRAPS[catalog.KNOWN_MINORS.index(minor) :: 2 * len(catalog.KNOWN_MINORS)]
     for text, theirs in zip(texts, KubeScheduler.of(minor).ask_all(texts), strict=True):
         agree(text, judged(text, Target.parse(minor)), theirs)
 
 
 def test_every_exception_is_one() -> None:
     """One that no trap needs any more is a promise that nobody keeps."""
-    said = "\n".join(judged(text, Target.parse(catalog.NEWEST)).refusal for text in TRAPS)
+    said = "\n".join(judged(text, Target.parse(catalog.NEWEST_MINOR)).refusal for text in TRAPS)
     for each in EXCEPTIONS:
         assert each.theirs != NEVER or re.search(each.ours, said), each.what
 
@@ -126,7 +126,7 @@ def test_documents(minor: str, kind: str) -> None:
     @settings(max_examples=COUNT // 2, database=None, phases=[Phase.generate, Phase.shrink])
     @given(source, st.booleans())
     def agreed(document: Mapping[str, Any], as_json: bool) -> None:
-        text = json.dumps(document) if as_json else config.written(document)
+        text = json.dumps(document) if as_json else config.to_yaml(document)
         agree(text, judged(text, target), real.ask(text))
 
     agreed()
@@ -141,7 +141,7 @@ def test_feature_gates(minor: str) -> None:
     @given(st.dictionaries(st.sampled_from(GATES), st.booleans(), max_size=3), st.data())
     def agreed(turned: dict[str, bool], data: st.DataObject) -> None:
         target = Target(version, turned)
-        text = config.written(data.draw(documents(target)))
+        text = config.to_yaml(data.draw(documents(target)))
         agree(text, judged(text, target), real.ask(text, turned))
 
     agreed()
@@ -150,9 +150,11 @@ def test_feature_gates(minor: str) -> None:
 @pytest.mark.timeout(900)
 def test_each_gate_alone(minor: str) -> None:
     """Turned either way: which are known, which are locked, and what needs which."""
-    every = sorted({gate for each in catalog.KNOWN for gate in gates(each)})
+    every = sorted({gate for each in catalog.KNOWN_MINORS for gate in known_gates(each)})
     turned = [{gate: on} for gate in every for on in (True, False)]
-    chosen = turned if COUNT >= ALL_TRAPS else turned[catalog.KNOWN.index(minor) :: 2 * len(catalog.KNOWN)]
+    chosen = (
+        turned if COUNT >= ALL_TRAPS else turned[catalog.KNOWN_MINORS.index(minor) :: 2 * len(catalog.KNOWN_MINORS)]
+    )
     for gate, theirs in zip(chosen, KubeScheduler.of(minor).ask_gates(HEADER, chosen), strict=True):
         ours = catalog.gate_problems(Target.parse(minor, gate))
         assert bool(ours) == bool(theirs.refusal), f"{gate}\nours: {ours}\ntheirs: {theirs.refusal}"
@@ -166,7 +168,7 @@ def test_the_plugins_that_it_starts_with(minor: str) -> None:
     @settings(max_examples=max(COUNT // 10, 8), database=None, phases=[Phase.generate, Phase.shrink])
     @given(documents(target))
     def agreed(document: Mapping[str, Any]) -> None:
-        text = config.written(document)
+        text = config.to_yaml(document)
         ours, theirs = judged(text, target), real.ask(text, verbosity=2)
         assume(not ours.refusal)
         for profile, named in zip(ours.profiles, theirs.plugins, strict=True):

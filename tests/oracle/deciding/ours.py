@@ -158,7 +158,7 @@ class Ours:
 def _profiles(document: Object, target: Target) -> tuple[config.EffectiveProfile, ...]:
     loaded = config.load(yaml.safe_dump(document))
     assert not isinstance(loaded, config.Problems), loaded
-    profiles = config.effective_profiles(loaded, target)
+    profiles = config.expand_profiles(loaded, target)
     assert not isinstance(profiles, config.Problems), profiles
     return profiles
 

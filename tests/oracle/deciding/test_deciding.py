@@ -174,7 +174,7 @@ def preempting(judge: Judge) -> str:
     ],
 )
 def test_what_only_absent_plugins_can_judge_waits(asked: Object, said: str) -> None:
-    target = Target.parse(catalog.NEWEST)
+    target = Target.parse(catalog.NEWEST_MINOR)
     ours = Ours(document(Path("nowhere"), NOWHERE), target)
     coming = pod("new-0", **asked)
     coming["metadata"]["uid"] = "1"

@@ -9,8 +9,8 @@ import yaml
 
 from scheduler_operator.desired import Object, desired_objects
 from scheduler_operator.resources.names import OWN_ANNOTATIONS, OWN_LABELS, with_uids
-from scheduler_runtime.config import berth_options as extras
-from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.config import berth_options
+from scheduler_runtime.config.berth_options import BerthOptions
 from tests.scheduler_operator.builders import NAMESPACE, RELEASE, declaring, profile, rendered
 
 CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
@@ -318,8 +318,8 @@ def test_a_scheduler_is_told_where_code_is_and_what_it_has_to_be_and_may_read_it
     made = applied(desired_objects(written, rendered(written, configs), RELEASE))
     told = yaml.safe_load(made["ConfigMap"]["data"]["berth.yaml"])
     assert told == {"events": "All", "plugins": {"PriceCap": {**SOURCE, "declares": declares}}}
-    read = extras.load(made["ConfigMap"]["data"]["berth.yaml"], "berth.yaml")
-    assert isinstance(read, Extras), str(read)
+    read = berth_options.load(made["ConfigMap"]["data"]["berth.yaml"], "berth.yaml")
+    assert isinstance(read, BerthOptions), str(read)
     assert read.plugins.keys() == {"PriceCap"}
     code = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["price-cap"], "verbs": ["get"]}
     assert code in made["Role"]["rules"]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from scheduler_operator.generate import crds
 from scheduler_operator.models.fields import Model
-from scheduler_runtime.catalog.openapi_schema import structural
+from scheduler_runtime.catalog.openapi_schema import structural_schema
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -70,10 +70,10 @@ class Numbers(Model):
 
 
 def test_bounds_that_exclude_their_value_are_written_as_openapi_has_them() -> None:
-    properties = structural(Numbers)["properties"]
+    properties = structural_schema(Numbers)["properties"]
     assert properties["positive"] == {"type": "integer", "minimum": 0, "exclusiveMinimum": True}
     assert properties["below"] == {"type": "number", "maximum": 1.5, "exclusiveMaximum": True}
-    assert structural(Numbers)["required"] == ["below"]
+    assert structural_schema(Numbers)["required"] == ["below"]
 
 
 class Either(Model):
@@ -84,4 +84,4 @@ class Either(Model):
 
 def test_what_a_structural_schema_cannot_say_is_an_error() -> None:
     with pytest.raises(TypeError, match="one type"):
-        structural(Either)
+        structural_schema(Either)

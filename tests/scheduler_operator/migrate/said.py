@@ -65,6 +65,6 @@ def effective(told: dict[str, Any]) -> dict[str, dict[str, int]]:
     found = spec(told)
     written = {key: found[key] for key in ("plugins", "pluginConfig") if key in found}
     profile = config.Profile.model_validate({"schedulerName": "mine", **written}, strict=False)
-    expanded = config.effective(profile, Target(Version(1, 36)))
+    expanded = config.expand_profile(profile, Target(Version(1, 36)))
     assert isinstance(expanded, config.EffectiveProfile), str(expanded)
     return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in expanded.points.items()}

@@ -12,7 +12,7 @@ from scheduler_operator.migrate.api_versions import VERSIONS
 from scheduler_operator.migrate.flags import CARRIED, EXPLAINED
 from scheduler_operator.migrate.policy_names import PREDICATES, PRIORITIES
 from scheduler_operator.migrate.removed_plugins import STRATEGIES
-from scheduler_runtime.catalog import REMOVED
+from scheduler_runtime.catalog import REMOVED_PLUGINS
 
 PAGE = Path("docs/import.md").read_text()
 EXAMPLES = re.findall(
@@ -48,7 +48,7 @@ def flags() -> Iterable[tuple[str, str]]:
             [(f"`{each.name}`", f"{each.read_by} | {each.changes or 'nothing'}") for each in VERSIONS.values()],
             id="versions",
         ),
-        pytest.param([(f"`{name}`", todo) for name, todo in REMOVED.items()], id="plugins"),
+        pytest.param([(f"`{name}`", todo) for name, todo in REMOVED_PLUGINS.items()], id="plugins"),
         pytest.param([(f"`{name}`", code(plugins)) for name, plugins in PREDICATES.items()], id="predicates"),
         pytest.param(list(priorities()), id="priorities"),
         pytest.param(list(flags()), id="flags"),

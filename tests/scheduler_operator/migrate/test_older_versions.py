@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler_operator.migrate.api_versions import VERSIONS
-from scheduler_runtime.catalog import REMOVED
+from scheduler_runtime.catalog import REMOVED_PLUGINS
 from tests.scheduler_operator.migrate.said import (
     document,
     effective,
@@ -116,7 +116,7 @@ def test_arguments_of_a_strategy_that_nobody_enabled_are_told() -> None:
     assert "not enabled" in remarks(told)["profiles[0].pluginConfig[0]"]
 
 
-@pytest.mark.parametrize("plugin", sorted(REMOVED))
+@pytest.mark.parametrize("plugin", sorted(REMOVED_PLUGINS))
 @pytest.mark.parametrize("what", ["enabled", "disabled"])
 def test_no_plugin_that_is_gone_remains(plugin: str, what: str) -> None:
     told = one_profile("v1beta1", plugins={"filter": {what: named(plugin)}, "score": {what: named(plugin)}})

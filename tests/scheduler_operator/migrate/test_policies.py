@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.migrate.policy_names import FILTERS, PREDICATES, PRIORITIES
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import REMOVED, Version
+from scheduler_runtime.catalog import REMOVED_PLUGINS, Version
 from tests.scheduler_operator.migrate.said import effective, outcome, remarks, spec
 
 EVER = {
@@ -38,7 +38,9 @@ def test_every_name_there_ever_was_is_known(names: str, known: dict[str, Any]) -
 
 def test_every_plugin_that_a_name_stands_for_exists_or_is_explained() -> None:
     plugins = {*(plugin for each in PREDICATES.values() for plugin in each), *PRIORITIES.values()} - {""}
-    assert {name for name in plugins if name not in REMOVED and not catalog.known(name, Version(1, 37))} == set()
+    assert {
+        name for name in plugins if name not in REMOVED_PLUGINS and not catalog.exists_in(name, Version(1, 37))
+    } == set()
 
 
 def test_a_policy_without_predicates_filters_by_the_defaults() -> None:

@@ -22,8 +22,8 @@ BERTHS_OWN = ("leaderElect", "resourceLock", "resourceName", "resourceNamespace"
 
 def accepted(document: dict[str, Any]) -> config.Document | None:
     """The document, if kube-scheduler accepts it."""
-    found = config.document(document)
-    if isinstance(found, config.Problems) or isinstance(config.effective_profiles(found, TARGET), config.Problems):
+    found = config.parse_document(document)
+    if isinstance(found, config.Problems) or isinstance(config.expand_profiles(found, TARGET), config.Problems):
         return None
     return found
 
@@ -51,9 +51,9 @@ def rendered(found: Imported) -> config.Document:
 
 def meaning(document: config.Document) -> dict[str, Any]:
     """All that a document decides: its effective profiles in order, extenders and the process."""
-    effective = config.effective_profiles(document, TARGET)
+    effective = config.expand_profiles(document, TARGET)
     assert not isinstance(effective, config.Problems)
-    said = config.defaulted(document, TARGET)
+    said = config.with_defaults(document, TARGET)
     whole = said.pop("percentageOfNodesToScore")
     own = [profile.get("percentageOfNodesToScore") for profile in said.pop("profiles")]
     said["leaderElection"] = {key: value for key, value in said["leaderElection"].items() if key not in BERTHS_OWN}
@@ -91,7 +91,7 @@ def test_what_was_rendered_is_imported_as_what_it_was_rendered_from(document: di
 
 
 def parsed(text: str) -> Any:
-    found = config.read(text)
+    found = config.read_yaml(text)
     assert isinstance(found, tuple)
     return found[0].value
 

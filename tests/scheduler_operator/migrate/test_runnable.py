@@ -64,8 +64,8 @@ def test_an_import_is_no_error_to_the_linter(inputs: list[dict[str, Any]]) -> No
     assert rendered(inputs, Target(V1_36))
 
 
-@pytest.mark.cluster(kubernetes=catalog.NEWEST, binaries=("kube-scheduler",))
+@pytest.mark.cluster(kubernetes=catalog.NEWEST_MINOR, binaries=("kube-scheduler",))
 def test_an_import_is_taken_by_the_real_kube_scheduler() -> None:
-    texts = [rendered(inputs, Target.parse(catalog.NEWEST)) for inputs in INPUTS]
-    answers = KubeScheduler.of(catalog.NEWEST).ask_all(texts)
+    texts = [rendered(inputs, Target.parse(catalog.NEWEST_MINOR)) for inputs in INPUTS]
+    answers = KubeScheduler.of(catalog.NEWEST_MINOR).ask_all(texts)
     assert [answer.refusal for answer in answers if answer.refusal] == []

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_operator.models import ProfileSpec
 from scheduler_operator.render.args_schema import schema_problems, value_problems
-from scheduler_runtime.catalog.openapi_schema import structural
+from scheduler_runtime.catalog.openapi_schema import structural_schema
 
 NUMBER = {"type": "number"}
 TEXT = {"type": "string"}
@@ -85,7 +85,7 @@ def test_a_schema_without_end_is_refused() -> None:
 
 
 def test_the_schemas_of_our_own_models_are_in_the_dialect() -> None:
-    schema = structural(ProfileSpec)["properties"]["scheduler"]["properties"]["leaderElection"]["properties"]
+    schema = structural_schema(ProfileSpec)["properties"]["scheduler"]["properties"]["leaderElection"]["properties"]
     durations = {"type": "object", "properties": schema}
     assert list(schema_problems(durations)) == []
     assert list(value_problems(durations, {"leaseDuration": "15s"})) == []

@@ -10,7 +10,7 @@ from scheduler_operator.models import PluginConfigSpec, ProfileSpec
 from scheduler_operator.render import Rendered, check, joins, render
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.catalog.openapi_schema import structural
+from scheduler_runtime.catalog.openapi_schema import structural_schema
 from tests.scheduler_operator.builders import NAMESPACE, V1_36
 from tests.support.manifests import PAGE, shown
 
@@ -67,14 +67,14 @@ def used(value: Any, path: str) -> Iterator[str]:
 IN_WORDS = ("certData", "keyData", "caData")
 SELECTOR = "matchExpressions"
 """Requirements on labels are shown once, at spec.nodes, and are the same everywhere."""
-POINTS = {f"spec.plugins.{point}" for point in structural(ProfileSpec)["properties"]["plugins"]["properties"]}
+POINTS = {f"spec.plugins.{point}" for point in structural_schema(ProfileSpec)["properties"]["plugins"]["properties"]}
 
 
 @pytest.mark.parametrize(("kind", "model"), [("SchedulerProfile", ProfileSpec), ("PluginConfig", PluginConfigSpec)])
 def test_the_page_shows_every_field(kind: str, model: type[Any]) -> None:
     objects = [each for place, found in SHOWN.items() if place.startswith("docs/") for each in found]
     shown_fields = {path for each in objects if each["kind"] == kind for path in used(each["spec"], "spec")}
-    missing = set(fields(structural(model), "spec")) - shown_fields
+    missing = set(fields(structural_schema(model), "spec")) - shown_fields
     at_points = {path for path in missing if any(path == point or path.startswith(f"{point}.") for point in POINTS)}
     assert [path for path in sorted(missing - at_points) if not path.endswith(IN_WORDS) and SELECTOR not in path] == []
 

@@ -179,7 +179,7 @@ def test_a_version_older_than_all_that_are_known_is_refused(tmp_path: Path, caps
     assert caught.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.endswith(
-        f"Kubernetes v1.34.0 is older than this build knows; it knows {catalog.OLDEST} to {catalog.NEWEST}"
+        f"Kubernetes v1.34.0 is older than this build knows; it knows {catalog.OLDEST_MINOR} to {catalog.NEWEST_MINOR}"
     )
 
 
@@ -208,7 +208,7 @@ def test_whom_a_document_is_written_for_is_said_unless_it_was_chosen(
 
 
 def test_every_command_means_the_same_version_where_nobody_names_one() -> None:
-    assert catalog.ASSUMED == parameters.DEFAULT_KUBERNETES
+    assert catalog.DEFAULT_MINOR == parameters.DEFAULT_KUBERNETES
 
 
 def test_a_place_that_cannot_be_written_to_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

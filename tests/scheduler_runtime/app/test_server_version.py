@@ -13,7 +13,7 @@ from scheduler_runtime import config
 from scheduler_runtime.app import startup as running
 from scheduler_runtime.app.server_version import refusal, remark, server_version
 from scheduler_runtime.app.settings import NotReadyError, Settings
-from scheduler_runtime.catalog import NEWEST, OLDEST, Version
+from scheduler_runtime.catalog import NEWEST_MINOR, OLDEST_MINOR, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.document_sources import ObjectName
@@ -61,10 +61,10 @@ async def test_who_is_told_to_end_waits_for_no_answer() -> None:
 
 
 def test_versions_outside_of_what_is_known() -> None:
-    known = [Version.parse(OLDEST), Version.parse(f"{NEWEST}.99")]
+    known = [Version.parse(OLDEST_MINOR), Version.parse(f"{NEWEST_MINOR}.99")]
     assert [refusal(version) + remark(version) for version in known] == ["", ""]
-    assert refusal(Version(1, 20)).endswith(f"it knows {OLDEST} to {NEWEST}")
-    assert remark(Version(1, 99)).endswith(f"it is taken as {NEWEST}")
+    assert refusal(Version(1, 20)).endswith(f"it knows {OLDEST_MINOR} to {NEWEST_MINOR}")
+    assert remark(Version(1, 99)).endswith(f"it is taken as {NEWEST_MINOR}")
 
 
 SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'}}}}}}"
@@ -77,7 +77,7 @@ SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'
             says({"gitVersion": "v1.20.1"}),
             None,
             "",
-            f"v1.20.1 is older .* {OLDEST} to {NEWEST}; --kubernetes",
+            f"v1.20.1 is older .* {OLDEST_MINOR} to {NEWEST_MINOR}; --kubernetes",
             id="too-old",
         ),
         pytest.param(

@@ -20,7 +20,7 @@ def test_the_catalog_has_exactly_the_plugins_there_is_code_for() -> None:
 
 def test_every_plugin_of_this_build_is_one_of_upstreams_with_the_same_arguments() -> None:
     for name, declaration in catalog.in_tree().items():
-        assert catalog.known(name, Version(1, 36))
+        assert catalog.exists_in(name, Version(1, 36))
         assert declaration.args is catalog.IN_TREE_ARGS.get(name)
 
 
@@ -42,12 +42,12 @@ def test_a_plugin_is_found_by_its_name() -> None:
     ],
 )
 def test_the_nearest_names(name: str, expected: list[str]) -> None:
-    assert catalog.nearest(name)[: len(expected) or None] == expected
+    assert catalog.similar_plugins(name)[: len(expected) or None] == expected
 
 
 def test_a_removed_plugin_is_in_no_known_version() -> None:
-    assert [name for name in catalog.REMOVED if catalog.is_upstreams(name)] == []
-    assert set(catalog.REMOVED) > catalog.REFUSED_ANYWHERE
+    assert [name for name in catalog.REMOVED_PLUGINS if catalog.is_upstream_plugin(name)] == []
+    assert set(catalog.REMOVED_PLUGINS) > catalog.REFUSED_ANYWHERE
 
 
 @pytest.mark.parametrize(

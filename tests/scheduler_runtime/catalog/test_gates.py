@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.catalog import KNOWN, Target, Version, defaults, gate_problems, since
-from scheduler_runtime.catalog.gates import gates, needs
+from scheduler_runtime.catalog import KNOWN_MINORS, Target, Version, defaults, first_version_with, gate_problems
+from scheduler_runtime.catalog.gates import known_gates, required_gates
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,14 @@ def test_gates_that_kube_scheduler_would_refuse(
     assert gate_problems(Target.parse(version, given)) == expected
 
 
-@pytest.mark.parametrize("minor", KNOWN)
+@pytest.mark.parametrize("minor", KNOWN_MINORS)
 def test_every_gate_that_something_depends_on_is_known(minor: str) -> None:
-    known = gates(minor)
-    assert {gate for needed in needs(minor).values() for gate in needed} <= set(known)
+    known = known_gates(minor)
+    assert {gate for needed in required_gates(minor).values() for gate in needed} <= set(known)
     assert {plugin.gate for plugin in defaults(Version.parse(minor)).gated} <= set(known)
     assert not gate_problems(Target.parse(minor))
 
 
 def test_plugins_and_points_appeared_in_a_version() -> None:
-    assert [since(name) for name in ("NodeName", "placementScore", "DeferredPodScheduling", "Nothing")] == [
-        "1.35", "1.36", "1.37", None,
-    ]  # fmt: skip
+    names = ("NodeName", "placementScore", "DeferredPodScheduling", "Nothing")
+    assert [first_version_with(name) for name in names] == ["1.35", "1.36", "1.37", None]

@@ -16,7 +16,7 @@ V1_36 = Target.parse("1.36")
 
 
 def loaded(value: dict[str, Any]) -> config.Document:
-    found = config.document({**HEADER, **value})
+    found = config.parse_document({**HEADER, **value})
     assert isinstance(found, config.Document), str(found)
     return found
 
@@ -80,8 +80,8 @@ def test_profiles_are_compared_whatever_else_is_wrong() -> None:
 @settings(max_examples=60, deadline=None)
 @given(mutated(documents(V1_36)))
 def test_judging_at_once_agrees_with_reading_and_expanding(value: dict[str, Any]) -> None:
-    read = config.document(value)
-    expanded = read if isinstance(read, config.Problems) else config.effective_profiles(read, V1_36)
+    read = config.parse_document(value)
+    expanded = read if isinstance(read, config.Problems) else config.expand_profiles(read, V1_36)
     whole = config.check_document(value, V1_36)
     if isinstance(expanded, config.Problems):
         assert isinstance(whole, config.Problems)
@@ -114,7 +114,7 @@ def test_what_extenders_look_after_alone_is_ignored_in_every_profile() -> None:
     managed = [{"name": "example.com/gpu", "ignoredByScheduler": True}, {"name": "example.com/nic"}]
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b"}]
     whole = loaded({"profiles": profiles, "extenders": [{"urlPrefix": "http://e", "managedResources": managed}]})
-    found = config.effective_profiles(whole, V1_36)
+    found = config.expand_profiles(whole, V1_36)
     assert not isinstance(found, config.Problems)
     ignored = [profile.args["NodeResourcesFit"].model_dump()["ignored_resources"] for profile in found]
     assert ignored == [("example.com/gpu",)] * 2
@@ -128,7 +128,7 @@ def test_defaults_are_filled_in_as_kube_scheduler_prints_them() -> None:
         "enableProfiling": False,
         "extenders": [{"managedResources": managed}],
     }
-    found = config.defaulted(loaded(value), V1_36)
+    found = config.with_defaults(loaded(value), V1_36)
     assert found["clientConnection"]["qps"] == 0.1
     assert found["enableContentionProfiling"] is False
     assert found["leaderElection"]["leaseDuration"] == "15s"

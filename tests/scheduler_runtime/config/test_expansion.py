@@ -30,7 +30,7 @@ def expand(plugins: dict[str, Any], target: Target = V1_36) -> config.EffectiveP
     text = yaml.safe_dump({**HEADER, "profiles": [{"schedulerName": "test", "plugins": plugins}]})
     document = config.load(text)
     assert isinstance(document, config.Document), document
-    return config.effective(document.profiles[0], target, OTHERS)
+    return config.expand_profile(document.profiles[0], target, OTHERS)
 
 
 def at(point: str, plugins: dict[str, Any], target: Target = V1_36) -> list[tuple[str, int]]:
@@ -322,7 +322,7 @@ def test_all_profiles_of_a_document_must_sort_alike() -> None:
     ]
     document = config.load(yaml.safe_dump({**HEADER, "profiles": profiles}))
     assert isinstance(document, config.Document)
-    refused = config.effective_profiles(document, V1_36, OTHERS)
+    refused = config.expand_profiles(document, V1_36, OTHERS)
     assert isinstance(refused, config.Problems)
     assert [problem.path for problem in refused] == ["profiles[1].plugins.queueSort"]
 
@@ -330,7 +330,7 @@ def test_all_profiles_of_a_document_must_sort_alike() -> None:
 def test_extenders_are_part_of_a_document() -> None:
     document = config.load(yaml.safe_dump({**HEADER, "extenders": [{"urlPrefix": "http://localhost:1"}]}))
     assert isinstance(document, config.Document)
-    assert not isinstance(config.effective_profiles(document, V1_36), config.Problems)
+    assert not isinstance(config.expand_profiles(document, V1_36), config.Problems)
 
 
 def test_a_weight_below_zero_is_taken_while_the_sum_before_it_outweighs_it() -> None:

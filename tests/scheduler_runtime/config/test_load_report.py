@@ -10,14 +10,14 @@ from scheduler_runtime.config import CONDITION, Document, LoadReport
 HEADER = {"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}
 LOADED = LoadReport("4f" * 32, "2026-01-01T00:00:00Z")
 REFUSED = LoadReport(
-    LOADED.hash, LOADED.at, "refused", "profiles[0].plugin: is not a field\nprofiles: second line", "5a" * 32
+    LOADED.hash, LOADED.loaded_at, "refused", "profiles[0].plugin: is not a field\nprofiles: second line", "5a" * 32
 )
-WAITS = LoadReport(LOADED.hash, LOADED.at, "waiting", "the API server does not tell", "5a" * 32)
-GONE = LoadReport(LOADED.hash, LOADED.at, "missing", "ConfigMap n/a is not there")
+WAITS = LoadReport(LOADED.hash, LOADED.loaded_at, "waiting", "the API server does not tell", "5a" * 32)
+GONE = LoadReport(LOADED.hash, LOADED.loaded_at, "missing", "ConfigMap n/a is not there")
 
 
 def document(**fields: object) -> Document:
-    read = config.document({**HEADER, **fields})
+    read = config.parse_document({**HEADER, **fields})
     assert isinstance(read, Document), read
     return read
 
@@ -37,11 +37,11 @@ def test_a_condition_says_in_its_reason_what_became_of_the_newest_document() -> 
 
 def test_what_schedulers_of_other_builds_say_is_understood() -> None:
     def read(reason: str, newest: str) -> LoadReport | None:
-        message = f"{LOADED.hash} since {LOADED.at}\n{newest}: why"
+        message = f"{LOADED.hash} since {LOADED.loaded_at}\n{newest}: why"
         return config.read_load_report([{"type": CONDITION, "status": "False", "reason": reason, "message": message}])
 
-    assert read("Refused", "nothing") == LoadReport(LOADED.hash, LOADED.at, "missing", "why")
-    refused = LoadReport(LOADED.hash, LOADED.at, "refused", "why", "5a" * 32)
+    assert read("Refused", "nothing") == LoadReport(LOADED.hash, LOADED.loaded_at, "missing", "why")
+    refused = LoadReport(LOADED.hash, LOADED.loaded_at, "refused", "why", "5a" * 32)
     assert read("Refused", "5a" * 32) == read("NotKnownYet", "5a" * 32) == refused
 
 
@@ -52,7 +52,7 @@ def test_what_is_not_understood_is_nothing(message: str | None) -> None:
 
 
 def test_an_error_has_a_bound() -> None:
-    read = config.read_load_report([LoadReport(LOADED.hash, LOADED.at, "refused", "x" * 9000).condition()])
+    read = config.read_load_report([LoadReport(LOADED.hash, LOADED.loaded_at, "refused", "x" * 9000).condition()])
     assert read is not None
     assert (len(read.error), read.error[-1]) == (4096, "…")
 

@@ -24,7 +24,7 @@ def problems(text: str) -> list[str]:
     """What is wrong with a document, its plugins included."""
     document = config.load(HEADER + text)
     if isinstance(document, config.Document):
-        refused = config.effective_profiles(document, Target.parse("1.36"))
+        refused = config.expand_profiles(document, Target.parse("1.36"))
         assert isinstance(refused, config.Problems), f"nothing is wrong with {text}"
         return [str(problem) for problem in refused]
     return [str(problem) for problem in document]
@@ -212,7 +212,7 @@ def test_what_arguments_must_not_say(text: str, expected: str) -> None:
 @pytest.mark.parametrize("name", ["NodeResourceFit", "NodeName"])
 def test_arguments_that_nobody_reads_are_left_to_the_linter(name: str) -> None:
     document = loaded(f"profiles: [{{pluginConfig: [{{name: {name}, args: {{a: 1}}}}]}}]")
-    assert not isinstance(config.effective_profiles(document, Target.parse("1.36")), config.Problems)
+    assert not isinstance(config.expand_profiles(document, Target.parse("1.36")), config.Problems)
 
 
 def test_arguments_may_carry_their_kind_and_get_their_defaults() -> None:
@@ -220,7 +220,7 @@ def test_arguments_may_carry_their_kind_and_get_their_defaults() -> None:
         "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {apiVersion: kubescheduler.config.k8s.io/v1, "
         "kind: NodeResourcesFitArgs, scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 0}]}}}]}]"
     )
-    expanded = config.effective(loaded(text).profiles[0], Target.parse("1.36"))
+    expanded = config.expand_profile(loaded(text).profiles[0], Target.parse("1.36"))
     assert isinstance(expanded, config.EffectiveProfile)
     args = expanded.args["NodeResourcesFit"]
     assert isinstance(args, NodeResourcesFitArgs)

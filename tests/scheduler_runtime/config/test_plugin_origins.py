@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import EffectiveProfile, Problems, Profile, effective
+from scheduler_runtime.config import EffectiveProfile, Problems, Profile, expand_profile
 from scheduler_runtime.config.plugin_origins import Origin, origins
 from tests.support.documents import documents
 
@@ -21,7 +21,7 @@ def profile(**plugins: Any) -> Profile:
 
 
 def explained(written: Profile, target: Target = V1_36) -> Mapping[str, tuple[Origin, ...]]:
-    found = effective(written, target)
+    found = expand_profile(written, target)
     assert not isinstance(found, Problems), found
     return origins(written, found, target)
 
@@ -87,16 +87,16 @@ def test_a_default_that_a_gate_adds_names_the_gate() -> None:
 @settings(max_examples=100, deadline=None)
 @given(document=documents(V1_36))
 def test_what_is_said_agrees_with_what_runs(document: dict[str, Any]) -> None:
-    read = config.document(document)
+    read = config.parse_document(document)
     assert not isinstance(read, Problems)
     for written in read.profiles:
-        found = effective(written, V1_36)
+        found = expand_profile(written, V1_36)
         if not isinstance(found, Problems):
             agree(written, found)
 
 
 def agree(written: Profile, found: EffectiveProfile) -> None:
-    defaults = effective(Profile(), V1_36)
+    defaults = expand_profile(Profile(), V1_36)
     assert not isinstance(defaults, Problems)
     for point, said in origins(written, found, V1_36).items():
         running = {each.plugin: each.weight for each in said if each.runs}

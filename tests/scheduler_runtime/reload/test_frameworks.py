@@ -14,7 +14,7 @@ from scheduler_runtime import config, testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, declaration_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
-from scheduler_runtime.config.berth_options import ConfigMapSource, Extras, OwnPlugin
+from scheduler_runtime.config.berth_options import BerthOptions, ConfigMapSource, OwnPlugin
 from scheduler_runtime.framework import PluginServices, RegistrationError
 from scheduler_runtime.reload.frameworks import Frameworks
 from scheduler_runtime.reload.planner import Planner, plugin_origins
@@ -47,14 +47,14 @@ SPREAD = {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrateg
 
 def plan(own: type[Plugin] = Own, **profiles: Mapping[str, Any]) -> Plan:
     specs = [{"schedulerName": name, **profile} for name, profile in profiles.items()]
-    document = config.document({**HEADER, "profiles": specs})
+    document = config.parse_document({**HEADER, "profiles": specs})
     assert isinstance(document, Document), document
-    effective = config.effective_profiles(document, TARGET, {"Own": declaration_of(own)})
+    effective = config.expand_profiles(document, TARGET, {"Own": declaration_of(own)})
     assert not isinstance(effective, Problems), str(effective)
     return Plan(
         text=DocumentText(""),
         document=document,
-        extras=Extras(),
+        extras=BerthOptions(),
         profiles=effective,
         plugins={"Own": own},
         full_document={},
@@ -155,7 +155,7 @@ async def test_the_origin_of_each_own_plugin(tmp_path: Path, monkeypatch: pytest
     ]  # what is upgraded meanwhile is not imported again
     assert plugin_origins(replace(first, plugins={"Own": Own})) == [f"Own: {__name__}:Own"]
     source = OwnPlugin(config_map=ConfigMapSource(name="caps", key="cap.py", sha256="ab12"))
-    sourced = replace(first, extras=Extras(plugins={"PriceCap": source}))
+    sourced = replace(first, extras=BerthOptions(plugins={"PriceCap": source}))
     assert plugin_origins(sourced) == ["PriceCap: cap.py of ConfigMap caps, SHA-256 ab12"]
 
 

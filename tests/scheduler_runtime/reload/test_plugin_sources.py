@@ -12,7 +12,7 @@ from aiohttp import web
 
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.config import Problems, berth_options
-from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.plugin_sources import (
     PluginSources,
@@ -70,11 +70,11 @@ DECLARES = {
 }
 
 
-def extras_with(code: str = CODE, sha256: str = "", declares: Any = None, name: str = "PriceCap") -> Extras:
+def extras_with(code: str = CODE, sha256: str = "", declares: Any = None, name: str = "PriceCap") -> BerthOptions:
     digest = sha256 or hashlib.sha256(code.encode()).hexdigest()
     source = {"name": "price-cap", "key": "price_cap.py", "sha256": digest}
-    options = Extras.model_validate({"plugins": {name: {"configMap": source, "declares": declares}}})
-    assert isinstance(options, Extras)
+    options = BerthOptions.model_validate({"plugins": {name: {"configMap": source, "declares": declares}}})
+    assert isinstance(options, BerthOptions)
     return options
 
 
@@ -82,7 +82,7 @@ def holds(code: str) -> Answer:
     return says({"metadata": {"name": "price-cap"}, "data": {"price_cap.py": code}})
 
 
-async def load(options: Extras, *answers: Answer, namespace: str = "n") -> Any:
+async def load(options: BerthOptions, *answers: Answer, namespace: str = "n") -> Any:
     async with serving(Script(list(answers))) as client:
         return await PluginSources(client, namespace).load(options)
 
@@ -136,7 +136,7 @@ async def test_code_with_the_declared_hash_is_run_once() -> None:
         ),
     ],
 )
-async def test_code_that_cannot_be_used_is_a_sentence(options: Extras, answer: Answer, words: str) -> None:
+async def test_code_that_cannot_be_used_is_a_sentence(options: BerthOptions, answer: Answer, words: str) -> None:
     loaded = await load(options, answer)
     assert isinstance(loaded, Problems)
     (problem,) = loaded

@@ -48,7 +48,7 @@ async def test_it_is_a_condition_of_the_pods_status() -> None:
 
 
 async def test_what_cannot_be_written_is_written_again_and_only_the_newest(caplog: pytest.LogCaptureFixture) -> None:
-    refused = LoadReport(LOADED.hash, LOADED.at, "refused", "no", "5a" * 32)
+    refused = LoadReport(LOADED.hash, LOADED.loaded_at, "refused", "no", "5a" * 32)
     script = Script([refuses(500)])
     async with pod(script) as own:
         own.set(LOADED)

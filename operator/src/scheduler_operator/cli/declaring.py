@@ -18,7 +18,7 @@ from scheduler_operator.render import Problems, read
 from scheduler_operator.render.declarations import HOOKS, declaration_problems
 from scheduler_operator.resources.kinds import API_VERSION
 from scheduler_runtime.api import Declaration, Plugin, declaration_of, flaws_of, hooks_of
-from scheduler_runtime.catalog.openapi_schema import structural
+from scheduler_runtime.catalog.openapi_schema import structural_schema
 
 _LOADED_AS = "berth_declared"
 
@@ -82,7 +82,7 @@ def _line(error: BaseException, file: str) -> int | None:
 def _plugin_config(declared: Declaration) -> dict[str, Any]:
     declares = {
         "hooks": [_hook(hook) for hook in declared.hooks],
-        "argsSchema": structural(declared.args) if declared.args else None,
+        "argsSchema": structural_schema(declared.args) if declared.args else None,
         "rules": [rule_fields(rule) for rule in declared.rules_for()],
         "events": [{"resource": kind, "actions": actions} for kind, actions in events_of(declared)],
     }

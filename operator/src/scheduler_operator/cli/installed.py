@@ -6,8 +6,8 @@ from typing import Any
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.catalog.entry_points import offers
-from scheduler_runtime.config import Problem, Problems, unknown
+from scheduler_runtime.catalog.entry_points import installed_plugins
+from scheduler_runtime.config import Problem, Problems, unknown_plugin_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,13 @@ class Installed:
 
     def _told(self, problem: Problem, target: Target) -> Problem | None:
         name = self.places.get(problem.path.removesuffix(".name"))
-        if name is None or problem.message != unknown(name, target):
+        if name is None or problem.message != unknown_plugin_message(name, target):
             return problem
-        return None if name in self.unusable else replace(problem, message=unknown(name, target, self.offered))
+        return (
+            None
+            if name in self.unusable
+            else replace(problem, message=unknown_plugin_message(name, target, self.offered))
+        )
 
 
 def installed(document: Any, known: Container[str]) -> Installed:
@@ -64,14 +68,14 @@ def _listed(value: Any, field: str) -> Iterable[Any]:
 
 
 def _is_of_kubernetes(name: str) -> bool:
-    return bool(catalog.find(name)) or catalog.is_upstreams(name)
+    return bool(catalog.find(name)) or catalog.is_upstream_plugin(name)
 
 
 def _found(named: dict[str, str]) -> Installed:
     from scheduler_runtime.api import declaration_of  # with numpy, which documents of Kubernetes' plugins do not need
     from scheduler_runtime.api.entry_points import load_plugin
 
-    offered = offers()
+    offered = installed_plugins()
     found = {name: load_plugin(name, offered[name]) for name in sorted({*named.values()} & offered.keys())}
     unusable = {name: f"plugin {name}: {why}" for name, why in found.items() if isinstance(why, str)}
     first = {name: path for path, name in reversed(named.items())}

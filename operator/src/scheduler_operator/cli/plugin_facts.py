@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import KNOWN, Declaration, Rule, Target, Version
+from scheduler_runtime.catalog import KNOWN_MINORS, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
-from scheduler_runtime.catalog.entry_points import offers, origin
+from scheduler_runtime.catalog.entry_points import describe_origin, installed_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Argument:
 
 def every_minor() -> list[str]:
     """The minor versions that this release follows, the oldest first."""
-    return list(KNOWN)
+    return list(KNOWN_MINORS)
 
 
 @cache
@@ -69,12 +69,12 @@ def default_weights(minor: str) -> Mapping[str, int]:
 def names() -> list[str]:
     """The plugins of every version, and then those that are installed, without a look at their code."""
     of_kubernetes = _points_of_kubernetes()
-    return [*of_kubernetes, *sorted(offers().keys() - of_kubernetes.keys())]
+    return [*of_kubernetes, *sorted(installed_plugins().keys() - of_kubernetes.keys())]
 
 
 def facts_of(name: str) -> PluginFacts | None:
     """What is known of the plugin of this name, if there is one."""
-    points, offered = _points_of_kubernetes().get(name), offers()
+    points, offered = _points_of_kubernetes().get(name), installed_plugins()
     if points is not None:
         return _of_kubernetes(name, points)
     return _of_distribution(name, offered[name]) if name in offered else None
@@ -83,7 +83,7 @@ def facts_of(name: str) -> PluginFacts | None:
 def every_plugin() -> list[PluginFacts]:
     """Every plugin of every version, and then each that is installed."""
     of_kubernetes = [_of_kubernetes(name, points) for name, points in _points_of_kubernetes().items()]
-    return [*of_kubernetes, *(_of_distribution(name, points) for name, points in sorted(offers().items()))]
+    return [*of_kubernetes, *(_of_distribution(name, points) for name, points in sorted(installed_plugins().items()))]
 
 
 @cache
@@ -117,7 +117,7 @@ def _of_distribution(name: str, points: list[EntryPoint]) -> PluginFacts:
     from scheduler_runtime.api import declaration_of  # with numpy, which Kubernetes' plugins do not need
     from scheduler_runtime.api.entry_points import load_plugin
 
-    by = " and ".join(sorted(map(origin, points)))
+    by = " and ".join(sorted(map(describe_origin, points)))
     with _out_of_the_answer():
         found = load_plugin(name, points)
         if isinstance(found, str):

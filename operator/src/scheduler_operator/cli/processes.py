@@ -59,7 +59,7 @@ class Process:
 
     def defaulted(self) -> dict[str, Any]:
         """The document as kube-scheduler reads it, every default written out."""
-        return config.defaulted(self.document, self.target, self.others)
+        return config.with_defaults(self.document, self.target, self.others)
 
     def explained(self) -> "Iterator[Explained]":
         """Each of the profiles with why its plugins run."""
@@ -150,7 +150,7 @@ def _of_documents(given: Sorted, target: Target, namespace: str, engine: Engine)
 
 def _refused(source: Source, problem: Problem) -> Refusal:
     """A problem at its place; no operator reads a plain document, so what is one's own can be beside berth, too."""
-    return refusal(source, replace(problem, message=problem.message.replace(config.OF_ONES_OWN, OF_ONES_OWN)))
+    return refusal(source, replace(problem, message=problem.message.replace(config.DECLARE_IT, OF_ONES_OWN)))
 
 
 def _read(source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
@@ -160,7 +160,7 @@ def _read(source: Source, target: Target, declared: Mapping[str, Declaration], e
     if found.problems or isinstance(accepted, Problems):
         return found.beside(accepted if isinstance(accepted, Problems) else (), target)
     document, profiles = accepted.document, accepted.profiles
-    findings, _ = config.allowed(config.lint(document, target, others, engine, profiles), source.allowed)
+    findings, _ = config.split_allowed(config.lint(document, target, others, engine, profiles), source.allowed_codes)
     findings = (*idle_allowances(source), *findings)
     return Process(
         target=target,
@@ -175,11 +175,11 @@ def _read(source: Source, target: Target, declared: Mapping[str, Declaration], e
 
 def idle_allowances(source: Source) -> Iterator[Finding]:
     """A finding for each code that a comment allows and no finding has."""
-    if source.allowed <= config.CODES.keys():
+    if source.allowed_codes <= config.CODES.keys():
         return
     from scheduler_operator.render.findings import unknown_codes
 
-    for finding in unknown_codes(",".join(sorted(source.allowed))):
+    for finding in unknown_codes(",".join(sorted(source.allowed_codes))):
         meant = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""
         suggestion = f"# berth: allow {meant}" if meant else finding.suggestion
         yield replace(finding, path="", suggestion=suggestion)

@@ -66,7 +66,7 @@ def _rendered(outcome: Rendered, sources: Mapping[str, Source], judge: Judge) ->
             (sources[name], finding)
             for name, member in outcome.members.items()
             for finding in (*idle_allowances(sources[name]), *judge.judged(member.findings))
-            if finding.code not in sources[name].allowed
+            if finding.code not in sources[name].allowed_codes
         ),
         others=judge.others,
         engine="Python" if outcome.engine == "Python" else "KubeScheduler",

@@ -12,7 +12,7 @@ from scheduler_operator.cli.console import Console
 from scheduler_operator.resources.kinds import API_VERSION, GROUP
 from scheduler_runtime import config
 from scheduler_runtime.config import Problem, Problems, Source
-from scheduler_runtime.config.yaml.source import MAX_BYTES
+from scheduler_runtime.config.yaml import MAX_BYTES
 
 STDIN = "-"
 EXPECTED = (
@@ -89,7 +89,7 @@ def _documents(name: str, console: Console) -> tuple[Source, ...]:
         raise RefusedError(
             Refusal(shown, f"is longer than {MAX_BYTES:,} bytes; a document has no more, as a ConfigMap")
         )
-    match config.read(content, shown):
+    match config.read_yaml(content, shown):
         case Problems() as problems:
             raise RefusedError(*(_unread(shown, problem) for problem in problems))
         case found:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from scheduler_operator.models import GROUP, VERSION, PluginConfigSpec, PluginConfigStatus, ProfileSpec, ProfileStatus
 from scheduler_operator.models.fields import DNS_LABEL, cel
 from scheduler_operator.resources.names import DEFAULT_SCHEDULER_MESSAGE, NAME_LENGTH, RESERVED, RESERVED_NAME_MESSAGE
-from scheduler_runtime.catalog.openapi_schema import Schema, structural
+from scheduler_runtime.catalog.openapi_schema import Schema, structural_schema
 
 
 def _column(name: str, path: str, **more: Any) -> Schema:
@@ -92,8 +92,8 @@ def _object_schema(kind: str, description: str, spec: type[BaseModel], status: t
         "properties": {
             "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
             "kind": {"type": "string", "description": kind},
-            "spec": structural(spec),
-            "status": structural(status),
+            "spec": structural_schema(spec),
+            "status": structural_schema(status),
         },
     }
 

@@ -54,7 +54,7 @@ def read_document(source: Part) -> Process | None:
 
 def _is_refused(source: Part) -> bool:
     """Whether a document of today's version is one that cannot be read, with the reasons told."""
-    match config.document(_without_lock(source.value)):
+    match config.parse_document(_without_lock(source.value)):
         case config.Problems() as problems:
             source.notes.problems.extend(problem.below(source.path) for problem in problems)
             return True

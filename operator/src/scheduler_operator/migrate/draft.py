@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import NEWEST, Version
+from scheduler_runtime.catalog import NEWEST_MINOR, Version
 
-POINTS = tuple(catalog.defaults(Version.parse(NEWEST)).points_in_order())
+POINTS = tuple(catalog.defaults(Version.parse(NEWEST_MINOR)).points_in_order())
 """The extension points in the order in which a profile shows them."""
 
 

@@ -9,7 +9,7 @@ from scheduler_operator.migrate.draft import Args, Entry, PluginChanges, Profile
 from scheduler_operator.migrate.outcome import Notes
 from scheduler_operator.migrate.removed_plugins import OLD_WEIGHTS, SUCCESSORS
 from scheduler_operator.migrate.strategies import fold_strategies
-from scheduler_runtime.catalog import REMOVED
+from scheduler_runtime.catalog import REMOVED_PLUGINS
 
 _AFFINITY = "NodeAffinity"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -28,8 +28,8 @@ def modernise(draft: ProfileDraft, notes: Notes, *, scores_least_allocated: bool
     _choose_nodes_by_label(draft, notes)
     for changes in draft.plugins.values():
         _leave_out_removed(changes, notes)
-    for name in [name for name in draft.args if name in REMOVED]:
-        notes.remark(draft.args.pop(name).path, f"left out with its plugin: {REMOVED[name]}")
+    for name in [name for name in draft.args if name in REMOVED_PLUGINS]:
+        notes.remark(draft.args.pop(name).path, f"left out with its plugin: {REMOVED_PLUGINS[name]}")
 
 
 def keep_old_weights(draft: ProfileDraft, notes: Notes, path: str) -> None:
@@ -63,13 +63,15 @@ def weigh_balanced_alike(draft: ProfileDraft, notes: Notes) -> None:
 
 
 def _leave_out_removed(changes: PluginChanges, notes: Notes) -> None:
-    for entry in [entry for entry in changes.enabled if entry.name in REMOVED]:
-        notes.remark(entry.path, f"{entry.name} is gone from kube-scheduler and left out: {REMOVED[entry.name]}")
+    for entry in [entry for entry in changes.enabled if entry.name in REMOVED_PLUGINS]:
+        notes.remark(
+            entry.path, f"{entry.name} is gone from kube-scheduler and left out: {REMOVED_PLUGINS[entry.name]}"
+        )
         changes.enabled.remove(entry)
         successor = SUCCESSORS.get(entry.name)
         if successor and changes.disables(successor) and not changes.enables(successor):
             changes.enabled.append(Entry(successor, entry.weight, entry.path))
-    for entry in [entry for entry in changes.disabled if entry.name in REMOVED]:
+    for entry in [entry for entry in changes.disabled if entry.name in REMOVED_PLUGINS]:
         notes.remark(entry.path, _no_longer_disabled(entry.name))
         changes.disabled.remove(entry)
 
@@ -77,9 +79,9 @@ def _leave_out_removed(changes: PluginChanges, notes: Notes) -> None:
 def _no_longer_disabled(name: str) -> str:
     successor = SUCCESSORS.get(name)
     if successor is None:
-        return f"{name} is gone from kube-scheduler, so that it need not be disabled: {REMOVED[name]}"
+        return f"{name} is gone from kube-scheduler, so that it need not be disabled: {REMOVED_PLUGINS[name]}"
     off = "give it defaultingType: List" if successor == "PodTopologySpread" else "disable it too"
-    return f"{name} is gone from kube-scheduler: {REMOVED[name]}; {off} if that is not wanted either"
+    return f"{name} is gone from kube-scheduler: {REMOVED_PLUGINS[name]}; {off} if that is not wanted either"
 
 
 def _choose_nodes_by_label(draft: ProfileDraft, notes: Notes) -> None:

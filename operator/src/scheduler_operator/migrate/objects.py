@@ -168,7 +168,7 @@ def _foreign(draft: ProfileDraft) -> Iterator[str]:
     """The plugins of the profile that do not come with kube-scheduler, once each."""
     enabled = [entry.name for changes in draft.plugins.values() for entry in changes.enabled]
     for name in dict.fromkeys((*enabled, *draft.args)):
-        if name and name != _ALL and not catalog.is_upstreams(name):
+        if name and name != _ALL and not catalog.is_upstream_plugin(name):
             yield name
 
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from scheduler_operator.migrate.outcome import Notes
 from scheduler_runtime.catalog.durations import DurationField
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
-from scheduler_runtime.config.problems import shown
+from scheduler_runtime.config.problems import describe_value
 
 T = TypeVar("T")
 _DURATION = TypeAdapter(DurationField)
@@ -146,7 +146,7 @@ class Part:
     def _checked(self, key: str, value: Any, fine: bool, wanted: str) -> Any:
         if value is None or fine:
             return value
-        self.refuse(key, f"{shown(value)} is not {wanted}")
+        self.refuse(key, f"{describe_value(value)} is not {wanted}")
         return None
 
 

@@ -10,7 +10,7 @@ from scheduler_operator.migrate.parts import Part
 from scheduler_operator.migrate.policy_names import FILTERS, MANDATORY, PREDICATES, PRIORITIES, SCORES
 from scheduler_operator.migrate.removed_plugins import STRATEGIES
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import REMOVED, Version
+from scheduler_runtime.catalog import REMOVED_PLUGINS, Version
 
 _API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1", "")
 _HOLDERS = {"predicates": "a predicate", "priorities": "a priority", "extenders": "an extender"}
@@ -82,8 +82,10 @@ def _predicate(entry: Part, draft: ProfileDraft) -> tuple[str, ...]:
         if name not in PREDICATES:
             entry.notes.remark(entry.path, f"kube-scheduler never had a predicate {name!r}; look for a plugin like it")
         for plugin in plugins:
-            if plugin in REMOVED:
-                entry.notes.remark(entry.path, f"{name} was given nothing to look for, and is gone: {REMOVED[plugin]}")
+            if plugin in REMOVED_PLUGINS:
+                entry.notes.remark(
+                    entry.path, f"{name} was given nothing to look for, and is gone: {REMOVED_PLUGINS[plugin]}"
+                )
     return plugins
 
 
@@ -166,7 +168,7 @@ def _names(plugins: list[str]) -> list[str]:
 
 def _collapse(draft: ProfileDraft) -> None:
     """A plugin that is off at every point it has is off altogether."""
-    extends = catalog.defaults(Version.parse(catalog.NEWEST)).extends
+    extends = catalog.defaults(Version.parse(catalog.NEWEST_MINOR)).extends
     for name in {entry.name: None for changes in draft.plugins.values() for entry in changes.disabled}:
         points = [point for point in extends.get(name, ()) if not point.startswith(("placement", "podGroup"))]
         if points and all(_disables_by_name(draft, point, name) for point in points):

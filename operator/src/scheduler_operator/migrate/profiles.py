@@ -40,7 +40,7 @@ def read_plugin_config(entries: list[Part], draft: ProfileDraft) -> None:
     for entry in entries:
         name = entry.text("name") or ""
         fields = entry.whole("args")
-        if catalog.is_upstreams(name) or name in catalog.REMOVED:
+        if catalog.is_upstream_plugin(name) or name in catalog.REMOVED_PLUGINS:
             fields = {key: value for key, value in fields.items() if key not in ("apiVersion", "kind")}
         if not name:
             entry.refuse("name", "is required")
@@ -50,6 +50,6 @@ def read_plugin_config(entries: list[Part], draft: ProfileDraft) -> None:
             draft.args[name] = Args(fields, entry.path)
         if not fields:
             entry.notes.remark(entry.path, f"left out, because it gives {name} no arguments")
-        elif catalog.is_upstreams(name) and name not in catalog.IN_TREE_ARGS:
+        elif catalog.is_upstream_plugin(name) and name not in catalog.IN_TREE_ARGS:
             draft.args.pop(name, None)
             entry.notes.remark(entry.path, f"left out, because {name} takes no arguments and never read them")

@@ -1,4 +1,4 @@
-"""What an import needs to know of removed plugins beyond ``catalog.REMOVED``, which says what to do instead."""
+"""What an import needs to know of removed plugins beyond ``catalog.REMOVED_PLUGINS``, which says what to do instead."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _meaning(draft: ProfileDraft) -> Meaning:
         profile = config.Profile.model_validate(written, strict=False)
     except ValidationError:
         return {}
-    expanded = {target.minor: config.effective(profile, target) for target in TARGETS}
+    expanded = {target.minor: config.expand_profile(profile, target) for target in TARGETS}
     return {
         minor: (dict(effective.points), dict(effective.args))
         for minor, effective in expanded.items()

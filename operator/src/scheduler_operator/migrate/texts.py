@@ -19,7 +19,7 @@ def read_text(text: str, path: str, notes: Notes, allowed: Collection[str] = ())
             notes.refuse(path, trouble)
             return None
         case found:
-            return Part(found.value, notes, path, {*allowed, *found.allowed})
+            return Part(found.value, notes, path, {*allowed, *found.allowed_codes})
 
 
 def holds_a_document(text: str) -> bool:
@@ -32,7 +32,7 @@ def holds_a_document(text: str) -> bool:
 
 def _parsed(text: str) -> config.Source | str:
     """The one document of ``text``, which is a mapping, or why there is none."""
-    found = config.read(text)
+    found = config.read_yaml(text)
     if isinstance(found, config.Problems):
         return "; ".join(str(problem) for problem in found)
     if len(found) != 1 or not isinstance(found[0].value, dict):

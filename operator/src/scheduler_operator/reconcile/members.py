@@ -30,14 +30,14 @@ class SchedulerMember:
     def error_for(self, verdict: Verdict, document: str) -> str:
         """Return why the document with that hash met with ``verdict``; empty when it did not."""
         report = self.report
-        return report.error if report and (report.verdict, report.newest) == (verdict, document) else ""
+        return report.error if report and (report.verdict, report.newest_hash) == (verdict, document) else ""
 
     def to_status(self) -> dict[str, Any]:
         """Return the member as ``status.members`` shows it."""
         member: dict[str, Any] = {"name": self.name, "leader": self.is_leader}
         if self.report is not None:
             error = {"error": self.report.error} if self.report.error else {}
-            member |= {"configHash": self.report.hash, "loadedAt": self.report.at, **error}
+            member |= {"configHash": self.report.hash, "loadedAt": self.report.loaded_at, **error}
         return member
 
 

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
-from scheduler_runtime.catalog.checks import At, Duration, DurationField
+from scheduler_runtime.catalog.checks import Duration, DurationField, Location
 from scheduler_runtime.catalog.suggestions import not_a_field
 
 Schema = Mapping[str, Any]
-SchemaProblems = Iterator[tuple[At, str]]
+SchemaProblems = Iterator[tuple[Location, str]]
 """Problems with their path within the schema or the value."""
 
 _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -58,7 +58,7 @@ def schema_problems(schema: Any) -> SchemaProblems:
     yield from _problems(schema, ())
 
 
-def _problems(schema: Any, at: At) -> SchemaProblems:
+def _problems(schema: Any, at: Location) -> SchemaProblems:
     if not isinstance(schema, Mapping):
         yield at, "is not a schema; write a mapping such as {type: string}"
         return
@@ -76,7 +76,7 @@ def _problems(schema: Any, at: At) -> SchemaProblems:
     yield from _inner_problems(schema, at)
 
 
-def _value_problems(schema: Schema, kind: str, at: At) -> SchemaProblems:
+def _value_problems(schema: Schema, kind: str, at: Location) -> SchemaProblems:
     """Yield the problem of the first keyword with an invalid value."""
     for keyword, (is_valid, description) in _KEYWORDS.items():
         if keyword in schema and keyword in _TYPE_KEYWORDS[kind] | _ANY_TYPE and not is_valid(schema[keyword]):
@@ -94,7 +94,7 @@ def _value_problems(schema: Schema, kind: str, at: At) -> SchemaProblems:
             yield (*at, "default", *where), message
 
 
-def _inner_problems(schema: Schema, at: At) -> SchemaProblems:
+def _inner_problems(schema: Schema, at: Location) -> SchemaProblems:
     properties = schema.get("properties")
     for name, inner in properties.items() if isinstance(properties, Mapping) else ():
         yield from _problems(inner, (*at, "properties", name))

@@ -18,7 +18,7 @@ from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Action, ClusterEvent, Declaration, PluginArgs, Rule
 from scheduler_runtime.catalog.checks import refuse
 from scheduler_runtime.config import Problem, explain
-from scheduler_runtime.config.paths import path_of
+from scheduler_runtime.config.problems import path_of
 
 HOOKS = {"queueSort": "sort_key"}
 """Extension points whose hook has another name than the point in snake case."""
@@ -122,7 +122,7 @@ def declaration_problems(spec: PluginConfigSpec, namespace: str) -> Iterator[Pro
         yield Problem("spec.declares", "is required beside source; berth plugins --declare FILE prints it")
     if not spec.declares:
         return
-    if catalog.is_upstreams(spec.plugin) or catalog.find(spec.plugin):
+    if catalog.is_upstream_plugin(spec.plugin) or catalog.find(spec.plugin):
         yield Problem("spec.declares", f"berth knows {spec.plugin} by itself; leave declares out")
     for at, message in schema_problems(spec.declares.args_schema) if spec.declares.args_schema is not None else ():
         yield Problem(path_of(at), message).below("spec.declares.argsSchema")

@@ -19,7 +19,7 @@ from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.catalog.args import NodeSelectorRequirement, NodeSelectorTerm
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 from scheduler_runtime.config import Code, Document, EffectiveProfile, Engine, Finding, Problem, Severity
-from scheduler_runtime.config.linter.nodes import is_possible, said
+from scheduler_runtime.config.linter.nodes import can_match, describe_term
 
 ANNOTATION = "berth.dev/allow-findings"
 """Lists, separated by commas, the codes of findings that the author of a profile accepts."""
@@ -86,14 +86,15 @@ def _reword(finding: Finding, expressions: Expressions) -> Finding:
         )
     )
     match finding.code:
-        case "NodesContradictAffinity" if is_possible(term):
-            message = f"nodes asks for {said(term)}, which addedAffinity rules out; {finding.message}"
+        case "NodesContradictAffinity" if can_match(term):
+            message = f"nodes asks for {describe_term(term)}, which addedAffinity rules out; {finding.message}"
             return replace(finding, message=message, suggestion="conditions in addedAffinity that leave such nodes")
         case "NodesContradictAffinity":
-            message = f"nodes contradicts itself: no node can match {said(term)}"
+            message = f"nodes contradicts itself: no node can match {describe_term(term)}"
             return replace(finding, message=message, suggestion="nodes: {matchLabels: {pool: batch}}")
         case "NodesIgnoredBySpread":
-            message = f"pods go to nodes with {said(term)}, but hard spread constraints count the other nodes too"
+            term_text = describe_term(term)
+            message = f"pods go to nodes with {term_text}, but hard spread constraints count the other nodes too"
             return replace(finding, message=message)
     return finding
 

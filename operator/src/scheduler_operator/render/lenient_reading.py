@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from scheduler_runtime.config import Problem, explain
-from scheduler_runtime.config.paths import Step, path_of, steps_of
+from scheduler_runtime.config.problems import Step, path_of, steps_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Steps = tuple[Step, ...]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler_runtime.config import Problem
-from scheduler_runtime.config.paths import Step, joined, path_of, steps_of
+from scheduler_runtime.config.problems import Step, joined, path_of, steps_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from jsonpointer import JsonPointer, JsonPointerException
 from scheduler_operator.models.override import Override
 from scheduler_operator.render.origins import Fields, Items, Origin, Origins, Tree, pointer_steps, with_origins
 from scheduler_runtime.config import Problem
-from scheduler_runtime.config.paths import Step
+from scheduler_runtime.config.problems import Step
 
 _PROTECTED_FIELDS = (
     ("apiVersion",),

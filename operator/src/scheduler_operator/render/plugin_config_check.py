@@ -8,7 +8,7 @@ from scheduler_operator.render.outcome import PluginConfigs, Problems
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Problem, unknown
+from scheduler_runtime.config import Problem, unknown_plugin_message
 
 
 def check(plugin_config: UserObject, plugin_configs: PluginConfigs, namespace: str, target: Target) -> Problems | None:
@@ -30,9 +30,9 @@ def _check(spec: PluginConfigSpec, plugin_configs: PluginConfigs, namespace: str
         return Problems("Invalid", problems)
     others = read_declarations(plugin_configs, [spec.plugin], namespace)
     plugins = {**others.plugins, **({spec.plugin: declaration(spec)} if spec.declares else {})}
-    exists = spec.plugin in plugins or catalog.known(spec.plugin, target.version) or catalog.find(spec.plugin)
+    exists = spec.plugin in plugins or catalog.exists_in(spec.plugin, target.version) or catalog.find(spec.plugin)
     if not exists:
-        problem = others.problems.get(spec.plugin) or Problem("spec.plugin", unknown(spec.plugin))
+        problem = others.problems.get(spec.plugin) or Problem("spec.plugin", unknown_plugin_message(spec.plugin))
         return Problems("PluginUnknown", (problem,))
     disagreement = others.problems.get(spec.plugin) if spec.declares else None
     problems = (*([disagreement] if disagreement else ()), *_args_problems(spec, plugins, target))
@@ -43,7 +43,7 @@ def _args_problems(spec: PluginConfigSpec, plugins: dict[str, Declaration], targ
     entry = config.PluginConfigEntry(name=spec.plugin, args=spec.args or {})
     if message := unused_arguments(spec.plugin, entry.args, plugins):
         return (Problem("spec.args", message),)
-    match config.effective(config.Profile(plugin_config=(entry,)), target, plugins):
+    match config.expand_profile(config.Profile(plugin_config=(entry,)), target, plugins):
         case config.Problems() as problems:
             return tuple(
                 Problem(problem.path.replace("pluginConfig[0]", "spec"), problem.message) for problem in problems

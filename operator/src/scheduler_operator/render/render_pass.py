@@ -25,7 +25,7 @@ from scheduler_operator.render.yaml_text import format_document, format_plain
 from scheduler_operator.resources import version_support
 from scheduler_operator.resources.user_object import UserObject
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import NEWEST, Target, Version, gate_problems, is_too_old
+from scheduler_runtime.catalog import NEWEST_MINOR, Target, Version, gate_problems, is_too_old
 from scheduler_runtime.config import Document, EffectiveProfile, Finding, Problem, Profile
 
 _REASON_ORDER: tuple[Reason, ...] = (
@@ -137,7 +137,7 @@ class RenderPass:
         for index, entry in enumerate(draft.part.get("pluginConfig", ())):
             origin: Origin = draft.tree["pluginConfig"][index].origin
             if not self.is_known(entry["name"]):
-                problem = Problem(f"{origin.path}.name", config.unknown(entry["name"]))
+                problem = Problem(f"{origin.path}.name", config.unknown_plugin_message(entry["name"]))
                 self.add_problems(draft.name, [problem], "PluginUnknown")
                 continue
             plugins = self.declarations.with_stand_ins({})
@@ -171,7 +171,7 @@ class RenderPass:
             if reading.value is None:
                 continue  # its problems are among those of the document
             plugins = self.declarations.with_stand_ins(draft.enabled)
-            effective = config.effective(reading.value, self.target, plugins)
+            effective = config.expand_profile(reading.value, self.target, plugins)
             if isinstance(effective, config.Problems):
                 reason: Reason = "Invalid" if all(map(self.is_known, draft.plugins)) else "PluginUnknown"
                 for problem in reading.at_source_paths(effective):
@@ -209,7 +209,7 @@ class RenderPass:
     def is_known(self, plugin: str) -> bool:
         if plugin in self.declarations.plugins or plugin in self.declarations.problems:
             return True
-        return catalog.known(plugin, self.target.version) or catalog.find(plugin) is not None
+        return catalog.exists_in(plugin, self.target.version) or catalog.find(plugin) is not None
 
     def lint_engine(self) -> config.Engine:
         """Return the engine as the linter names it."""
@@ -234,7 +234,7 @@ class RenderPass:
         members = {
             name: Member(
                 effective,
-                absent=frozenset(config.lacking(self.lint_engine(), effective.names)),
+                absent=frozenset(config.missing_plugins(self.lint_engine(), effective.names)),
                 foreign=frozenset(effective.names) & frozenset(plugins),
                 findings=findings_by_profile[name],
                 summary=effective_plugins.summarize(effective, self.target),
@@ -248,7 +248,7 @@ class RenderPass:
             document=document,
             text=text,
             extras=extras,
-            hash=config.hash_of(text, extras),
+            hash=config.document_hash(text, extras),
             members=members,
             rules=(*catalog.BASE_RULES, *rules),
             declared_by={name: plugins[name].rules_for() for name in plugins if name in in_use},
@@ -258,7 +258,7 @@ class RenderPass:
     def heading(self) -> str:
         names = " and ".join(draft.name for draft in self.drafts)
         kind = "SchedulerProfile" if len(self.drafts) == 1 else "SchedulerProfiles"
-        rules = f" by the rules of {NEWEST}" if version_support.remark(self.target.version) else ""
+        rules = f" by the rules of {NEWEST_MINOR}" if version_support.remark(self.target.version) else ""
         return f"{kind} {names}, for {self.target}{rules}. Written by berth: change the profile, not this text."
 
     def extras(self) -> str:

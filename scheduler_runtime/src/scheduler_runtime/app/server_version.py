@@ -7,7 +7,7 @@ import logging
 
 import msgspec
 
-from scheduler_runtime.catalog import NEWEST, OLDEST, Version, is_too_new, is_too_old
+from scheduler_runtime.catalog import NEWEST_MINOR, OLDEST_MINOR, Version, is_too_new, is_too_old
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff, run_until
@@ -41,14 +41,14 @@ def refusal(version: Version) -> str:
     """Say why ``version`` cannot be followed; empty when it can."""
     if not is_too_old(version):
         return ""
-    return f"Kubernetes {version} is older than this build knows; it knows {OLDEST} to {NEWEST}"
+    return f"Kubernetes {version} is older than this build knows; it knows {OLDEST_MINOR} to {NEWEST_MINOR}"
 
 
 def remark(version: Version) -> str:
     """Say how ``version`` is followed when it is newer than this build; empty when it is known."""
     if not is_too_new(version):
         return ""
-    return f"Kubernetes {version} is newer than this build knows; it is taken as {NEWEST}"
+    return f"Kubernetes {version} is newer than this build knows; it is taken as {NEWEST_MINOR}"
 
 
 def _parse(answer: bytes) -> Version:

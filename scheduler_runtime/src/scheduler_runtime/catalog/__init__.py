@@ -21,20 +21,20 @@ from scheduler_runtime.catalog.declaration import (
 )
 from scheduler_runtime.catalog.in_tree import DECLARATIONS
 from scheduler_runtime.catalog.kubernetes_version import Version
-from scheduler_runtime.catalog.removed_plugins import REFUSED_ANYWHERE, REMOVED
-from scheduler_runtime.catalog.target import KNOWN, Target, gate_problems, is_too_new, is_too_old
+from scheduler_runtime.catalog.removed_plugins import REFUSED_ANYWHERE, REMOVED_PLUGINS
+from scheduler_runtime.catalog.target import KNOWN_MINORS, Target, gate_problems, is_too_new, is_too_old
 from scheduler_runtime.catalog.versions import DefaultSet, v1_35, v1_36, v1_37
 
 __all__ = [
-    "ASSUMED",
     "BASE_RULES",
+    "DEFAULT_MINOR",
     "HOOK_POINTS",
     "IN_TREE_ARGS",
-    "KNOWN",
-    "NEWEST",
-    "OLDEST",
+    "KNOWN_MINORS",
+    "NEWEST_MINOR",
+    "OLDEST_MINOR",
     "REFUSED_ANYWHERE",
-    "REMOVED",
+    "REMOVED_PLUGINS",
     "Action",
     "ClusterEvent",
     "Declaration",
@@ -45,15 +45,15 @@ __all__ = [
     "Version",
     "Watch",
     "defaults",
+    "exists_in",
     "find",
+    "first_version_with",
     "gate_problems",
     "in_tree",
     "is_too_new",
     "is_too_old",
-    "is_upstreams",
-    "known",
-    "nearest",
-    "since",
+    "is_upstream_plugin",
+    "similar_plugins",
     "with_gated_defaults",
 ]
 
@@ -71,10 +71,10 @@ _VERSIONS: Mapping[str, DefaultSet] = MappingProxyType(
     {each.minor: each for each in (v1_35.DEFAULTS, v1_36.DEFAULTS, v1_37.DEFAULTS)}
 )
 
-OLDEST, NEWEST = KNOWN[0], KNOWN[-1]
+OLDEST_MINOR, NEWEST_MINOR = KNOWN_MINORS[0], KNOWN_MINORS[-1]
 """The first and the last minor version of Kubernetes whose behaviour is known."""
 
-ASSUMED = "1.36"
+DEFAULT_MINOR = "1.36"
 """The minor version that is meant where nobody names one and no API server is asked, as in the commands of berth."""
 
 
@@ -93,17 +93,17 @@ def defaults(version: Version) -> DefaultSet:
     return _VERSIONS[Target(version).minor]
 
 
-def known(name: str, version: Version) -> bool:
+def exists_in(name: str, version: Version) -> bool:
     """Whether kube-scheduler of ``version`` has a plugin called ``name``, whether or not this build has it."""
     return name in defaults(version).extends
 
 
-def since(name: str) -> str | None:
+def first_version_with(name: str) -> str | None:
     """The first known minor version that has the plugin or the extension point called ``name``; None if none has."""
     return next((each.minor for each in _VERSIONS.values() if name in each.extends or name in each.points), None)
 
 
-def is_upstreams(name: str) -> bool:
+def is_upstream_plugin(name: str) -> bool:
     """Whether some known version of kube-scheduler has a plugin called ``name``."""
     return any(name in each.extends for each in _VERSIONS.values())
 
@@ -112,7 +112,7 @@ _NEAR = 0.8
 """How much of a name has to be the same. With less, Coscheduling would be near to GangScheduling."""
 
 
-def nearest(name: str) -> list[str]:
+def similar_plugins(name: str) -> list[str]:
     """The plugin names that are written most like ``name``, the best first; empty when none is near."""
     names = sorted({*_IN_TREE, *(plugin for each in _VERSIONS.values() for plugin in each.extends)})
     lower = {candidate.lower(): candidate for candidate in names}

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from scheduler_runtime.catalog.checks import At, check_qualified_name, field_problem, label_problem, refuse
+from scheduler_runtime.catalog.checks import Location, check_qualified_name, field_problem, label_problem, refuse
 from scheduler_runtime.catalog.declaration import PluginArgs
 from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.catalog.syntax import is_qualified_name
@@ -95,7 +95,7 @@ class ScoringStrategy(_Deferred):
     def _ratio_with_its_type(self, info: ValidationInfo) -> ScoringStrategy:
         target = target_of(info)
         ratio = self.type == "RequestedToCapacityRatio"
-        at: At = ("requestedToCapacityRatio",)
+        at: Location = ("requestedToCapacityRatio",)
         if ratio and self.requested_to_capacity_ratio is None:
             refuse([(at, "is required when type is RequestedToCapacityRatio")])
         unused = self.requested_to_capacity_ratio is not None and not ratio
@@ -134,7 +134,7 @@ class NodeResourcesBalancedAllocationArgs(_Deferred):
         return resources or _CPU_AND_MEMORY
 
 
-def _balanced_problems(resources: Sequence[ResourceSpec]) -> Iterator[tuple[At, str]]:
+def _balanced_problems(resources: Sequence[ResourceSpec]) -> Iterator[tuple[Location, str]]:
     names = [resource.name for resource in resources]
     for index, resource in enumerate(resources):
         if resource.name in names[:index]:
@@ -157,7 +157,7 @@ class NodeSelectorTerm(_Deferred):
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
-    def problems(self) -> Iterator[tuple[At, str]]:
+    def problems(self) -> Iterator[tuple[Location, str]]:
         """What is wrong with its conditions."""
         yield from _all_problems("matchExpressions", self.match_expressions, label_problem)
         yield from _all_problems("matchFields", self.match_fields, field_problem)
@@ -166,8 +166,8 @@ class NodeSelectorTerm(_Deferred):
 def _all_problems(
     name: str,
     requirements: Sequence[NodeSelectorRequirement],
-    check: Callable[[str, str, Sequence[str]], tuple[At, str] | None],
-) -> Iterator[tuple[At, str]]:
+    check: Callable[[str, str, Sequence[str]], tuple[Location, str] | None],
+) -> Iterator[tuple[Location, str]]:
     for index, requirement in enumerate(requirements):
         found = check(requirement.key, requirement.operator, requirement.values)
         if found is not None:
@@ -269,7 +269,7 @@ class PodTopologySpreadArgs(_Deferred):
         refuse(self._problems())
         return self
 
-    def _problems(self) -> Iterator[tuple[At, str]]:
+    def _problems(self) -> Iterator[tuple[Location, str]]:
         if self.defaulting_type == "System" and self.default_constraints:
             yield ("defaultingType",), "System excludes defaultConstraints; use List to give your own"
         seen = set()

@@ -11,9 +11,9 @@ from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.catalog.syntax import is_label_value, is_qualified_name
 
 __all__ = [
-    "At",
     "Duration",
     "DurationField",
+    "Location",
     "check_qualified_name",
     "field_problem",
     "label_problem",
@@ -21,13 +21,13 @@ __all__ = [
     "refuse",
 ]
 
-At = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 """A place below the one being checked."""
 
 _INTEGER = re.compile(r"([-+]?)0*([0-9]{1,19})")
 
 
-def refuse(problems: Iterable[tuple[At, str]]) -> None:
+def refuse(problems: Iterable[tuple[Location, str]]) -> None:
     """Raise all ``problems`` as one validation error; do nothing when there are none."""
     found = list(problems)
     if found:
@@ -41,7 +41,7 @@ def check_qualified_name(text: str) -> str:
     return text
 
 
-def label_problem(key: str, operator: str, values: Sequence[str]) -> tuple[At, str] | None:
+def label_problem(key: str, operator: str, values: Sequence[str]) -> tuple[Location, str] | None:
     """What is wrong with a condition on a label: the field at fault and a sentence; None when it is sound."""
     if not is_qualified_name(key):
         return ("key",), f"{key!r} is not the key of a label"
@@ -56,7 +56,7 @@ def label_problem(key: str, operator: str, values: Sequence[str]) -> tuple[At, s
     return None
 
 
-def _count_problem(operator: str, values: Sequence[str]) -> tuple[At, str] | None:
+def _count_problem(operator: str, values: Sequence[str]) -> tuple[Location, str] | None:
     match operator:
         case "In" | "NotIn":
             return None if values else (("values",), f"is empty; {operator} needs at least one value")
@@ -68,7 +68,7 @@ def _count_problem(operator: str, values: Sequence[str]) -> tuple[At, str] | Non
     return ("operator",), f"{operator!r} is not an operator; the operators are {known}"
 
 
-def field_problem(_: str, operator: str, values: Sequence[str]) -> tuple[At, str] | None:
+def field_problem(_: str, operator: str, values: Sequence[str]) -> tuple[Location, str] | None:
     """What is wrong with a condition on a node's field, as :func:`label_problem` says it."""
     if operator not in ("In", "NotIn"):
         return ("operator",), f"{operator!r} does not work on a field; the operators are In, NotIn"

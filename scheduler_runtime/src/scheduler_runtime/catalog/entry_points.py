@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 GROUP = "berth.plugins"
 
 
-def offers() -> dict[str, list[EntryPoint]]:
+def installed_plugins() -> dict[str, list[EntryPoint]]:
     """What the installed distributions offer, by the plugin's name."""
     found: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
@@ -15,6 +15,6 @@ def offers() -> dict[str, list[EntryPoint]]:
     return found
 
 
-def origin(point: EntryPoint) -> str:
+def describe_origin(point: EntryPoint) -> str:
     """Where the class is, and who says so."""
     return f"{point.value} of {point.dist.name} {point.dist.version}" if point.dist else point.value

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 Schema = dict[str, Any]
 
 
-def structural(model: type[BaseModel]) -> Schema:
+def structural_schema(model: type[BaseModel]) -> Schema:
     """The structural schema of ``model``; raises TypeError for what such a schema cannot say."""
     schema = model.model_json_schema(by_alias=True)
     return _structural(schema, schema.get("$defs", {}))

@@ -11,7 +11,7 @@ _SPREAD = (
     "its weight and its defaultConstraints say how strongly"
 )
 
-REMOVED: Mapping[str, str] = MappingProxyType(
+REMOVED_PLUGINS: Mapping[str, str] = MappingProxyType(
     {
         "AzureDiskLimits": _LIMITS,
         "CinderLimits": _LIMITS,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
-from scheduler_runtime.catalog.gates import Gate, gates, needs
+from scheduler_runtime.catalog.gates import Gate, known_gates, required_gates
 from scheduler_runtime.catalog.kubernetes_version import Version
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
 
-KNOWN = ("1.35", "1.36", "1.37")
+KNOWN_MINORS = ("1.35", "1.36", "1.37")
 """The minor versions whose behaviour is known, oldest first."""
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
@@ -38,7 +38,7 @@ class Target:
         """Whether the feature ``gate`` is on. A gate that the version does not have is off."""
         if gate in self.feature_gates:
             return self.feature_gates[gate]
-        found = gates(self.minor).get(gate)
+        found = known_gates(self.minor).get(gate)
         return found is not None and self._by_default(found)
 
     def _by_default(self, gate: Gate) -> bool:
@@ -53,24 +53,24 @@ class Target:
 
 @cache
 def _nearest_known(version: Version) -> str:
-    known = [minor for minor in KNOWN if version.at_least(minor)]
-    return known[-1] if known else KNOWN[0]
+    known = [minor for minor in KNOWN_MINORS if version.at_least(minor)]
+    return known[-1] if known else KNOWN_MINORS[0]
 
 
 def is_too_old(version: Version) -> bool:
     """Whether nothing is known of how ``version`` schedules."""
-    return not version.at_least(KNOWN[0])
+    return not version.at_least(KNOWN_MINORS[0])
 
 
 def is_too_new(version: Version) -> bool:
     """Whether the newest version that is known has to do for ``version``."""
-    newest = Version.parse(KNOWN[-1])
+    newest = Version.parse(KNOWN_MINORS[-1])
     return (version.major, version.minor) > (newest.major, newest.minor)
 
 
 def gate_problems(target: Target) -> tuple[str, ...]:
     """Why kube-scheduler refuses the feature gates of ``target``, a sentence for each; empty when it takes them."""
-    known = gates(target.minor)
+    known = known_gates(target.minor)
     problems = [said for gate, on in target.feature_gates.items() if (said := _refusal(target, known, gate, on))]
     return tuple(problems) or tuple(_unmet(target, known))
 
@@ -80,21 +80,21 @@ def _refusal(target: Target, known: Mapping[str, Gate], gate: str, on: bool) -> 
         return ""
     found = known.get(gate)
     if found is None:
-        hint = did_you_mean(nearest(gate, [*known, *_ALL], most=3, alike=0.7)) or elsewhere(gate, target)
+        hint = did_you_mean(nearest(gate, [*known, *_ALL], most=3, alike=0.7)) or describe_other_versions(gate, target)
         return f"{gate} is not a feature gate of {target}{hint}"
     if found.locked and found.default != on:
         return f"{gate} cannot be turned {'on' if on else 'off'}: {target} has locked it {'off' if on else 'on'}"
     return ""
 
 
-def elsewhere(gate: str, target: Target) -> str:
+def describe_other_versions(gate: str, target: Target) -> str:
     """Which other versions have ``gate``, as the end of a sentence; empty when none has."""
-    others = [minor for minor in KNOWN if minor != target.minor and gate in gates(minor)]
+    others = [minor for minor in KNOWN_MINORS if minor != target.minor and gate in known_gates(minor)]
     return f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it" if others else ""
 
 
 def _unmet(target: Target, known: Mapping[str, Gate]) -> Iterator[str]:
-    for gate, needed in needs(target.minor).items():
+    for gate, needed in required_gates(target.minor).items():
         off = [each for each in needed if not target.enabled(each)]
         if gate in known and off and target.enabled(gate):
             yield f"{gate} is on and needs {' and '.join(off)}; turn {'it' if len(off) == 1 else 'these'} on too"

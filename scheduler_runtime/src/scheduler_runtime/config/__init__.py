@@ -3,29 +3,29 @@
 Pure: no clock, no network, no disk, no numpy. Everything wrong with a document is told at once.
 """
 
-from scheduler_runtime.config.defaulting import defaulted
-from scheduler_runtime.config.document_check import Accepted, check_document, effective_profiles
-from scheduler_runtime.config.engines import Engine, lacking
+from scheduler_runtime.config.defaulting import with_defaults
+from scheduler_runtime.config.document_check import Accepted, check_document, expand_profiles
+from scheduler_runtime.config.engines import Engine, missing_plugins
 from scheduler_runtime.config.expansion import (
-    OF_ONES_OWN,
+    DECLARE_IT,
     EffectiveProfile,
     EnabledPlugin,
     default_profile,
-    effective,
-    unknown,
+    expand_profile,
+    unknown_plugin_message,
 )
 from scheduler_runtime.config.findings import Finding, Severity
-from scheduler_runtime.config.linter import CODES, Code, allowed, lint
+from scheduler_runtime.config.linter import CODES, Code, lint, split_allowed
 from scheduler_runtime.config.load_report import (
     CONDITION,
     LoadReport,
     Verdict,
-    hash_of,
+    document_hash,
     read_load_report,
     startup_only_fields,
     startup_only_hash,
 )
-from scheduler_runtime.config.loading import document, dump, load, written
+from scheduler_runtime.config.loading import dump, load, parse_document, to_yaml
 from scheduler_runtime.config.models import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
@@ -41,14 +41,14 @@ from scheduler_runtime.config.models import (
     Profile,
 )
 from scheduler_runtime.config.problems import Problem, Problems, explain
-from scheduler_runtime.config.yaml.source import Source, read
+from scheduler_runtime.config.yaml import Source, read_yaml
 
 __all__ = [
     "API_VERSION",
     "CODES",
     "CONDITION",
+    "DECLARE_IT",
     "DEFAULT_SCHEDULER_NAME",
-    "OF_ONES_OWN",
     "Accepted",
     "ClientConnection",
     "Code",
@@ -71,23 +71,23 @@ __all__ = [
     "Severity",
     "Source",
     "Verdict",
-    "allowed",
     "check_document",
     "default_profile",
-    "defaulted",
-    "document",
+    "document_hash",
     "dump",
-    "effective",
-    "effective_profiles",
+    "expand_profile",
+    "expand_profiles",
     "explain",
-    "hash_of",
-    "lacking",
     "lint",
     "load",
-    "read",
+    "missing_plugins",
+    "parse_document",
     "read_load_report",
+    "read_yaml",
+    "split_allowed",
     "startup_only_fields",
     "startup_only_hash",
-    "unknown",
-    "written",
+    "to_yaml",
+    "unknown_plugin_message",
+    "with_defaults",
 ]

@@ -13,7 +13,7 @@ from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, PluginArgs, Target
 from scheduler_runtime.config.models import API_VERSION
 from scheduler_runtime.config.problems import Problem, explain
-from scheduler_runtime.config.yaml.nulls import without_nulls
+from scheduler_runtime.config.yaml.nulls import drop_nulls
 
 FIT = "NodeResourcesFit"
 """Upstream looks its arguments over only when it builds it, and tells it what extenders look after."""
@@ -46,7 +46,7 @@ class Arguments:
             self.check_header(fields, name, path)
         try:
             context = {"target": self.target}
-            text = json.dumps(without_nulls(fields, model))
+            text = json.dumps(drop_nulls(fields, model))
             self.found[name] = model.model_validate_json(text, context=context)
         except ValidationError as error:
             unread = name == FIT and not needed

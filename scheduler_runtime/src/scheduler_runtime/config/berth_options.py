@@ -61,7 +61,7 @@ class OwnPlugin(_Part):
     """What it was granted its permissions for: code that is something else is not run."""
 
 
-class Extras(_Part):
+class BerthOptions(_Part):
     """The fields of the file, each with the default that holds without a file."""
 
     events: EventsMode = "All"
@@ -71,14 +71,14 @@ class Extras(_Part):
     """Which of the document's extenders each profile asks, by their places; without it every profile asks all."""
 
 
-def load(text: str, name: str) -> Extras | Problems:
+def load(text: str, name: str) -> BerthOptions | Problems:
     """Read the text of the file called ``name``."""
-    sources = config.read(text, name)
+    sources = config.read_yaml(text, name)
     if isinstance(sources, Problems):
         return sources
     if len(sources) > 1:
         return Problems((Problem("", f"holds {len(sources)} documents; one is expected"),))
     try:
-        return Extras.model_validate(sources[0].value if sources else {})
+        return BerthOptions.model_validate(sources[0].value if sources else {})
     except ValidationError as error:
-        return Problems(tuple(config.explain(error, Extras)))
+        return Problems(tuple(config.explain(error, BerthOptions)))

@@ -19,7 +19,7 @@ from scheduler_runtime.config.merging import EnabledPlugin
 from scheduler_runtime.config.models import API_VERSION, ClientConnection, Document, Extender, Profile, as_float32
 
 
-def defaulted(
+def with_defaults(
     document: Document, target: Target, others: Mapping[str, Declaration] = MappingProxyType({})
 ) -> dict[str, Any]:
     """``document``, which the kube-scheduler that is the ``target`` accepts, with all that it leaves out."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config.arguments import FIT
-from scheduler_runtime.config.expansion import EffectiveProfile, effective
+from scheduler_runtime.config.expansion import EffectiveProfile, expand_profile
 from scheduler_runtime.config.models import Document, Extender, Profile
-from scheduler_runtime.config.partial_reading import read_on, readable_profiles
+from scheduler_runtime.config.partial_reading import read_remaining, readable_profiles
 from scheduler_runtime.config.problems import Problem, Problems
 
-__all__ = ["Accepted", "check_document", "effective_profiles", "ignored_resources"]
+__all__ = ["Accepted", "check_document", "expand_profiles", "ignored_resources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Accepted:
     profiles: tuple[EffectiveProfile, ...]
 
 
-def effective_profiles(
+def expand_profiles(
     whole: Document,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
@@ -40,7 +40,7 @@ def effective_profiles(
     for index, profile in enumerate(whole.profiles):
         asked = whole.extenders if extenders is None else extenders.get(profile.scheduler_name, ())
         ignored = ignored_resources(asked)
-        match effective(profile, target, others):
+        match expand_profile(profile, target, others):
             case Problems() as own:
                 problems.extend(problem.below(f"profiles[{index}]") for problem in own)
             case EffectiveProfile() as expanded:
@@ -61,12 +61,12 @@ def check_document(
     others: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> Accepted | Problems:
     """What an already parsed ``value`` is to the ``target``, or everything that is wrong with it."""
-    said, rest, read = read_on(value)
+    said, rest, read = read_remaining(value)
     if read is None:
-        expanded = [(index, effective(profile, target, others)) for index, profile in readable_profiles(rest)]
+        expanded = [(index, expand_profile(profile, target, others)) for index, profile in readable_profiles(rest)]
         each = ((index, own) for index, own in expanded if isinstance(own, Problems))
         return Problems((*said, *(problem.below(f"profiles[{index}]") for index, own in each for problem in own)))
-    found = effective_profiles(read, target, others)
+    found = expand_profiles(read, target, others)
     if isinstance(found, Problems):
         return Problems((*said, *found))
     return Problems(said) if said else Accepted(read, found)

@@ -12,7 +12,7 @@ Engine = Literal["Python", "KubeScheduler", "UpstreamImage"]
 """``UpstreamImage`` is a kube-scheduler as upstream ships it; ``KubeScheduler`` may be one with more plugins."""
 
 
-def lacking(engine: Engine, plugins: Iterable[str], declared: Container[str] = ()) -> tuple[str, ...]:
+def missing_plugins(engine: Engine, plugins: Iterable[str], declared: Container[str] = ()) -> tuple[str, ...]:
     """Those of ``plugins`` that ``engine`` does not have, once each and in their order.
 
     A kube-scheduler lacks none of Kubernetes. ``declared`` are the plugins that do not come with the engine: whether
@@ -23,7 +23,7 @@ def lacking(engine: Engine, plugins: Iterable[str], declared: Container[str] = (
     return tuple(name for name in dict.fromkeys(plugins) if catalog.find(name) is None and name not in declared)
 
 
-def refused(engine: Engine, plugins: Iterable[str], declared: Mapping[str, Declaration]) -> tuple[str, ...]:
+def python_only_plugins(engine: Engine, plugins: Iterable[str], declared: Mapping[str, Declaration]) -> tuple[str, ...]:
     """Those of ``plugins`` for which ``engine`` does not even start, once each and in their order.
 
     They are the ones in Python, when a kube-scheduler is to run them.

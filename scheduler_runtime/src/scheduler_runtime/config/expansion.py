@@ -15,7 +15,7 @@ from scheduler_runtime.config.merging import WEIGHED, EnabledPlugin, at_point, m
 from scheduler_runtime.config.models import DEFAULT_SCHEDULER_NAME, PluginSet, Profile
 from scheduler_runtime.config.problems import Problem, Problems
 
-__all__ = ["EffectiveProfile", "EnabledPlugin", "effective", "unknown"]
+__all__ = ["EffectiveProfile", "EnabledPlugin", "expand_profile", "unknown_plugin_message"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class EffectiveProfile:
         return tuple(dict.fromkeys(plugin.name for plugins in self.points.values() for plugin in plugins))
 
 
-def effective(
+def expand_profile(
     profile: Profile,
     target: Target,
     others: Mapping[str, Declaration] = MappingProxyType({}),
@@ -47,7 +47,7 @@ def effective(
 
 def default_profile(target: Target) -> EffectiveProfile:
     """What a profile that says nothing means to the ``target``."""
-    found = effective(Profile(scheduler_name=DEFAULT_SCHEDULER_NAME), target)
+    found = expand_profile(Profile(scheduler_name=DEFAULT_SCHEDULER_NAME), target)
     if isinstance(found, Problems):
         raise TypeError(f"the default profile of {target} is refused: {found}")
     return found
@@ -118,7 +118,7 @@ class Expansion:
     def check_name(self, name: str, path: str, point: str | None) -> None:
         extends = self.extends(name)
         if extends is None:
-            self.refuse(f"{path}.name", unknown(name, self.target))
+            self.refuse(f"{path}.name", unknown_plugin_message(name, self.target))
         elif point is not None and point not in extends:
             listed = ", ".join(extends) or "none that can be enabled"
             self.refuse(path, f"{name} has nothing to do at {point}; it works at {listed}")
@@ -173,7 +173,7 @@ class Expansion:
         reader = Arguments(self.target, self.others)
         for index, entry in enumerate(self.profile.plugin_config):
             if entry.name in catalog.REFUSED_ANYWHERE:
-                self.refuse(f"pluginConfig[{index}].name", unknown(entry.name, self.target))
+                self.refuse(f"pluginConfig[{index}].name", unknown_plugin_message(entry.name, self.target))
             else:
                 reader.read(entry.name, entry.args, f"pluginConfig[{index}].args", entry.name in needed)
         complete = reader.complete(needed)
@@ -206,32 +206,32 @@ def points_of(name: str, defaults: DefaultSet, others: Mapping[str, Declaration]
     if name in defaults.extends:
         return defaults.extends[name]
     declared = others.get(name)
-    if declared is None and not catalog.is_upstreams(name):
+    if declared is None and not catalog.is_upstream_plugin(name):
         declared = catalog.find(name)
     return tuple(declared.points) if declared else None
 
 
-OF_ONES_OWN = "it is in an image of yours, give a PluginConfig that declares it"
+DECLARE_IT = "it is in an image of yours, give a PluginConfig that declares it"
 """What to do about a plugin that only its author knows, for those who have PluginConfigs."""
 
 
-def unknown(name: str, target: Target | None = None, others: Iterable[str] = ()) -> str:
+def unknown_plugin_message(name: str, target: Target | None = None, others: Iterable[str] = ()) -> str:
     """The sentence about a plugin that does not exist, with the names that were perhaps meant.
 
     ``others`` are names of plugins that do not come with Kubernetes.
     """
-    if name in catalog.REMOVED:
-        return f"{name} was removed from Kubernetes; {catalog.REMOVED[name]}"
-    if target is not None and catalog.is_upstreams(name):
+    if name in catalog.REMOVED_PLUGINS:
+        return f"{name} was removed from Kubernetes; {catalog.REMOVED_PLUGINS[name]}"
+    if target is not None and catalog.is_upstream_plugin(name):
         return f"{target} has no plugin {name}{_since(name)}"
     if not name:
         return "is required"
-    meant = did_you_mean([*nearest_name(name, others), *catalog.nearest(name)])
+    meant = did_you_mean([*nearest_name(name, others), *catalog.similar_plugins(name)])
     otherwise = f"{meant} If" if meant else "; if"
-    return f"there is no plugin {name!r}{otherwise} {OF_ONES_OWN}"
+    return f"there is no plugin {name!r}{otherwise} {DECLARE_IT}"
 
 
 def _since(name: str) -> str:
     """When a plugin or a point appeared, as the end of a sentence; empty for what no version has."""
-    found = catalog.since(name)
+    found = catalog.first_version_with(name)
     return f"; it appeared in Kubernetes {found}" if found else ""

@@ -34,22 +34,22 @@ class LoadReport:
     """The document that a scheduler runs by."""
 
     hash: str
-    """As of :func:`hash_of`."""
-    at: str
+    """As of :func:`document_hash`."""
+    loaded_at: str
     """When it was loaded, as Kubernetes writes times."""
     verdict: Verdict | None = None
     """What became of the newest document; None when this one is the newest."""
     error: str = ""
     """Why; empty without a verdict."""
-    newest: str = ""
-    """The document that the verdict is about, as of :func:`hash_of`; empty when there is none."""
+    newest_hash: str = ""
+    """The document that the verdict is about, as of :func:`document_hash`; empty when there is none."""
 
     def condition(self) -> dict[str, str]:
         """The condition of the scheduler's pod, without the time at which it changed."""
-        said = f"{self.hash} since {self.at}"
+        said = f"{self.hash} since {self.loaded_at}"
         if self.verdict is None:
             return {"type": CONDITION, "status": "True", "reason": "Loaded", "message": said}
-        newest = f"{self.newest}: " if self.newest else ""
+        newest = f"{self.newest_hash}: " if self.newest_hash else ""
         message = f"{said}\n{newest}{_cut(self.error)}"
         return {"type": CONDITION, "status": "False", "reason": self.verdict.capitalize(), "message": message}
 
@@ -66,7 +66,7 @@ def read_load_report(conditions: list[Mapping[str, Any]]) -> LoadReport | None:
     return LoadReport(said["hash"], said["at"], verdict, said["error"], said["newest"] or "")
 
 
-def hash_of(text: str, extras: str) -> str:
+def document_hash(text: str, extras: str) -> str:
     """What two documents are told apart by: SHA-256 of all that a process reads."""
     return hashlib.sha256((text + extras).encode()).hexdigest()
 

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from scheduler_runtime.config.models import API_VERSION, DEFAULT_SCHEDULER_NAME, Document
 from scheduler_runtime.config.problems import Problem, Problems, explain
-from scheduler_runtime.config.yaml.nulls import without_nulls
+from scheduler_runtime.config.yaml import read_yaml
+from scheduler_runtime.config.yaml.nulls import drop_nulls
 from scheduler_runtime.config.yaml.scalars import is_plain
-from scheduler_runtime.config.yaml.source import read
 
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 
@@ -39,17 +39,17 @@ _Dumper = dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper))
 
 def load(text: str | bytes) -> Document | Problems:
     """Read a KubeSchedulerConfiguration from YAML or JSON. Its plugins are looked at by :func:`effective` only."""
-    found = read(text)
+    found = read_yaml(text)
     if isinstance(found, Problems):
         return found
     if len(found) > 1:
         lines = " and ".join(str(source.start_line) for source in found)
         message = f"holds {len(found)} documents, at the lines {lines}; kube-scheduler would read the first one only"
         return Problems((Problem("", message),))
-    return document(found[0].value)
+    return parse_document(found[0].value)
 
 
-def document(value: Any) -> Document | Problems:
+def parse_document(value: Any) -> Document | Problems:
     """The document that an already parsed ``value`` is."""
     if not isinstance(value, Mapping):
         return Problems((Problem("", f"is not a KubeSchedulerConfiguration but {_called(value)}"),))
@@ -57,7 +57,7 @@ def document(value: Any) -> Document | Problems:
     if misread is not None:
         return Problems((misread,))
     try:
-        return Document.model_validate_json(json.dumps(_with_a_profile(without_nulls(dict(value), Document))))
+        return Document.model_validate_json(json.dumps(_with_a_profile(drop_nulls(dict(value), Document))))
     except ValidationError as error:
         return Problems(tuple(explain(error, Document)))
 
@@ -65,10 +65,10 @@ def document(value: Any) -> Document | Problems:
 def dump(document: Document) -> str:
     """Write what the document says, leaving out what it leaves out. Equal documents give equal bytes."""
     raw = document.model_dump(by_alias=True, exclude_unset=True, mode="json")
-    return written(raw)
+    return to_yaml(raw)
 
 
-def written(raw: Any) -> str:
+def to_yaml(raw: Any) -> str:
     """``raw`` as YAML that Kubernetes reads as it was meant."""
     text: str = yaml.dump(raw, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1)
     return text

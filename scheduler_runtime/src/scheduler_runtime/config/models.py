@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from scheduler_runtime.catalog.checks import At, refuse
+from scheduler_runtime.catalog.checks import Location, refuse
 from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.catalog.syntax import is_extended_resource
 from scheduler_runtime.config.tls import as_base64, tls_problems
@@ -93,7 +93,7 @@ class LeaderElection(_Part):
             refuse(self._problems())
         return self
 
-    def _problems(self) -> Iterator[tuple[At, str]]:
+    def _problems(self) -> Iterator[tuple[Location, str]]:
         for name, written in (
             ("leaseDuration", self.lease_duration),
             ("renewDeadline", self.renew_deadline),
@@ -280,20 +280,20 @@ class Document(_Part):
         refuse(self._problems())
         return self
 
-    def _problems(self) -> Iterator[tuple[At, str]]:
+    def _problems(self) -> Iterator[tuple[Location, str]]:
         first, last = self.pod_initial_backoff_seconds, self.pod_max_backoff_seconds
         if last < first:
             yield ("podMaxBackoffSeconds",), f"{last} is less than podInitialBackoffSeconds, {first}"
         yield from self._extender_problems()
 
-    def _extender_problems(self) -> Iterator[tuple[At, str]]:
+    def _extender_problems(self) -> Iterator[tuple[Location, str]]:
         binders = [index for index, extender in enumerate(self.extenders) if extender.bind_verb]
         for index in binders[1:]:
             yield ("extenders", index, "bindVerb"), f"only one extender can bind, and extenders[{binders[0]}] does"
         managed: set[str] = set()
         for index, extender in enumerate(self.extenders):
             for position, resource in enumerate(extender.managed_resources):
-                at: At = ("extenders", index, "managedResources", position, "name")
+                at: Location = ("extenders", index, "managedResources", position, "name")
                 if not is_extended_resource(resource.name):
                     yield at, f"{resource.name!r} is not an extended resource such as example.com/gpu"
                 elif resource.name in managed:
@@ -301,7 +301,7 @@ class Document(_Part):
                 managed.add(resource.name)
 
 
-def _name_problems(names: Sequence[str]) -> Iterator[tuple[At, str]]:
+def _name_problems(names: Sequence[str]) -> Iterator[tuple[Location, str]]:
     for index, name in enumerate(names):
         if not name:
             yield (index, "schedulerName"), "is required"
@@ -309,7 +309,7 @@ def _name_problems(names: Sequence[str]) -> Iterator[tuple[At, str]]:
             yield (index, "schedulerName"), f"{name!r} is the name of profiles[{names.index(name)}] too"
 
 
-def repeated(names: Sequence[str], kind: str) -> Iterator[tuple[At, str]]:
+def repeated(names: Sequence[str], kind: str) -> Iterator[tuple[Location, str]]:
     """A problem for each name that an earlier entry has."""
     for index, name in enumerate(names):
         if name in names[:index]:

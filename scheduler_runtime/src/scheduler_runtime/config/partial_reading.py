@@ -14,25 +14,27 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from scheduler_runtime.config.loading import document
+from scheduler_runtime.config.loading import parse_document
 from scheduler_runtime.config.models import Document, Profile
 from scheduler_runtime.config.problems import Problem, Problems
-from scheduler_runtime.config.yaml.nulls import without_nulls
+from scheduler_runtime.config.yaml.nulls import drop_nulls
 
 _KEPT = frozenset({"apiVersion", "kind", "profiles"})
 _MEANT = frozenset({"plugins", "pluginConfig"})
 
 
-def read_on(value: Any) -> tuple[tuple[Problem, ...], Mapping[str, Any], Document | None]:
+def read_remaining(value: Any) -> tuple[tuple[Problem, ...], Mapping[str, Any], Document | None]:
     """What is wrong with the fields of ``value``, the rest of it, and the document that this is if it can be read."""
     said: dict[Problem, None] = {}
     rest = value if isinstance(value, Mapping) else {}
-    while isinstance(found := document(rest if said else value), Problems):
+    while isinstance(found := parse_document(rest if said else value), Problems):
         said.update(dict.fromkeys(found))
         wrong = {problem.path.partition(".")[0].partition("[")[0] for problem in found} - _KEPT
         if not wrong & rest.keys():
             if rest.get("profiles"):
-                said.update(dict.fromkeys(read_on({**rest, "profiles": []})[0]))  # what a profile kept from being seen
+                said.update(
+                    dict.fromkeys(read_remaining({**rest, "profiles": []})[0])
+                )  # what a profile kept from being seen
             return tuple(said), rest, None
         rest = {key: inner for key, inner in rest.items() if key not in wrong}
     return tuple(said), rest, found
@@ -48,7 +50,7 @@ def readable_profiles(value: Mapping[str, Any]) -> Iterator[tuple[int, Profile]]
 
 
 def _profile(written: Any) -> Profile | None:
-    rest = copy.deepcopy(without_nulls(written, Profile))
+    rest = copy.deepcopy(drop_nulls(written, Profile))
     for _ in range(2 if isinstance(rest, dict) else 0):
         try:
             return Profile.model_validate_json(json.dumps(rest))

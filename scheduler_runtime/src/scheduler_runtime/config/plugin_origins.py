@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config.engines import Engine, lacking, refused
+from scheduler_runtime.config.engines import Engine, missing_plugins, python_only_plugins
 from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, default_profile
 from scheduler_runtime.config.models import Profile
 
@@ -64,8 +64,8 @@ def origins(
     """
     defaults, gates = _defaults(target), _gates(target)
     missing = {
-        **dict.fromkeys(lacking(engine, found.names, declared), NOT_YET),
-        **dict.fromkeys(refused(engine, found.names, declared), NOT_IN_KUBE_SCHEDULER),
+        **dict.fromkeys(missing_plugins(engine, found.names, declared), NOT_YET),
+        **dict.fromkeys(python_only_plugins(engine, found.names, declared), NOT_IN_KUBE_SCHEDULER),
     }
     return MappingProxyType(
         {

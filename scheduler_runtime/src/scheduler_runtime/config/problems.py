@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -10,7 +11,28 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from scheduler_runtime.catalog.suggestions import not_a_field
-from scheduler_runtime.config.paths import joined, path_of
+
+Step = str | int
+_STEP = re.compile(r"\[(\d+)\]|[^.\[\]]+")
+
+
+def path_of(steps: Iterable[Step]) -> str:
+    """The path that ``steps`` make."""
+    path = ""
+    for step in steps:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def steps_of(path: str) -> tuple[Step, ...]:
+    """The steps of a ``path``, names and indices."""
+    return tuple(int(found[1]) if found[1] else found[0] for found in _STEP.finditer(path))
+
+
+def joined(above: str, below: str) -> str:
+    """The path of what is at ``below`` in what is at ``above``."""
+    dot = "." if above and below and not below.startswith("[") else ""
+    return f"{above}{dot}{below}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +100,9 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
         case "too_short":
             return "must not be empty"
         case "literal_error":
-            return f"{shown(value)} is not one of {context['expected']}"
+            return f"{describe_value(value)} is not one of {context['expected']}"
     wanted = _WANTED.get(details["type"])
-    return f"{shown(value)} is not {wanted}" if wanted else details["msg"]
+    return f"{describe_value(value)} is not {wanted}" if wanted else details["msg"]
 
 
 _WANTED = {
@@ -100,7 +122,7 @@ _WANTED = {
 }
 
 
-def shown(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """``value`` as a message repeats it: not all of it, when it is long."""
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -7,10 +7,10 @@ import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_runtime.catalog.checks import At
+from scheduler_runtime.catalog.checks import Location
 
 
-def tls_problems(insecure: bool, authority: str, data: Mapping[str, str]) -> Iterator[tuple[At, str]]:
+def tls_problems(insecure: bool, authority: str, data: Mapping[str, str]) -> Iterator[tuple[Location, str]]:
     """What is wrong with an extender's tlsConfig; ``data`` are its base64 fields and ``authority`` its CA, if any."""
     decoded = {name: _decoded(text) for name, text in data.items()}
     for name, content in decoded.items():

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 from scheduler_runtime import catalog
 from scheduler_runtime.api import Plugin
 from scheduler_runtime.api.entry_points import load_plugin
-from scheduler_runtime.catalog import REMOVED, find, is_upstreams
-from scheduler_runtime.catalog.entry_points import offers, origin
+from scheduler_runtime.catalog import REMOVED_PLUGINS, find, is_upstream_plugin
+from scheduler_runtime.catalog.entry_points import describe_origin, installed_plugins
 from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
 from scheduler_runtime.config import Document, Problem, Problems
 
@@ -22,7 +22,7 @@ _origins: WeakKeyDictionary[type[Plugin], str] = WeakKeyDictionary()
 
 def load_installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
     """Return the plugins that ``document`` names and installed distributions offer, or why they cannot be used."""
-    offered, plugins = offers(), dict[str, type[Plugin]]()
+    offered, plugins = installed_plugins(), dict[str, type[Plugin]]()
     problems: list[Problem] = []
     configured = (entry.name for profile in document.profiles for entry in profile.plugin_config)
     for name in sorted(offered.keys() & {*_enabled_plugins(document), *configured}):
@@ -31,7 +31,7 @@ def load_installed(document: Document) -> Mapping[str, type[Plugin]] | Problems:
             problems.append(Problem(f"plugin {name}", plugin))
         else:
             plugins[name] = plugin
-            _origins.setdefault(plugin, " and ".join(map(origin, offered[name])))
+            _origins.setdefault(plugin, " and ".join(map(describe_origin, offered[name])))
     return Problems(tuple(problems)) if problems else plugins
 
 
@@ -51,10 +51,10 @@ def explain_missing(document: Document, loaded: Collection[str]) -> Mapping[str,
 
     A misspelt plugin of Kubernetes has none here: ``config.expansion``, which knows the versions, explains it.
     """
-    offered = offers()
+    offered = installed_plugins()
     sentences: dict[str, str] = {}
     for name in unknown_plugins(document, loaded, offered):
-        offers_text = ", ".join(origin(point) for _, points in sorted(offered.items()) for point in points)
+        offers_text = ", ".join(describe_origin(point) for _, points in sorted(offered.items()) for point in points)
         these = f"installed packages offer {offers_text}" if offers_text else "no installed package offers any"
         suggestion = did_you_mean(nearest_name(name, offered)) or "; install its package"
         sentences[name] = f"{name} is neither a plugin of Kubernetes nor installed{suggestion} ({these})"
@@ -70,10 +70,10 @@ def unknown_plugins(document: Document, loaded: Collection[str], offered: Iterab
 
     def is_known(name: str) -> bool:
         """Whether Kubernetes has, or had, a plugin of this name, or it is no name: others report these."""
-        return not name or name == "*" or name in REMOVED or bool(find(name)) or is_upstreams(name)
+        return not name or name == "*" or name in REMOVED_PLUGINS or bool(find(name)) or is_upstream_plugin(name)
 
     return sorted(
         name
         for name in frozenset(_enabled_plugins(document)) - frozenset(loaded)
-        if not is_known(name) and (nearest_name(name, offered) or not catalog.nearest(name))
+        if not is_known(name) and (nearest_name(name, offered) or not catalog.similar_plugins(name))
     )

@@ -11,7 +11,7 @@ from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, PluginArgs, Watch, declaration_of
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Problem, Problems, berth_options
-from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.reload.document_sources import EXTRAS_KEY
 from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed, origin_of
 from scheduler_runtime.reload.plugin_sources import PluginSources, PluginSourceUnavailableError, check_declarations
@@ -67,20 +67,22 @@ class Planner:
             extras=extras,
             profiles=profiles,
             plugins=plugins,
-            full_document=config.defaulted(document, self.target, declarations),
+            full_document=config.with_defaults(document, self.target, declarations),
         )
 
     def _expand_profiles(
-        self, document: Document, plugins: Mapping[str, Declaration], extras: Extras
+        self, document: Document, plugins: Mapping[str, Declaration], extras: BerthOptions
     ) -> tuple[EffectiveProfile, ...] | Problems:
         extenders = {
             profile.scheduler_name: extenders_for(profile.scheduler_name, document, extras)
             for profile in document.profiles
         }
-        profiles = config.effective_profiles(document, self.target, plugins, extenders)
+        profiles = config.expand_profiles(document, self.target, plugins, extenders)
         if isinstance(profiles, Problems):
             missing = explain_missing(document, plugins)
-            sentences = {config.unknown(name, self.target): sentence for name, sentence in missing.items()}
+            sentences = {
+                config.unknown_plugin_message(name, self.target): sentence for name, sentence in missing.items()
+            }
             return Problems(tuple(_for_a_process(problem, sentences) for problem in profiles))
         # The document's percentage of nodes to score holds for profiles that have none of their own.
         general = document.percentage_of_nodes_to_score
@@ -92,9 +94,9 @@ class Planner:
         )
 
 
-def _load_extras(text: str) -> Extras | Problems:
+def _load_extras(text: str) -> BerthOptions | Problems:
     if not text:
-        return Extras()
+        return BerthOptions()
     extras = berth_options.load(text, EXTRAS_KEY)
     if isinstance(extras, Problems):
         return Problems(tuple(Problem(f"{EXTRAS_KEY}: {problem.path}", problem.message) for problem in extras))
@@ -108,7 +110,7 @@ def _collect(*outcomes: object) -> tuple[Problem, ...]:
 
 def _for_a_process(problem: Problem, sentences: Mapping[str, str]) -> Problem:
     """Return the problem with advice for a process, which has no PluginConfigs: own plugins are installed beside it."""
-    message = problem.message.replace(config.OF_ONES_OWN, "it is your own, install its package")
+    message = problem.message.replace(config.DECLARE_IT, "it is your own, install its package")
     return Problem(problem.path, sentences.get(problem.message, message))
 
 
@@ -133,7 +135,7 @@ def _find_watch_error(plugin: type[Plugin], args: PluginArgs | None) -> str:
     return f"watches: {odd!r} is not a Watch" if odd is not None else ""
 
 
-def _check_extender_indexes(document: Document, extras: Extras) -> Problems | None:
+def _check_extender_indexes(document: Document, extras: BerthOptions) -> Problems | None:
     count = len(document.extenders)
     problems = tuple(
         Problem(

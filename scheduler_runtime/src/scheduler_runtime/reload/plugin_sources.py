@@ -21,9 +21,9 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from scheduler_runtime.api import Plugin, declaration_of, flaws_of, hooks_of
 from scheduler_runtime.catalog import Action, Rule
-from scheduler_runtime.catalog.openapi_schema import structural
+from scheduler_runtime.catalog.openapi_schema import structural_schema
 from scheduler_runtime.config import Problem, Problems
-from scheduler_runtime.config.berth_options import ConfigMapSource, DeclaredRule, Declares, Extras
+from scheduler_runtime.config.berth_options import BerthOptions, ConfigMapSource, DeclaredRule, Declares
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff, run_until
@@ -65,7 +65,7 @@ class PluginSources:
         self._builtin = builtin
         self._modules: dict[tuple[str, str], ModuleType] = {}
 
-    async def load(self, extras: Extras) -> Mapping[str, type[Plugin]] | Problems:
+    async def load(self, extras: BerthOptions) -> Mapping[str, type[Plugin]] | Problems:
         """Return the builtin plugins and those that have a source in ``extras``, by name, or all problems with them.
 
         Raises PluginSourceUnavailableError.
@@ -174,7 +174,7 @@ async def retry_until_available(
 # Comparing code with its declaration.
 
 
-def check_declarations(plugins: Mapping[str, type[Plugin]], extras: Extras) -> Problems | None:
+def check_declarations(plugins: Mapping[str, type[Plugin]], extras: BerthOptions) -> Problems | None:
     """Return the differences between ``plugins`` and what was declared about them in ``extras``; None if none."""
     problems = tuple(
         Problem(f"plugin {name}", sentence)
@@ -204,7 +204,7 @@ def _compare(plugin: type[Plugin], declared: Declares) -> list[str]:
         # Only the actions that differ, as a declaration may write Update where the code has all kinds of updates.
         *_differences("events", _more_events(in_code, in_declaration), _more_events(in_declaration, in_code)),
     ]
-    schema = structural(own.args) if own.args else None
+    schema = structural_schema(own.args) if own.args else None
     if _schema(schema or None) != _schema(declared.args_schema or None):
         sentences.append("argsSchema: its code takes other arguments than are declared")
     return [*sentences[:-1], f"{sentences[-1]}; {_ADVICE}"] if sentences else []

@@ -113,7 +113,7 @@ class Reloader:
 
         What a refused document lacked may be there by now: a right, a kind, the code of a plugin.
         """
-        is_refused = bool(self.loaded.newest)
+        is_refused = bool(self.loaded.newest_hash)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._backoff.next_delay() if is_refused else None):
                 await self._has_news.wait()
@@ -132,7 +132,7 @@ class Reloader:
                 self._keep_current(newest, "waiting", why, why)
             case DocumentText() if newest == self._running.text:
                 if self.loaded.verdict:  # it was changed, and changed back
-                    self._put_in_force(self._running, self.loaded.at)
+                    self._put_in_force(self._running, self.loaded.loaded_at)
                     logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
             case DocumentText():
                 await self._load(newest, source)
@@ -150,7 +150,7 @@ class Reloader:
         except PluginSourceUnavailableError as error:
             # The cause may differ at each try, so it is no part of the report.
             logger.debug("the new document waits", extra={"because": str(error)})
-            if text.hash != self.loaded.newest:  # for one that was refused this is nothing new
+            if text.hash != self.loaded.newest_hash:  # for one that was refused this is nothing new
                 self._keep_current(text, "waiting", WAITS, WAITS if error.is_logged else f"{WAITS}: {error}")
         except (RegistrationError, NotListedError) as error:
             refuse(str(error))
@@ -197,7 +197,7 @@ class Reloader:
             subject = "document" if isinstance(newest, NoDocument | UnknownDocument) else "new document"
             logger.log(level, "the %s is %s, the last one stays in force: %s", subject, verdict, log_reason)
         newest_hash = newest.hash if isinstance(newest, DocumentText) else ""
-        report = LoadReport(self.loaded.hash, self.loaded.at, verdict, why, newest_hash)
+        report = LoadReport(self.loaded.hash, self.loaded.loaded_at, verdict, why, newest_hash)
         if report != self.loaded:
             self._set_report(report)
 
@@ -226,7 +226,7 @@ def configz(report: LoadReport, full_document: Mapping[str, Any], after_restart:
     """Return the content of /configz: the document in force, its state, and its fields that take a restart."""
     return {
         "hash": report.hash,
-        "loadedAt": report.at,
+        "loadedAt": report.loaded_at,
         **({report.verdict: report.error} if report.verdict else {}),
         **({"afterRestart": list(after_restart)} if after_restart else {}),
         "componentconfig": full_document,

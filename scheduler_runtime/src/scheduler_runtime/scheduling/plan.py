@@ -13,7 +13,7 @@ from typing import Any
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch
 from scheduler_runtime.config import Document, EffectiveProfile, Extender
-from scheduler_runtime.config.berth_options import Extras
+from scheduler_runtime.config.berth_options import BerthOptions
 from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.scheduling.watched_objects import declared_watches
 
@@ -28,7 +28,7 @@ class DocumentText:
     @property
     def hash(self) -> str:
         """SHA-256 of both texts."""
-        return config.hash_of(self.text, self.extras)
+        return config.document_hash(self.text, self.extras)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Plan:
 
     text: DocumentText
     document: Document
-    extras: Extras
+    extras: BerthOptions
     profiles: tuple[EffectiveProfile, ...]
     plugins: Mapping[str, type[Plugin]]
     """The plugins that do not come with this build, by the names that profiles use."""
@@ -68,7 +68,7 @@ class Plan:
         return {name: self.classes.get(name) for name in profile.names}
 
 
-def extenders_for(profile: str, document: Document, options: Extras) -> tuple[Extender, ...]:
+def extenders_for(profile: str, document: Document, options: BerthOptions) -> tuple[Extender, ...]:
     """Return the extenders that the profile called ``profile`` asks: all, unless ``options`` name the profile's own."""
     if options.extenders is None:
         return document.extenders

@@ -229,7 +229,7 @@ def effective_profile(profile: Mapping[str, Any], plugins: Iterable[type[Plugin]
     declared = {declaration_of(plugin).name: declaration_of(plugin) for plugin in plugins}
     if forgotten := "\n".join(_not_given(document, declared)):
         raise ValueError(forgotten)
-    effective = config.effective(document.profiles[0], Target.parse(version), declared)
+    effective = config.expand_profile(document.profiles[0], Target.parse(version), declared)
     if isinstance(effective, config.Problems):
         raise ValueError(str(effective))
     return effective

@@ -113,4 +113,4 @@ def test_scheduler_z_pages_configz(port: int) -> None:
     answer = asked(port, CONFIGZ, "application/json")
     said = json.loads(answer.body)["componentconfig"]
     assert (said["apiVersion"], said["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
-    assert isinstance(config.document(said), config.Document)
+    assert isinstance(config.parse_document(said), config.Document)

@@ -86,8 +86,8 @@ def test_a_plugin_without_pre_score_in_this_engine_does_not_miss_it() -> None:
 
 
 def test_declared_plugins_are_brought_to_the_engine() -> None:
-    assert config.lacking("Python", ["Cheapest", "NodeName", "Cheapest", "Unheard"], OWN) == ("Unheard",)
-    assert config.lacking("KubeScheduler", ["Unheard"]) == ()
+    assert config.missing_plugins("Python", ["Cheapest", "NodeName", "Cheapest", "Unheard"], OWN) == ("Unheard",)
+    assert config.missing_plugins("KubeScheduler", ["Unheard"]) == ()
 
 
 @pytest.mark.parametrize(("engine", "expected"), [("UpstreamImage", ["NotInThisImage"]), ("KubeScheduler", [])])

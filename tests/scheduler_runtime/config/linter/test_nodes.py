@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_runtime.catalog.args import NodeSelectorRequirement, NodeSelectorTerm
-from scheduler_runtime.config.linter.nodes import is_possible
+from scheduler_runtime.config.linter.nodes import can_match
 from tests.support.linting import args, places
 
 VALUES = ("a", "b", "3", "5")
@@ -51,7 +51,7 @@ def matches(label: str | None, wanted: NodeSelectorRequirement) -> bool:
 def test_a_term_is_possible_exactly_when_some_value_meets_it(wanted: list[NodeSelectorRequirement]) -> None:
     candidates = (None, *VALUES, *map(str, range(10)), "something-else")
     some = any(all(matches(label, each) for each in wanted) for label in candidates)
-    assert is_possible(NodeSelectorTerm(match_expressions=tuple(wanted))) is some
+    assert can_match(NodeSelectorTerm(match_expressions=tuple(wanted))) is some
 
 
 def required(*terms: str) -> str:

@@ -81,11 +81,11 @@ def _rows(found: "Explained") -> Iterator[tuple[str, ...]]:
 
 def _starred(found: "Explained") -> Collection[str]:
     """What a document for kube-scheduler enables that Berth's own scheduler, which takes it as well, does not have."""
-    from scheduler_runtime.config import lacking
+    from scheduler_runtime.config import missing_plugins
 
     if not found.is_document or found.process.engine == "Python":
         return ()
-    return lacking("Python", found.part.effective.names, found.process.others)
+    return missing_plugins("Python", found.part.effective.names, found.process.others)
 
 
 def _value(found: "Explained") -> dict[str, Any]:

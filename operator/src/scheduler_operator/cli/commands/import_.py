@@ -50,7 +50,7 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
         for source in reading.sources
         if not isinstance(source.value, dict)
     )
-    allowed = [source.allowed for source in reading.sources]
+    allowed = [source.allowed_codes for source in reading.sources]
     outcome = import_all([source.value for source in reading.sources], name, allowed=allowed)
     if isinstance(outcome, Problems):
         raise RefusedError(*(_placed(problem, reading.sources) for problem in outcome))

@@ -60,10 +60,10 @@ def command(name: str | None, declare: str | None, form: str) -> Answer:
 def _unknown(name: str, names: list[str]) -> str:
     from scheduler_runtime import catalog
     from scheduler_runtime.catalog.suggestions import did_you_mean, nearest_name
-    from scheduler_runtime.config import unknown
+    from scheduler_runtime.config import unknown_plugin_message
 
-    if name in catalog.REMOVED:
-        return unknown(name)
+    if name in catalog.REMOVED_PLUGINS:
+        return unknown_plugin_message(name)
     otherwise = "; berth plugins lists those that there are, which include those of installed packages"
     return f"there is no plugin {name!r}{did_you_mean(nearest_name(name, names)) or otherwise}"
 

@@ -72,13 +72,13 @@ class Overrides:
 
 def load(text: str, overrides: Overrides) -> Document | Problems:
     """Read a document with ``overrides`` in it; what is judged is the whole."""
-    sources = config.read(text)
+    sources = config.read_yaml(text)
     if isinstance(sources, Problems) or len(sources) != 1 or not overrides.sections:
         return config.load(text)
     value = sources[0].value
     if not isinstance(value, Mapping):
         return config.load(text)
-    whole = config.document(
+    whole = config.parse_document(
         {**value, **{name: _with(value.get(name), over) for name, over in overrides.sections.items()}}
     )
     return _blamed(whole, overrides) if isinstance(whole, Problems) else whole

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from scheduler_runtime.app.flags import values
 from scheduler_runtime.app.flags.document import LEADERSHIP, LEADERSHIP_DEFAULTS, ONLY_WITHOUT_DOCUMENT
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, SWITCHES, WITHOUT_EFFECT
-from scheduler_runtime.catalog import ASSUMED
+from scheduler_runtime.catalog import DEFAULT_MINOR
 from scheduler_runtime.catalog import suggestions as spelling
 
 logger = logging.getLogger("berth-scheduler")
@@ -83,7 +83,7 @@ def _running(flags: Any) -> None:
     followed = "follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml"
     _add(flags, "config-map", followed, values.object_name, unless="of the files")
     _file(flags, "kubeconfig", "credentials, if the document names none", "$KUBECONFIG, then those of the pod")
-    like = f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {ASSUMED}"
+    like = f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {DEFAULT_MINOR}"
     _add(flags, "kubernetes-version", like, values.version, unless="the API server's version")
     _add(flags, "emulated-version", "upstream's name for the same", values.emulated, unless="as there")
     gates = "feature gates of that kube-scheduler to turn on or off"

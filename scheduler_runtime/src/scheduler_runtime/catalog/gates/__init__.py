@@ -26,13 +26,13 @@ class Gate:
 
 
 @cache
-def gates(minor: str) -> Mapping[str, Gate]:
+def known_gates(minor: str) -> Mapping[str, Gate]:
     """The gates of ``minor``, such as ``1.36``, by name."""
     rows: Mapping[str, tuple[Stage, bool, bool]] = _module(minor).GATES
     return MappingProxyType({name: Gate(*row) for name, row in rows.items()})
 
 
-def needs(minor: str) -> Mapping[str, tuple[str, ...]]:
+def required_gates(minor: str) -> Mapping[str, tuple[str, ...]]:
     """Which gates must be on for another one to be on; kube-scheduler refuses to start otherwise."""
     found: Mapping[str, tuple[str, ...]] = _module(minor).NEEDS
     return found

@@ -20,7 +20,7 @@ from scheduler_runtime.config.linter.ordering import in_order
 from scheduler_runtime.config.linter.registry import CODES, OF_DOCUMENT, OF_MEANING, OF_PROFILE
 from scheduler_runtime.config.models import Document
 
-__all__ = ["CODES", "Code", "Engine", "allowed", "lint"]
+__all__ = ["CODES", "Code", "Engine", "lint", "split_allowed"]
 
 
 def lint(
@@ -51,7 +51,9 @@ def _of_profile(written: ProfileInput, path: str) -> Iterator[Finding]:
             yield from deeper.findings(written.meaning, path)
 
 
-def allowed(findings: Iterable[Finding], allow: Collection[str]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def split_allowed(
+    findings: Iterable[Finding], allow: Collection[str]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """The ``findings`` that count, and those whose codes the author allowed."""
     found = tuple(findings)
     kept = tuple(finding for finding in found if finding.code not in allow)

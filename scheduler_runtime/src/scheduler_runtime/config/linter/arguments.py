@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import REMOVED
+from scheduler_runtime.catalog import REMOVED_PLUGINS
 from scheduler_runtime.catalog.args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
@@ -58,9 +58,9 @@ def disabled_but_configured(meaning: EffectiveInput) -> Iterator[Match]:
 def unknown_plugin_configured(written: ProfileInput) -> Iterator[Match]:
     target = written.whole.target.version
     for index, entry in enumerate(written.profile.plugin_config):
-        elsewhere = entry.name in REMOVED or lives_in(entry.name, target)
+        elsewhere = entry.name in REMOVED_PLUGINS or lives_in(entry.name, target)
         if not written.points(entry.name) and not elsewhere:
-            near = catalog.nearest(entry.name)
+            near = catalog.similar_plugins(entry.name)
             message = f"there is no plugin {entry.name!r}, so these arguments are never read{did_you_mean(near)}"
             name = next((name for name in near if _can_be_called(written, index, name)), "")
             yield Match(f"pluginConfig[{index}].name", message, f"name: {name}" if name else "remove this entry")
@@ -132,7 +132,7 @@ _READERS = (
 def args_ignored(meaning: EffectiveInput) -> Iterator[Match]:
     for reader in _READERS:
         path, args = meaning.entry(reader.plugin)
-        runs = reader.plugin in meaning.effective.names
+        runs = reader.plugin in meaning.running.names
         if runs and not meaning.has(reader.plugin, reader.point) and _has(args, reader.field):
             message = f"{reader.plugin} reads this at {reader.point}, where it does not run"
             fix = enabling(meaning.written, reader.plugin, (reader.point,))

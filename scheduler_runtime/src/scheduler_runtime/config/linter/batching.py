@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_runtime.config.engines import refused
+from scheduler_runtime.config.engines import python_only_plugins
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput
@@ -23,7 +23,9 @@ _UNSIGNED = frozenset({"DeferredPodScheduling"})
 )
 def batching_disabled_by_plugin(meaning: EffectiveInput) -> Iterator[Match]:
     whole = meaning.written.whole
-    if not whole.target.enabled("OpportunisticBatching") or refused(whole.engine, meaning.enabled.names, whole.others):
+    if not whole.target.enabled("OpportunisticBatching") or python_only_plugins(
+        whole.engine, meaning.enabled.names, whole.others
+    ):
         return
     judging = dict.fromkeys(name for point in _SIGNED_POINTS for name in meaning.at(point))
     for name in judging:

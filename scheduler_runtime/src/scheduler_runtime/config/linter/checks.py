@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from scheduler_runtime.config.findings import Finding, Severity
-from scheduler_runtime.config.paths import joined
+from scheduler_runtime.config.problems import joined
 
 Subject = TypeVar("Subject")
 

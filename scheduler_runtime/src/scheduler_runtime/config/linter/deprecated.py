@@ -33,7 +33,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 def deprecated_label(meaning: EffectiveInput) -> Iterator[Match]:
     for plugin in ("NodeAffinity", "PodTopologySpread"):
-        if plugin in meaning.effective.names:
+        if plugin in meaning.running.names:
             path, args = meaning.entry(plugin)
             for place, label in _labels(args, path):
                 field = place.rpartition(".")[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_runtime.config.engines import lacking, refused
+from scheduler_runtime.config.engines import missing_plugins, python_only_plugins
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
@@ -21,7 +21,7 @@ from scheduler_runtime.config.linter.inputs import EffectiveInput, ProfileInput
 def not_in_this_engine(meaning: EffectiveInput) -> Iterator[Match]:
     whole = meaning.written.whole
     named = _named(meaning.written)
-    for name in lacking(whole.engine, named, whole.others):
+    for name in missing_plugins(whole.engine, named, whole.others):
         if name in meaning.enabled.names:
             message = f"{name} is not in Berth's scheduler yet, so what is written here does nothing"
             yield Match(named[name], message, "engine: KubeScheduler, which has it; or remove this entry")
@@ -59,7 +59,7 @@ def not_in_this_image(written: ProfileInput) -> Iterator[Match]:
 )
 def not_in_kube_scheduler(written: ProfileInput) -> Iterator[Match]:
     named = _named(written)
-    for name in refused(written.whole.engine, named, written.whole.others):
+    for name in python_only_plugins(written.whole.engine, named, written.whole.others):
         if named[name].startswith("plugins."):
             message = f"{name} is a plugin of Berth's scheduler; kube-scheduler ends as soon as it starts"
             yield Match(named[name], message, "--engine Python, or remove this entry")

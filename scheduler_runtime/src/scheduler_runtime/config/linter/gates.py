@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import needs
+from scheduler_runtime.catalog.gates import required_gates
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
 from scheduler_runtime.config.linter.inputs import ProfileInput
@@ -33,5 +33,5 @@ def gate_off(written: ProfileInput) -> Iterator[Match]:
 
 def _turned_on(target: Target, gate: str) -> str:
     """What turns ``gate`` on, and whatever it needs to be on."""
-    needed = [each for each in needs(target.minor).get(gate, ()) if not target.enabled(each)]
+    needed = [each for each in required_gates(target.minor).get(gate, ()) if not target.enabled(each)]
     return ",".join(f"{each}=true" for each in (*needed, gate))

@@ -10,8 +10,8 @@ from typing import Any
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, DefaultSet, PluginArgs, Target
-from scheduler_runtime.config.engines import Engine, lacking
-from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, effective, points_of
+from scheduler_runtime.config.engines import Engine, missing_plugins
+from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, expand_profile, points_of
 from scheduler_runtime.config.merging import at_point, merged_multi_point
 from scheduler_runtime.config.models import DisabledPlugin, Document, Profile
 from scheduler_runtime.config.models import EnabledPlugin as WrittenPlugin
@@ -45,7 +45,7 @@ class DocumentInput:
 
     def lacks(self, plugin: str) -> bool:
         """Whether the scheduler that is to run does not have ``plugin``."""
-        return bool(lacking(self.engine, (plugin,), self.others))
+        return bool(missing_plugins(self.engine, (plugin,), self.others))
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ class ProfileInput:
     @cached_property
     def meaning(self) -> EffectiveInput | None:
         """What the profile means; None when a kube-scheduler would refuse it."""
-        found = self.expanded or effective(self.profile, self.whole.target, self.whole.others)
+        found = self.expanded or expand_profile(self.profile, self.whole.target, self.whole.others)
         return None if isinstance(found, Problems) else EffectiveInput(self._in_engine(found), self, found)
 
     def _in_engine(self, enabled: EffectiveProfile) -> EffectiveProfile:
         """What is left of a profile in the scheduler that is to run it."""
-        absent = lacking(self.whole.engine, enabled.names, self.whole.others)
+        absent = missing_plugins(self.whole.engine, enabled.names, self.whole.others)
         if not absent:
             return enabled
         points = {
@@ -134,7 +134,7 @@ class ProfileInput:
 class EffectiveInput:
     """A profile that can run, with the plugins that it comes to."""
 
-    effective: EffectiveProfile
+    running: EffectiveProfile
     """What runs: of what is enabled all that the engine has."""
     written: ProfileInput
     enabled: EffectiveProfile
@@ -143,7 +143,7 @@ class EffectiveInput:
     @cached_property
     def strangers(self) -> frozenset[str]:
         """The plugins that do not come with Kubernetes: nobody here knows what they do."""
-        return frozenset(self.effective.names) - frozenset(self.written.defaults.extends)
+        return frozenset(self.running.names) - frozenset(self.written.defaults.extends)
 
     def at(self, point: str) -> Mapping[str, EnabledPlugin]:
         """The plugins that run at ``point``, by name and in order."""
@@ -151,7 +151,7 @@ class EffectiveInput:
 
     @cached_property
     def _points(self) -> Mapping[str, Mapping[str, EnabledPlugin]]:
-        return {point: {each.name: each for each in plugins} for point, plugins in self.effective.points.items()}
+        return {point: {each.name: each for each in plugins} for point, plugins in self.running.points.items()}
 
     def has(self, plugin: str, point: str) -> bool:
         """Whether ``plugin`` runs at ``point``."""
@@ -172,7 +172,7 @@ class EffectiveInput:
 
     def args(self, plugin: str) -> PluginArgs | None:
         """The arguments ``plugin`` runs with, if it runs and takes any."""
-        return self.effective.args.get(plugin)
+        return self.running.args.get(plugin)
 
     def entry(self, plugin: str) -> tuple[str, Mapping[str, Any]]:
         """The path of the arguments of ``plugin`` and what is written there; nothing, when nothing is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import KNOWN, REMOVED, Version
+from scheduler_runtime.catalog import KNOWN_MINORS, REMOVED_PLUGINS, Version
 from scheduler_runtime.catalog.suggestions import did_you_mean
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
@@ -14,9 +14,9 @@ from scheduler_runtime.config.linter.inputs import ALL, ProfileInput, names
 
 def lives_in(plugin: str, version: Version) -> str:
     """The known minor version that has ``plugin`` when ``version`` has not; empty when there is none."""
-    if catalog.known(plugin, version):
+    if catalog.exists_in(plugin, version):
         return ""
-    return next((minor for minor in KNOWN if catalog.known(plugin, Version.parse(minor))), "")
+    return next((minor for minor in KNOWN_MINORS if catalog.exists_in(plugin, Version.parse(minor))), "")
 
 
 def _named(written: ProfileInput) -> Iterator[tuple[str, str]]:
@@ -38,8 +38,8 @@ def _named(written: ProfileInput) -> Iterator[tuple[str, str]]:
 )
 def removed_plugin(written: ProfileInput) -> Iterator[Match]:
     for path, name in _named(written):
-        if name in REMOVED and not written.points(name):
-            yield Match(path, f"{name} was removed from Kubernetes; {REMOVED[name]}", "remove this entry")
+        if name in REMOVED_PLUGINS and not written.points(name):
+            yield Match(path, f"{name} was removed from Kubernetes; {REMOVED_PLUGINS[name]}", "remove this entry")
 
 
 @check(
@@ -72,11 +72,11 @@ def disabled_nothing(written: ProfileInput) -> Iterator[Match]:
     for point in (*written.defaults.points, "multiPoint"):
         for index, name in enumerate(names(written.profile.plugins.at(point).disabled)):
             path = f"plugins.{point}.disabled[{index}]"
-            gone = name in REMOVED or bool(lives_in(name, written.whole.target.version))
+            gone = name in REMOVED_PLUGINS or bool(lives_in(name, written.whole.target.version))
             runs = name == ALL or (name in spread if point != "multiPoint" else name in defaults)
             there = point == "multiPoint" or name == ALL or point in written.points(name)
             if not gone and not (runs and there):
-                near = catalog.nearest(name)[:1] if not written.points(name) else ()
+                near = catalog.similar_plugins(name)[:1] if not written.points(name) else ()
                 fix = next((f"name: {each}" for each in near), "remove this entry")
                 yield Match(path, _why_nothing(written, name, point), fix)
 
@@ -84,7 +84,7 @@ def disabled_nothing(written: ProfileInput) -> Iterator[Match]:
 def _why_nothing(written: ProfileInput, name: str, point: str) -> str:
     points = written.points(name)
     if not points:
-        return f"there is no plugin {name!r}{did_you_mean(catalog.nearest(name))}"
+        return f"there is no plugin {name!r}{did_you_mean(catalog.similar_plugins(name))}"
     if point != "multiPoint" and point not in points:
         return f"{name} has nothing to do at {point}; it works at {', '.join(points)}"
     return f"{name} is not enabled by default, so there is nothing to disable"

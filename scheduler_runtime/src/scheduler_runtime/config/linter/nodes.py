@@ -13,7 +13,7 @@ from scheduler_runtime.config.linter.inputs import EffectiveInput
 REQUIRED = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def is_possible(term: NodeSelectorTerm) -> bool:
+def can_match(term: NodeSelectorTerm) -> bool:
     """Whether some node could match ``term``. One without conditions matches none, as in Kubernetes."""
     labels, fields = term.match_expressions, term.match_fields
     if any(each.key != "metadata.name" and each.operator == "In" for each in fields):
@@ -90,15 +90,15 @@ def _required(meaning: EffectiveInput) -> tuple[NodeSelectorTerm, ...] | None:
 )
 def nodes_contradict_affinity(meaning: EffectiveInput) -> Iterator[Match]:
     terms = _required(meaning)
-    if terms is not None and not any(is_possible(term) for term in terms):
+    if terms is not None and not any(can_match(term) for term in terms):
         yield Match(
             f"{meaning.entry('NodeAffinity')[0]}.{REQUIRED}",
-            f"no node can match: {'; nor '.join(map(said, terms)) or 'there is no term'}",
+            f"no node can match: {'; nor '.join(map(describe_term, terms)) or 'there is no term'}",
             "nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [batch]}]}]",
         )
 
 
-def said(term: NodeSelectorTerm) -> str:
+def describe_term(term: NodeSelectorTerm) -> str:
     """A term in words."""
     conditions = [
         f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
@@ -118,9 +118,10 @@ def said(term: NodeSelectorTerm) -> str:
 )
 def nodes_ignored_by_spread(meaning: EffectiveInput) -> Iterator[Match]:
     terms = _required(meaning)
-    if terms and any(is_possible(term) for term in terms) and meaning.has("PodTopologySpread", "filter"):
+    if terms and any(can_match(term) for term in terms) and meaning.has("PodTopologySpread", "filter"):
         yield Match(
             f"{meaning.entry('NodeAffinity')[0]}.{REQUIRED}",
-            f"pods go where {' or '.join(map(said, terms))}, but hard spread constraints count the other nodes too",
+            f"pods go where {' or '.join(map(describe_term, terms))}, "
+            "but hard spread constraints count the other nodes too",
             "topologySpreadConstraints with a nodeSelector beside them, in the pods",
         )

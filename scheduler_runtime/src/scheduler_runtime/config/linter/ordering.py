@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_runtime.config.findings import Finding
 from scheduler_runtime.config.models import Document
-from scheduler_runtime.config.paths import steps_of
+from scheduler_runtime.config.problems import steps_of
 
 Place = tuple[int, ...]
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_runtime.config.paths import path_of
-from scheduler_runtime.config.problems import Problem
+from scheduler_runtime.config.problems import Problem, path_of
 from scheduler_runtime.config.yaml.scalars import ScalarError, key_of, value_of
 
 MAX_DEPTH = 100

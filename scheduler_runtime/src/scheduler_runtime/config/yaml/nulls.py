@@ -13,7 +13,7 @@ _KEPT = frozenset({"leaseDuration", "renewDeadline", "retryPeriod", "httpTimeout
 """Upstream refuses null here, because it reads it as the duration ''."""
 
 
-def without_nulls(value: Any, model: type[BaseModel]) -> Any:
+def drop_nulls(value: Any, model: type[BaseModel]) -> Any:
     """``value``, which is to become a ``model``, as Go would fill it: nulls gone, or empty where they stand in a list.
 
     A field that does not exist keeps its null, so that it is refused.
@@ -38,7 +38,7 @@ def _filled(value: Any, kind: Any) -> Any:
     if isinstance(value, list) and (element := _element(kind)) is not None:
         empty: Any = {} if inner else "" if element is str else None
         return [empty if each is None else _filled(each, element) for each in value]
-    return without_nulls(value, inner) if inner else value
+    return drop_nulls(value, inner) if inner else value
 
 
 @cache

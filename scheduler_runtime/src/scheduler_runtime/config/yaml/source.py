@@ -16,8 +16,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_runtime.config.paths import steps_of
-from scheduler_runtime.config.problems import Problem, Problems
+from scheduler_runtime.config.problems import Problem, Problems, steps_of
 from scheduler_runtime.config.yaml.composer import Composer, SourcePosition
 
 MAX_BYTES = 1024 * 1024
@@ -36,7 +35,7 @@ class Source:
     name: str = ""
     """The file it came from, for messages."""
     start_line: int = 1
-    allowed: frozenset[str] = frozenset()
+    allowed_codes: frozenset[str] = frozenset()
     """The codes of findings that a comment ``# berth: allow CODE, CODE`` anywhere in it accepts."""
     place: SourcePosition | None = None
 
@@ -63,7 +62,7 @@ class Source:
         return place
 
 
-def read(text: str | bytes, name: str = "") -> tuple[Source, ...] | Problems:
+def read_yaml(text: str | bytes, name: str = "") -> tuple[Source, ...] | Problems:
     """The documents of a file, at least one. What cannot be read is told with its line."""
     size = len(text)
     if size > MAX_BYTES:
