@@ -102,21 +102,14 @@ class Api:
             )
             payload: bytes = response.read()  # type: ignore[no-untyped-call]
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
-            raise ApiError(f"{method} {target}", 0, "", f"no answer from the API server: {_cause(error)}") from error
-        return response.status, _decode(payload)
+            cause = getattr(error, "reason", None) or error
+            raise ApiError(f"{method} {target}", 0, "", f"no answer from the API server: {cause}") from error
+        try:
+            return response.status, json.loads(payload)
+        except ValueError:
+            return response.status, payload.decode(errors="replace").strip()
 
     async def finish(self) -> None:
         """Wait until every request has its answer, including those whose caller was cancelled."""
         await asyncio.to_thread(self._threads.shutdown)
         self._client.rest_client.close()
-
-
-def _cause(error: Exception) -> object:
-    return getattr(error, "reason", None) or error
-
-
-def _decode(payload: bytes) -> Any:
-    try:
-        return json.loads(payload)
-    except ValueError:
-        return payload.decode(errors="replace").strip()

@@ -36,7 +36,14 @@ def ownership_patch(live: Mapping[str, Any]) -> list[dict[str, Any]]:
     The API server accepts the patch only for the same resourceVersion.
     """
     entries = live["metadata"].get("managedFields", [])
-    ours = next((entry for entry in entries if _is_ours(entry)), None)
+    ours = next(
+        (
+            entry
+            for entry in entries
+            if (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply") and not entry.get("subresource")
+        ),
+        None,
+    )
     # What was written through a subresource (scale) cannot be adopted: its entry stays, and apply repairs the value.
     adoptable = [entry for entry in _foreign(live) if not entry.get("subresource")]
     if ours is None or not adoptable:
@@ -57,16 +64,8 @@ def _foreign(live: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for entry in live["metadata"].get("managedFields", [])
         if entry["manager"] != FIELD_MANAGER
         and entry.get("subresource", "") in ("", _SCALE)
-        and not _is_restart_request(entry)
+        and any(_RESTARTED_AT not in path for path in _paths(entry["fieldsV1"]))  # kubectl rollout restart stays
     ]
-
-
-def _is_ours(entry: Mapping[str, Any]) -> bool:
-    return entry["manager"] == FIELD_MANAGER and entry["operation"] == "Apply" and not entry.get("subresource")
-
-
-def _is_restart_request(entry: Mapping[str, Any]) -> bool:
-    return all(_RESTARTED_AT in path for path in _paths(entry["fieldsV1"]))
 
 
 def _union(ours: Fields, theirs: Fields) -> Fields:

@@ -130,15 +130,18 @@ class Cluster:
 
         Calls ``on_repair`` for each repair. Raises NameTakenError before anything is changed.
         """
-        live = await self._list_generated(profile.name)
+        query = {"labelSelector": generated_for(profile.name)}
+        lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
+        live = {_identity(found): found for objects in lists for found in objects}
         await self._check_not_taken(profile, [manifest for manifest in desired if _identity(manifest) not in live])
         applied: dict[Identity, Object] = {}
         for manifest in desired:
             before = live.get(_identity(manifest))
             uids = {identity: earlier["metadata"]["uid"] for identity, earlier in applied.items()}
-            applied[_identity(manifest)] = await self._apply(with_uids(manifest, uids), before)
-            for repair in _repairs(before):
-                await on_repair(repair)
+            applied[_identity(manifest)] = await self._apply_one(with_uids(manifest, uids), before)
+            if before is not None and not _is_shared(before):
+                for other in foreign_managers(before):
+                    await on_repair(Repair(*_identity(before), other.manager, other.fields))
         # Leftovers are found by listing, not remembered: a restart, or a missed event, loses none.
         leftovers = (leftover for identity, leftover in live.items() if identity not in applied)
         await asyncio.gather(*map(self._delete, leftovers))
@@ -205,22 +208,21 @@ class Cluster:
         # Items of a list carry neither apiVersion nor kind.
         return [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer["items"]]
 
-    async def _list_generated(self, profile: str) -> dict[Identity, Object]:
-        query = {"labelSelector": generated_for(profile)}
-        lists = await asyncio.gather(*(self._list(kind, query) for kind in kinds.ALL_GENERATED))
-        return {_identity(live): live for objects in lists for live in objects}
-
     async def _check_not_taken(self, profile: UserObject, missing: Sequence[Object]) -> None:
         """Raise NameTakenError if one of the ``missing`` objects exists and is not ours.
 
         They were not listed, which goes by label: an object of another may still have the name.
         """
         existing = await asyncio.gather(*(self._get(kind_of(new), new["metadata"]["name"]) for new in missing))
-        others = [live for live in existing if live and not _belongs_to(live, profile)]
-        if others:
-            names = ", ".join(f"{live['kind']} {live['metadata']['name']}" for live in others)
+        taken = []
+        for live in filter(None, existing):
+            labels, owners = live["metadata"].get("labels", {}), live["metadata"].get("ownerReferences", ())
+            has_our_labels = labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name
+            if not has_our_labels and all(owner["uid"] != profile.uid for owner in owners):
+                taken.append(" ".join(_identity(live)))
+        if taken:
             raise NameTakenError(
-                f"{names} is there already and was not made for this profile; "
+                f"{', '.join(taken)} is there already and was not made for this profile; "
                 "give the profile another name, or delete what is in its way"
             )
 
@@ -229,31 +231,29 @@ class Cluster:
         name = generated_name(profile)
         self._applied = {key: applied for key, applied in self._applied.items() if key[1].partition(":")[0] != name}
 
-    async def _apply(self, manifest: Object, live: Object | None) -> Object:
+    async def _apply_one(self, manifest: Object, live: Object | None) -> Object:
+        """Apply ``manifest`` and return the object as it is then; ``live`` is the object until now."""
         digest = hashlib.sha256(json.dumps(manifest).encode()).digest()
-        if live is not None and self._applied.get(_identity(live)) == AppliedVersion.of(live, digest):
-            return live  # nothing was written since: a steady state costs no request
-        applied = await self._send_apply(manifest, live)
+        if live is not None:
+            if self._applied.get(_identity(live)) == AppliedVersion.of(live, digest):
+                return live  # nothing was written since: a steady state costs no request
+            if _immutable_value(manifest, manifest["kind"]) != _immutable_value(live, manifest["kind"]):
+                await self._delete(live)  # the API server never changes that field: only a new object helps
+            elif not _is_shared(live):
+                await self._adopt(live)
+        path = kind_of(manifest).path(self._namespace, manifest["metadata"]["name"])
+        applied: Object = await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
         self._applied[_identity(applied)] = AppliedVersion.of(applied, digest)
         return applied
 
-    async def _send_apply(self, manifest: Object, live: Object | None) -> Object:
-        path = kind_of(manifest).path(self._namespace, manifest["metadata"]["name"])
-        if live is not None and _differs_in_immutable_field(manifest, live):
-            await self._delete(live)
-        elif live is not None:
-            await self._adopt(path, live)
-        applied: Object = await self._api.request("PATCH", path, manifest, query=_FORCED, content_type=APPLY)
-        return applied
-
-    async def _adopt(self, path: str, live: Object) -> None:
+    async def _adopt(self, live: Object) -> None:
         """Take over fields that others added, so that the next apply removes those that are not desired."""
-        query = {"fieldManager": FIELD_MANAGER}
+        path = kind_of(live).path(self._namespace, live["metadata"]["name"])
         for attempt in range(ADOPTION_ATTEMPTS):
-            patch = [] if _is_shared(live) else ownership_patch(live)
-            if not patch:
+            if not (patch := ownership_patch(live)):
                 return
             try:
+                query = {"fieldManager": FIELD_MANAGER}
                 await self._api.request("PATCH", path, patch, query=query, content_type=JSON_PATCH)
             except ApiError as error:  # another writer, of its status for example, was faster
                 if error.status != HTTPStatus.CONFLICT or attempt + 1 == ADOPTION_ATTEMPTS:
@@ -282,26 +282,9 @@ def _is_shared(live: Object) -> bool:
     return kind_of(live) is kinds.LEASE
 
 
-def _repairs(live: Object | None) -> list[Repair]:
-    if live is None or _is_shared(live):
-        return []
-    kind, name = _identity(live)
-    return [Repair(kind, name, other.manager, other.fields) for other in foreign_managers(live)]
-
-
-def _belongs_to(live: Object, profile: UserObject) -> bool:
-    metadata = live["metadata"]
-    labels = metadata.get("labels", {})
-    if labels.get(MANAGED_BY_LABEL) == MANAGED_BY and labels.get(PROFILE_LABEL) == profile.name:
-        return True
-    return any(owner["uid"] == profile.uid for owner in metadata.get("ownerReferences", ()))
-
-
-def _differs_in_immutable_field(manifest: Object, live: Object) -> bool:
-    """Return whether a field differs that the API server never changes, so that only a new object helps."""
-    path = _IMMUTABLE.get(manifest["kind"], ())
-    desired_value: Any = manifest
-    live_value: Any = live
-    for field in path:
-        desired_value, live_value = desired_value[field], live_value.get(field)
-    return bool(path) and desired_value != live_value
+def _immutable_value(manifest: Object, kind: str) -> Any:
+    """Return the value of the field that the API server never changes in this kind of object, if there is one."""
+    value: Any = manifest if kind in _IMMUTABLE else None
+    for field in _IMMUTABLE.get(kind, ()):
+        value = value.get(field)
+    return value

@@ -39,16 +39,14 @@ def merge_rules(rules: Iterable[Rule]) -> list[PolicyRule]:
         if beyond:
             resources[group, names, tuple(sorted(beyond))].add(resource)
     return [
-        _policy_rule(group, sorted(resources[group, names, granted]), sorted(names), granted)
+        {
+            "apiGroups": [group],
+            "resources": sorted(resources[group, names, granted]),
+            "verbs": list(granted),
+            **({"resourceNames": sorted(names)} if names else {}),
+        }
         for group, names, granted in sorted(resources, key=lambda key: (key[0], sorted(resources[key]), sorted(key[1])))
     ]
-
-
-def _policy_rule(group: str, resources: list[str], names: list[str], verbs: tuple[str, ...]) -> PolicyRule:
-    rule: PolicyRule = {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
-    if names:
-        rule["resourceNames"] = names
-    return rule
 
 
 def lease_rules(namespace: str, name: str) -> list[Rule]:

@@ -142,10 +142,17 @@ def arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
     """Return the arguments of the scheduler of the profile called ``name``."""
     scheduler = rendered.scheduler
     log_level = DEFAULT_LOG_LEVEL if scheduler.log_level is None else scheduler.log_level
+    own: tuple[str, ...] = ()
+    if rendered.engine == "Python":
+        own = (
+            *("--config-map", f"{namespace}/{generated_name(name)}"),
+            *("--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"),
+            *("--kubernetes-version", str(rendered.version)),
+        )
     gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted((scheduler.feature_gates or {}).items()))
     return [
         *("--config", f"{CONFIG_DIRECTORY}/{CONFIG_KEY}"),
-        *(_own_arguments(name, rendered, namespace) if rendered.engine == "Python" else ()),
+        *own,
         *(["--feature-gates", gates] if gates else []),
         *("--secure-port", str(PORT)),
         *("--bind-address", "$(POD_IP)"),
@@ -153,16 +160,12 @@ def arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
     ]
 
 
-def _own_arguments(name: str, rendered: Rendered, namespace: str) -> list[str]:
-    return [
-        *("--config-map", f"{namespace}/{generated_name(name)}"),
-        *("--extras", f"{CONFIG_DIRECTORY}/{EXTRAS_KEY}"),
-        *("--kubernetes-version", str(rendered.version)),
-    ]
-
-
 def container(name: str, rendered: Rendered, release: Release) -> Object:
     scheduler = rendered.scheduler
+    # The image of kube-scheduler names no user, and a restricted pod may not run as root.
+    user = {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
+    security_context = {**RESTRICTED_CONTAINER, **user}
+    resources = scheduler.resources.model_dump(by_alias=True, exclude_none=True) if scheduler.resources else {}
     return {
         "name": "scheduler",
         "image": scheduler.image or default_image(rendered, release),
@@ -179,9 +182,9 @@ def container(name: str, rendered: Rendered, release: Release) -> Object:
         "startupProbe": _probe("/livez", period_seconds=1, initialDelaySeconds=2, failureThreshold=60),
         "livenessProbe": _probe("/livez", period_seconds=5, failureThreshold=8),
         "readinessProbe": _probe("/readyz", period_seconds=2, initialDelaySeconds=3, failureThreshold=3),
-        "resources": _resources(scheduler),
+        "resources": {"requests": DEFAULT_REQUESTS, **resources},
         "terminationMessagePolicy": "FallbackToLogsOnError",  # the profile's status shows why it ended
-        "securityContext": {**RESTRICTED_CONTAINER, **_user(rendered)},
+        "securityContext": security_context,
         "volumeMounts": [{"name": "config", "mountPath": CONFIG_DIRECTORY, "readOnly": True}],
     }
 
@@ -190,18 +193,6 @@ def _from_field(name: str, path: str) -> Object:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def _user(rendered: Rendered) -> Object:
-    """Return the user for kube-scheduler's image, which names none: ``restricted`` pods may not run as root."""
-    return {"runAsUser": UPSTREAM_USER} if rendered.engine == "KubeScheduler" else {}
-
-
 def _probe(path: str, period_seconds: int, **more: Any) -> Object:
     question = {"path": path, "port": PORT, "scheme": "HTTPS"}
     return {"httpGet": question, "periodSeconds": period_seconds, "timeoutSeconds": 5, **more}
-
-
-def _resources(scheduler: Scheduler) -> Object:
-    resources = scheduler.resources
-    if resources is None:
-        return {"requests": DEFAULT_REQUESTS}
-    return {"requests": DEFAULT_REQUESTS, **resources.model_dump(by_alias=True, exclude_none=True)}

@@ -27,6 +27,9 @@ REPEATED = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 """The client errors after which kopf repeats the request. It respects Retry-After."""
 
 
+NOT_AN_OBJECT = "the answer is not a JSON object; is this an API server?"
+
+
 class UnusableError(aiohttp.ClientConnectionError):
     """An answer that would end kopf. kopf sees a connection error instead, and repeats the request."""
 
@@ -85,7 +88,12 @@ class KopfSession:
         async with self._report_failures(path):
             answer = await send(request)
             if await self._check_status(answer, path):
-                await _check_is_object(answer)
+                try:
+                    document = await answer.json()
+                except (ValueError, aiohttp.ClientPayloadError, aiohttp.ContentTypeError) as error:
+                    raise UnusableError(f"{NOT_AN_OBJECT} {error}") from error
+                if not isinstance(document, dict):
+                    raise UnusableError(NOT_AN_OBJECT)
                 self._interruptions.end(path)
                 self._on_list()
         return answer
@@ -129,7 +137,12 @@ class KopfSession:
         if answer.ok:
             self._forbidden.pop(stream, None)
             return True
-        reason = await _refusal_text(answer)
+        text = await answer.text(errors="replace")
+        try:
+            message = json.loads(text)["message"]
+        except (ValueError, KeyError, TypeError):
+            message = text.strip()[:200]
+        reason = f"{answer.status} {answer.reason}: {message}"
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self._credentials.reread_soon()
         if answer.status not in REPEATED and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -149,25 +162,6 @@ def _now() -> float:
 
 def _plural(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-async def _refusal_text(answer: ClientResponse) -> str:
-    text = await answer.text(errors="replace")
-    try:
-        message = json.loads(text)["message"]
-    except (ValueError, KeyError, TypeError):
-        message = text.strip()[:200]
-    return f"{answer.status} {answer.reason}: {message}"
-
-
-async def _check_is_object(answer: ClientResponse) -> None:
-    """Read the whole answer. Raises UnusableError unless it is a JSON object."""
-    try:
-        document = await answer.json()
-    except (ValueError, aiohttp.ClientPayloadError, aiohttp.ContentTypeError) as error:
-        raise UnusableError(f"the answer is not a JSON object; is this an API server? {error}") from error
-    if not isinstance(document, dict):
-        raise UnusableError("the answer is not a JSON object; is this an API server?")
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:

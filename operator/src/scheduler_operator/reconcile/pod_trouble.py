@@ -43,21 +43,15 @@ def find_pod_trouble(pods: Iterable[Mapping[str, Any]], images: Collection[str] 
     ``images`` are those of the newest pod template: by them pods are told apart that were created in one second.
     """
     # Trouble of an older template may be fixed already: only pods of the newest one count.
-    current = [
-        pod
-        for pod in pods
-        if "deletionTimestamp" not in pod["metadata"] and (not images or _images(pod) == set(images))
-    ]
+    current = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    if images:
+        current = [pod for pod in current if {c["image"] for c in pod["spec"]["containers"]} == set(images)]
     if not current:
         return None
     newest = _template(max(current, key=lambda pod: str(pod["metadata"].get("creationTimestamp"))))
     troubles = [trouble for pod in current if _template(pod) == newest and (trouble := _pod_trouble(pod))]
     troubles.sort(key=lambda trouble: (not trouble.is_lasting, trouble.pod))
     return replace(troubles[0], others=len(troubles) - 1) if troubles else None
-
-
-def _images(pod: Mapping[str, Any]) -> set[str]:
-    return {str(container["image"]) for container in pod["spec"]["containers"]}
 
 
 def _template(pod: Mapping[str, Any]) -> str:
@@ -68,20 +62,22 @@ def _pod_trouble(pod: Mapping[str, Any]) -> PodTrouble | None:
     name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
     status = pod.get("status", {})
     for container in status.get("containerStatuses", ()):
-        if not container.get("ready") and (trouble := _container_trouble(name, container)):
-            return trouble
+        if container.get("ready"):
+            continue
+        waiting = container.get("state", {}).get("waiting", {})
+        reason, message = waiting.get("reason", ""), waiting.get("message", "")
+        if reason == _CRASH_LOOP or _is_crashing(container):
+            last = container.get("lastState", {}).get("terminated", {})
+            end = f"it ended with exit code {last.get('exitCode', 'unknown')}"
+            words = " ".join(str(last.get("message") or last.get("reason") or "").split())
+            texts = (message, f"{end}: {words}" if words else end)
+            return PodTrouble(name, _CRASH_LOOP, "; ".join(filter(None, texts)), is_lasting=True)
+        if reason and message:
+            return PodTrouble(name, reason, message, is_lasting=reason in _IMAGE_REASONS)
     for condition in status.get("conditions", ()):
         if (condition["type"], condition["status"]) == ("PodScheduled", "False") and condition.get("message"):
             return PodTrouble(name, condition.get("reason", "Pending"), condition["message"], is_lasting=False)
     return None
-
-
-def _container_trouble(pod: str, container: Mapping[str, Any]) -> PodTrouble | None:
-    waiting = container.get("state", {}).get("waiting", {})
-    reason, message = waiting.get("reason", ""), waiting.get("message", "")
-    if reason == _CRASH_LOOP or _is_crashing(container):
-        return PodTrouble(pod, _CRASH_LOOP, "; ".join(filter(None, (message, _last_end(container)))), is_lasting=True)
-    return PodTrouble(pod, reason, message, is_lasting=reason in _IMAGE_REASONS) if reason and message else None
 
 
 def _is_crashing(container: Mapping[str, Any]) -> bool:
@@ -93,10 +89,3 @@ def _is_crashing(container: Mapping[str, Any]) -> bool:
     if not start or not finish:
         return True
     return (datetime.fromisoformat(finish) - datetime.fromisoformat(start)).total_seconds() < _STEADY_SECONDS
-
-
-def _last_end(container: Mapping[str, Any]) -> str:
-    """Return how the container ended last, with its termination message."""
-    last = container.get("lastState", {}).get("terminated", {})
-    message = " ".join(str(last.get("message") or last.get("reason") or "").split())
-    return f"it ended with exit code {last.get('exitCode', 'unknown')}" + (f": {message}" if message else "")
