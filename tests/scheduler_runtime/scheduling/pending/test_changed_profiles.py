@@ -8,46 +8,33 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
+from scheduler_runtime.framework import QueueGate
+from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
 
-
-@dataclass(frozen=True)
-class Pod:
-    uid: str
-    rank: int = 0
-
-
-@dataclass(frozen=True)
-class Gate:
-    plugin: str = "Gates"
+NODE_ADDED = Event("Node", Action.ADD)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Sorts by rank, in one direction or the other, perhaps by a key of another type, and may gate every pod."""
+    """Sorts by priority, in one direction or the other, perhaps by a key of another type, and may gate every pod."""
 
     falling: bool = False
     gates: bool = False
     plugin: str = "Fit"
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
-        return Gate() if self.gates else None
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
+        return QueueGate("Gates", "all are gated") if self.gates else None
 
-    def sort_key(self, entry: QueuedPod) -> Any:
-        return (-entry.pod.rank, "") if self.falling else entry.pod.rank
+    def sort_key(self, entry: QueueEntry) -> Any:
+        return (-entry.pod.spec.priority, "") if self.falling else entry.pod.spec.priority
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {self.plugin: (ClusterEvent("Node", Action.ADD),)}
 
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         return True
-
-
-@dataclass(frozen=True)
-class Happened:
-    resource: str = "Node"
-    action: Action = Action.ADD
 
 
 @pytest.fixture
@@ -72,14 +59,14 @@ def taken(pending: SchedulingQueue, now: float) -> list[str]:
 
 
 def park(pending: SchedulingQueue, uid: str, now: float) -> None:
-    pending.add(Pod(uid), "a", now)
+    pending.add(pod(uid), "a", now)
     assert taken(pending, now) == [uid]
     pending.park(uid, {"Fit"}, now)
 
 
 def test_pods_are_taken_in_the_new_order(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     for rank in (1, 3, 2):
-        pending.add(Pod(f"rank-{rank}", rank), "a", 0)
+        pending.add(pod(f"rank-{rank}", rank), "a", 0)
     profiles["a"] = Profile(falling=True)
     pending.change_profiles({"a"}, 0)
     assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
@@ -98,7 +85,7 @@ def test_a_parked_pod_is_tried_again_once_it_has_backed_off(
 def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
-    pending.add(Pod("p"), "a", 0)
+    pending.add(pod("p"), "a", 0)
     assert taken(pending, 0) == ["p"]
     profiles["a"] = Profile(plugin="Other")
     pending.change_profiles({"a"}, 0)
@@ -108,7 +95,7 @@ def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
 
 
 def test_new_gates_close_and_old_ones_open(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
-    pending.add(Pod("p"), "a", 0)
+    pending.add(pod("p"), "a", 0)
     profiles["a"] = Profile(gates=True)
     pending.change_profiles({"a"}, 0)
     assert place(pending, "p") is QueuePlace.GATED
@@ -121,12 +108,12 @@ def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     park(pending, "p", 0)
-    pending.on_event(Happened(), 0)  # who wants this is known from here on
+    pending.on_event(NODE_ADDED, 0)  # who wants this is known from here on
     profiles["a"] = Profile(plugin="Other")
     pending.change_profiles({"a"}, 9)
     assert taken(pending, 9) == ["p"]
     pending.park("p", {"Other"}, 9)
-    pending.on_event(Happened(), 30)
+    pending.on_event(NODE_ADDED, 30)
     assert place(pending, "p") is QueuePlace.ACTIVE
 
 
@@ -135,16 +122,16 @@ def test_the_pods_of_a_profile_that_is_gone_are_given_back(
     pending: SchedulingQueue, profiles: dict[str, Profile], state: str
 ) -> None:
     profiles["b"] = Profile()
-    pending.add(Pod("stays"), "b", 0)
+    pending.add(pod("stays"), "b", 0)
     taken(pending, 0)
     if state == "parked":
         park(pending, "p", 0)
     else:
-        pending.add(Pod("p"), "a", 0)
+        pending.add(pod("p"), "a", 0)
     if state == "in flight":
         taken(pending, 0)
     del profiles["a"]
-    assert pending.change_profiles({"a"}, 1) == [Pod("p")]
+    assert pending.change_profiles({"a"}, 1) == [pod("p")]
     assert [entry.uid for entry in pending.entries()] == ["stays"]
     pending.park("p", {"Fit"}, 1)
     assert taken(pending, 400) == []
@@ -160,17 +147,17 @@ def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Pro
 def test_pods_back_off_as_long_as_they_are_told_now(pending: SchedulingQueue) -> None:
     pending.change_backoff(4, 8)
     park(pending, "p", 0)
-    pending.on_event(Happened(), 3)
+    pending.on_event(NODE_ADDED, 3)
     assert place(pending, "p") is QueuePlace.BACKOFF
     assert pending.wake_at() == 5
 
 
 def test_pods_that_back_off_stand_in_the_new_order(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     for rank in (1, 3, 2):
-        pending.add(Pod(f"rank-{rank}", rank), "a", 0)
+        pending.add(pod(f"rank-{rank}", rank), "a", 0)
     for uid in taken(pending, 0):
         pending.park(uid, {"Fit"}, 0)
-    pending.on_event(Happened(), 0)
+    pending.on_event(NODE_ADDED, 0)
     profiles["a"] = Profile(falling=True)
     pending.change_profiles({"a"}, 0)
     assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {QueuePlace.BACKOFF}
@@ -181,7 +168,7 @@ def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     park(pending, "p", 0)
-    pending.on_event(Happened(), 0)
+    pending.on_event(NODE_ADDED, 0)
     profiles["a"] = Profile(gates=True)
     pending.change_profiles({"a"}, 0)
     assert place(pending, "p") is QueuePlace.GATED

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scheduler_runtime.catalog import Action, ClusterEvent
+from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
+from scheduler_runtime.framework import QueueGate
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from tests.scheduler_runtime.scheduling.pending.pods import pod as pod_called
 
 PLUGINS = ("A", "B", "G")
 PICK = st.integers(0, 99)
 
 
-@dataclass(frozen=True)
-class Pod:
-    uid: str
-    needs: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What plugin ``resource`` waits for has come true."""
-
-    resource: str
-    action: Action = Action.ADD
-
-
-@dataclass(frozen=True)
-class Shut:
-    plugin: str
+def needed_doors(pod: Pod) -> frozenset[str]:
+    return frozenset(pod.metadata.labels or {})
 
 
 def picked(uids: Iterable[str], pick: int) -> str:
@@ -56,18 +42,18 @@ class World:
         return f"{door}{self.generation}"
 
     def closed_to(self, pod: Pod) -> set[str]:
-        return {plugin for plugin in pod.needs if plugin not in self.open}
+        return {plugin for plugin in needed_doors(pod) if plugin not in self.open}
 
-    def pre_enqueue(self, pod: Pod) -> Shut | None:
-        return Shut(self.plugin("G")) if "G" in self.closed_to(pod) else None
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
+        return QueueGate(self.plugin("G"), "the door is closed") if "G" in self.closed_to(pod) else None
 
-    def sort_key(self, entry: QueuedPod) -> Any:
+    def sort_key(self, entry: QueuedPod | QueueEntry) -> Any:
         return (-entry.added_at, "") if self.generation % 2 else entry.added_at
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {self.plugin(door): (ClusterEvent(door, Action.ADD),) for door in PLUGINS}
 
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         return bool(event.resource == plugin[0])
 
 
@@ -90,7 +76,7 @@ class PendingMachine(RuleBasedStateMachine):
     @rule(needs=st.sampled_from(["A", "B", "AB", "ABG", "G"]))
     def create(self, needs: str) -> None:
         self.made += 1
-        pod = self.alive[f"{self.made}"] = Pod(f"{self.made}", frozenset(needs))
+        pod = self.alive[f"{self.made}"] = pod_called(f"{self.made}", labels=needs)
         self.began_at[pod.uid] = self.steps
         self.pending.add(pod, "p", self.now)
 
@@ -105,7 +91,7 @@ class PendingMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.alive)
     @rule(pick=PICK)
     def change(self, pick: int) -> None:
-        self.pending.update(self.alive[picked(self.alive, pick)], [Opened("nothing")], self.now)
+        self.pending.update(self.alive[picked(self.alive, pick)], [Event("nothing", Action.ADD)], self.now)
 
     @precondition(lambda self: self.alive)
     @rule(pick=PICK)
@@ -117,7 +103,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.steps += 1
         self.opened_at[plugin] = self.steps
         self.world.open.add(plugin)
-        self.pending.on_event(Opened(plugin), self.now)
+        self.pending.on_event(Event(plugin, Action.ADD), self.now)
 
     @rule(plugin=st.sampled_from(PLUGINS))
     def close_door(self, plugin: str) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.api import Action, ClusterEvent, Event, Pod
+from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
 from scheduler_runtime.framework import QueueGate
-from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
 from tests.support.preempting import HIGH, LOW, MID, pod
 
 GONE = Event("Pod", Action.DELETE, pod("victim"), None)
@@ -25,14 +25,14 @@ class Profile:
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         return QueueGate("Preempts", "victims are still there") if self.holds else None
 
-    def sort_key(self, entry: QueuedPod) -> Any:
+    def sort_key(self, entry: QueueEntry) -> Any:
         return -entry.pod.spec.priority, entry.added_at
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         nodes = ClusterEvent("Node", Action.ADD)
         return {"Fit": (ClusterEvent("Pod", Action.DELETE), nodes), "Preempts": (ClusterEvent("Pod", Action.DELETE),)}
 
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         return plugin == "Fit"
 
 

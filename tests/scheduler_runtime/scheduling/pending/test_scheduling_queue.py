@@ -8,35 +8,19 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.catalog import Action, ClusterEvent
-from scheduler_runtime.scheduling.pending import BackingOff, QueuedPod, QueuePlace, SchedulingQueue
+from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
+from scheduler_runtime.framework import QueueGate
+from scheduler_runtime.scheduling.pending import BackingOff, QueuePlace, SchedulingQueue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 FITS = ClusterEvent("Node", Action.ADD)
 LABELS = ClusterEvent("Node", Action.UPDATE_NODE_LABEL)
 GATES = ClusterEvent("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 
-@dataclass(frozen=True)
-class Pod:
-    uid: str
-    priority: int = 0
-    gated: bool = False
-
-
-@dataclass(frozen=True)
-class Happened:
-    resource: str
-    action: Action
-
-
-@dataclass(frozen=True)
-class Gate:
-    plugin: str
-
-
-NODE_ADDED = Happened("Node", Action.ADD)
-NODE_LABELLED = Happened("Node", Action.UPDATE_NODE_LABEL)
-GATES_GONE = Happened("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+NODE_ADDED = Event("Node", Action.ADD)
+NODE_LABELLED = Event("Node", Action.UPDATE_NODE_LABEL)
+GATES_GONE = Event("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 
 @dataclass
@@ -46,16 +30,16 @@ class Profile:
     hints_no: frozenset[str] = frozenset()
     hinted: list[tuple[str, str]] = field(default_factory=list)
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
-        return Gate("Gates") if pod.gated else None
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
+        return QueueGate("Gates", "it is gated") if pod.spec.scheduling_gates else None
 
-    def sort_key(self, entry: QueuedPod) -> Any:
-        return (-entry.pod.priority, entry.added_at)
+    def sort_key(self, entry: QueueEntry) -> Any:
+        return (-entry.pod.spec.priority, entry.added_at)
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {"Fit": (FITS,), "Affinity": (FITS, LABELS), "Gates": (GATES,), "Mute": ()}
 
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         self.hinted.append((plugin, pod.uid))
         return plugin not in self.hints_no
 
@@ -71,8 +55,8 @@ def pending(profile: Profile) -> SchedulingQueue:
 
 
 def add(pending: SchedulingQueue, *pods: Pod, now: float = 0.0) -> None:
-    for pod in pods:
-        pending.add(pod, "default", now)
+    for one in pods:
+        pending.add(one, "default", now)
 
 
 def taken(pending: SchedulingQueue, now: float) -> list[str]:
@@ -89,15 +73,15 @@ def place(pending: SchedulingQueue, uid: str) -> QueuePlace:
 
 def parked(pending: SchedulingQueue, *plugins: str, now: float = 0.0) -> str:
     """A pod that was tried once and rejected by ``plugins``."""
-    add(pending, Pod("p"), now=now)
+    add(pending, pod("p"), now=now)
     assert taken(pending, now) == ["p"]
     pending.park("p", plugins, now)
     return "p"
 
 
 def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: SchedulingQueue) -> None:
-    add(pending, Pod("low"), Pod("high", 5), now=0)
-    add(pending, Pod("later", 5), Pod("twin", 5), now=1)
+    add(pending, pod("low"), pod("high", 5), now=0)
+    add(pending, pod("later", 5), pod("twin", 5), now=1)
     assert taken(pending, 2) == ["high", "later", "twin", "low"]
 
 
@@ -138,7 +122,7 @@ def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending
     uid = parked(pending, "Fit")
     pending.on_event(NODE_ADDED, 0.1)
     assert place(pending, uid) is QueuePlace.BACKOFF
-    add(pending, Pod("other"), now=0.2)
+    add(pending, pod("other"), now=0.2)
     assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
 
 
@@ -152,7 +136,7 @@ def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile
 
 @pytest.mark.parametrize(("rejections", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)])
 def test_backoff_doubles_up_to_its_limit(pending: SchedulingQueue, rejections: int, seconds: float) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     for _ in range(rejections):
         pending.activate(["p"], 0)
         assert taken(pending, 0) == ["p"]
@@ -162,7 +146,7 @@ def test_backoff_doubles_up_to_its_limit(pending: SchedulingQueue, rejections: i
 
 
 def test_an_error_backs_off_without_being_taken_early(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.retry("p", 0)
     assert taken(pending, 1.9) == []
@@ -173,7 +157,7 @@ def test_an_error_backs_off_without_being_taken_early(pending: SchedulingQueue) 
 
 
 def test_a_rejection_ends_the_row_of_errors(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     for now in (0, 10, 20):
         assert taken(pending, now) == ["p"]
         pending.retry("p", now)
@@ -190,7 +174,7 @@ def test_a_rejection_by_no_plugin_is_an_error(pending: SchedulingQueue) -> None:
 
 
 def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"), Pod("q"))
+    add(pending, pod("p"), pod("q"))
     assert pending.take(0) is not None
     pending.on_event(NODE_ADDED, 0)
     assert pending.take(0) is not None
@@ -201,7 +185,7 @@ def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> Non
 
 
 def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"), Pod("q"))
+    add(pending, pod("p"), pod("q"))
     pending.take(0)
     pending.on_event(NODE_ADDED, 0)
     pending.take(0)
@@ -216,37 +200,37 @@ def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: 
 
 
 def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"), Pod("q"))
+    add(pending, pod("p"), pod("q"))
     assert taken(pending, 0) == ["p", "q"]
-    pending.update(Pod("p", 7), [NODE_LABELLED], 0)
+    pending.update(pod("p", 7), [NODE_LABELLED], 0)
     for uid in ("p", "q"):
         pending.park(uid, ["Affinity"], 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
     assert place(pending, "q") is QueuePlace.PARKED
-    assert next(pending.entries()).pod.priority == 7
+    assert next(pending.entries()).pod.spec.priority == 7
 
 
 def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Affinity")
-    pending.update(Pod("p"), [GATES_GONE], 20)
+    pending.update(pod("p"), [GATES_GONE], 20)
     assert place(pending, uid) is QueuePlace.PARKED
-    pending.update(Pod("p"), [NODE_LABELLED], 20)
+    pending.update(pod("p"), [NODE_LABELLED], 20)
     assert taken(pending, 20) == [uid]
 
 
 def test_a_gated_pod_waits_until_its_gates_are_gone(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p", gated=True))
+    add(pending, pod("p", gated=True))
     assert taken(pending, 0) == []
     pending.on_event(NODE_ADDED, 1)
     assert place(pending, "p") is QueuePlace.GATED
-    pending.update(Pod("p"), [GATES_GONE], 2)
+    pending.update(pod("p"), [GATES_GONE], 2)
     assert taken(pending, 2) == ["p"]
 
 
 def test_a_gate_is_asked_again_at_each_return(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
-    pending.update(Pod("p", gated=True), [], 0)
+    pending.update(pod("p", gated=True), [], 0)
     pending.retry("p", 0)
     assert taken(pending, 5) == []
     assert place(pending, "p") is QueuePlace.GATED
@@ -270,7 +254,7 @@ def test_activate_brings_back_what_is_parked_or_backs_off(pending: SchedulingQue
 
 @pytest.mark.parametrize("where", ["active", "in flight", "parked", "backoff", "binding"])
 def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, where: str) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     if where != "active":
         assert taken(pending, 0) == ["p"]
     if where == "parked":
@@ -290,22 +274,22 @@ def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, wh
 
 
 def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.mark_binding("p")
-    pending.update(Pod("p", 9), [], 0)
+    pending.update(pod("p", 9), [], 0)
     assert place(pending, "p") is QueuePlace.BINDING
     pending.retry("p", 1)
     entry = pending.take(3)
     assert entry is not None
-    assert (entry.pod.priority, entry.attempts) == (9, 2)
+    assert (entry.pod.spec.priority, entry.attempts) == (9, 2)
 
 
 def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -> None:
     other = Profile(hints_no=frozenset({"Fit"}))
     pending = SchedulingQueue({"default": profile, "other": other})
-    pending.add(Pod("a"), "default", 0)
-    pending.add(Pod("b", 3), "other", 0)
+    pending.add(pod("a"), "default", 0)
+    pending.add(pod("b", 3), "other", 0)
     assert taken(pending, 0) == ["b", "a"]
     for uid in ("a", "b"):
         pending.park(uid, ["Fit"], 0)
@@ -315,7 +299,7 @@ def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -
 
 
 def test_counts_by_place(pending: SchedulingQueue) -> None:
-    add(pending, Pod("a"), Pod("b"), Pod("c", gated=True), Pod("d", 9))
+    add(pending, pod("a"), pod("b"), pod("c", gated=True), pod("d", 9))
     entry = pending.take(0)
     assert entry is not None
     pending.park(entry.uid, ["Fit"], 0)
@@ -323,10 +307,10 @@ def test_counts_by_place(pending: SchedulingQueue) -> None:
 
 
 def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: SchedulingQueue) -> None:
-    add(pending, Pod("old", 9))
+    add(pending, pod("old", 9))
     for number in range(1000):
-        add(pending, Pod(f"p{number}"))
-        pending.update(Pod(f"p{number}", 1), [], 0)
+        add(pending, pod(f"p{number}"))
+        pending.update(pod(f"p{number}", 1), [], 0)
         pending.remove(f"p{number}")
     assert len(pending._active._items) <= 2 * 1 + 64 + 1
     assert taken(pending, 0) == ["old"]
@@ -334,13 +318,13 @@ def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: SchedulingQu
 
 def test_a_gate_is_asked_before_a_pod_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
-    pending.update(Pod(uid, gated=True), [], 0.1)
+    pending.update(pod(uid, gated=True), [], 0.1)
     pending.on_event(NODE_ADDED, 0.2)
     assert place(pending, uid) is QueuePlace.GATED
 
 
 def test_activate_is_remembered_for_a_pod_in_flight(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.activate(["p"], 0)
     pending.park("p", ["Mute"], 0)
@@ -351,7 +335,7 @@ def test_activate_is_remembered_for_a_pod_in_flight(pending: SchedulingQueue) ->
 
 
 def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
     pending.mark_binding("p")
     pending.park("p", ["Fit"], 0)
@@ -359,14 +343,14 @@ def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pendi
 
 
 def test_what_nobody_asked_for_is_not_kept(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"))
+    add(pending, pod("p"))
     assert taken(pending, 0) == ["p"]
-    pending.on_event(Happened("Node", Action.DELETE), 0)
+    pending.on_event(Event("Node", Action.DELETE), 0)
     assert pending.recorded_events() == []
 
 
 def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: SchedulingQueue) -> None:
-    add(pending, Pod("p"), Pod("q"))
+    add(pending, pod("p"), pod("q"))
     assert taken(pending, 0) == ["p", "q"]
     for uid in ("p", "q"):
         pending.park(uid, ["Fit"], 0)

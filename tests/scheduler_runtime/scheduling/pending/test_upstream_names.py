@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GATES_GONE, NODE_ADDED, Pod, Profile
+from tests.scheduler_runtime.scheduling.pending.pods import pod
+from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GATES_GONE, NODE_ADDED, Profile
 
 Came = list[tuple[str, Any]]
 
@@ -33,17 +34,17 @@ def pending(came: Came) -> SchedulingQueue:
 
 
 def test_a_new_pod_is_active_or_gated(pending: SchedulingQueue, came: Came) -> None:
-    pending.add(Pod("a"), "default", 0)
-    pending.add(Pod("b", gated=True), "default", 0)
+    pending.add(pod("a"), "default", 0)
+    pending.add(pod("b", gated=True), "default", 0)
     assert came == [("active", "UnschedulablePodAdd"), ("unschedulable", "UnschedulablePodAdd")]
 
 
 def test_one_that_was_rejected_waits_for_an_event_then_for_its_backoff(pending: SchedulingQueue, came: Came) -> None:
-    pending.add(Pod("a"), "default", 0)
+    pending.add(pod("a"), "default", 0)
     pending.take(0)
     pending.park("a", ["Fit"], 0)
     pending.on_event(NODE_ADDED, 0.5)
-    pending.add(Pod("b"), "default", 3)  # there is something active: the backoff is not cut short
+    pending.add(pod("b"), "default", 3)  # there is something active: the backoff is not cut short
     pending.take(3)
     assert came[1:] == [
         ("unschedulable", "ScheduleAttemptFailure"),
@@ -54,7 +55,7 @@ def test_one_that_was_rejected_waits_for_an_event_then_for_its_backoff(pending: 
 
 
 def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending: SchedulingQueue, came: Came) -> None:
-    pending.add(Pod("a"), "default", 0)
+    pending.add(pod("a"), "default", 0)
     pending.take(0)
     pending.park("a", ["Fit"], 0)
     pending.on_event(NODE_ADDED, 0)
@@ -69,15 +70,15 @@ def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending:
 
 
 def test_one_whose_gates_are_gone_comes_because_of_that(pending: SchedulingQueue, came: Came) -> None:
-    pending.add(Pod("a", gated=True), "default", 0)
-    pending.update(Pod("a"), [GATES_GONE], 1)
+    pending.add(pod("a", gated=True), "default", 0)
+    pending.update(pod("a"), [GATES_GONE], 1)
     assert came[1:] == [("active", GATES_GONE)]
 
 
 def test_only_the_time_wakes_one_that_waited_too_long_and_it_is_remembered(
     pending: SchedulingQueue, came: Came
 ) -> None:
-    pending.add(Pod("a"), "default", 1)
+    pending.add(pod("a"), "default", 1)
     pending.take(1)
     pending.park("a", ["Mute"], 1)
     again = pending.take(32)
@@ -89,13 +90,13 @@ def test_only_the_time_wakes_one_that_waited_too_long_and_it_is_remembered(
 
 
 def test_a_change_of_place_within_a_queue_has_no_cause(pending: SchedulingQueue, came: Came) -> None:
-    pending.add(Pod("a"), "default", 0)
-    pending.update(Pod("a", priority=1), [], 1)
+    pending.add(pod("a"), "default", 0)
+    pending.update(pod("a", priority=1), [], 1)
     assert came[1:] == [("active", "")]
 
 
 def test_events_are_kept_for_pods_in_flight(pending: SchedulingQueue) -> None:
-    pending.add(Pod("a"), "default", 0)
+    pending.add(pod("a"), "default", 0)
     pending.take(0)
     pending.on_event(NODE_ADDED, 0)
     assert pending.recorded_events() == [NODE_ADDED]

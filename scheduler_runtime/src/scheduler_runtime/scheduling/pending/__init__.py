@@ -1,8 +1,7 @@
-"""Where pods wait until they have a node."""
+"""The queue: every pod that waits for a node, and why it waits."""
 
-from scheduler_runtime.scheduling.pending.backing_off import BackingOff
-from scheduler_runtime.scheduling.pending.entry import QueuedPod, QueuePlace
-from scheduler_runtime.scheduling.pending.protocols import Profile
+from scheduler_runtime.scheduling.pending.places import BackingOff
+from scheduler_runtime.scheduling.pending.queued_pod import Profile, QueuedPod, QueuePlace
 from scheduler_runtime.scheduling.pending.scheduling_queue import FLUSH_SECONDS, SchedulingQueue
 
 __all__ = ["FLUSH_SECONDS", "BackingOff", "Profile", "QueuePlace", "QueuedPod", "SchedulingQueue"]

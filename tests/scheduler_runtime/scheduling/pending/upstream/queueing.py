@@ -5,8 +5,8 @@
 | TestPriorityQueue_Add, _AddWithReversePriorityLessFunc, TestPop, _Pop | here; reversed in ../test_changed_profiles |
 | Test_InFlightPods                         | every row with hints; a pod taken twice cannot happen |
 | TestPriorityQueue_AddUnschedulableIfNotPresent, _Backoff | here |
-| TestPriorityQueue_Update, _UpdateWhenInflight | here; a pod that is not here is added by the intake |
-| TestPriorityQueue_Delete                  | ../test_pending: removed from wherever it was |
+| TestPriorityQueue_Update, _UpdateWhenInflight | here; a pod that is not here is added by the cluster updates |
+| TestPriorityQueue_Delete                  | ../test_scheduling_queue: removed from wherever it was |
 | TestPriorityQueue_Activate                | here |
 | TestPriorityQueue_moveToActiveQ, _moveToBackoffQ | here |
 | TestPriorityQueue_MoveAllToActiveOrBackoffQueue… | here |
@@ -15,9 +15,9 @@
 | TestRecentlyTriedPodsGoBack, TestPodFailedSchedulingMultipleTimesDoesNotBlockNewerPod, TestHighPriority… | here |
 | TestFlushUnschedulablePodsLeftoverSetsFlag…, TestGatedPodFlushFrequency | here |
 | …_initPodMaxInUnschedulablePodsDuration, TestPodTimestamp, TestBackOffFlow | here |
-| TestMoveAllToActiveOrBackoffQueue_PreEnqueueChecks | ``by`` and ``up_to_priority`` in test_pending, test_preemptors |
+| TestMoveAllToActiveOrBackoffQueue_PreEnqueueChecks | ``by`` in test_scheduling_queue, priorities in test_preemptors |
 | Test_isPodWorthRequeuing                  | here; wildcards there are ``activate`` and the flush here |
-| TestBackoffQueue_…, TestBackoffQueueOrdering | ../test_backing_off |
+| TestBackoffQueue_…, TestBackoffQueueOrdering | ../test_places |
 | metrics, signatures                       | tests of those |
 | PopSpecificPod, Close; without hints | there is no such thing here |
 """
@@ -28,33 +28,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_runtime.catalog import Action, ClusterEvent
+from scheduler_runtime.api import Action, ClusterEvent, Event, Pod, QueueEntry
+from scheduler_runtime.framework import QueueGate
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace, SchedulingQueue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 PV = ClusterEvent("PersistentVolume", Action.ADD)
 NODE = ClusterEvent("Node", Action.ADD)
 POD = ClusterEvent("Pod", Action.UPDATE_POD_LABEL)
 
 
-@dataclass(frozen=True)
-class Pod:
-    uid: str
-    priority: int = 0
-
-
-@dataclass(frozen=True)
-class Happened:
-    resource: str
-    action: Action = Action.ADD
-
-
-PV_ADDED, NODE_ADDED, NOT_WANTED = Happened("PersistentVolume"), Happened("Node"), Happened("Node", Action.DELETE)
-LABELLED = Happened("Pod", Action.UPDATE_POD_LABEL)
-
-
-@dataclass(frozen=True)
-class Gate:
-    plugin: str
+PV_ADDED, NODE_ADDED = Event("PersistentVolume", Action.ADD), Event("Node", Action.ADD)
+UNREGISTERED, LABELLED = Event("Node", Action.DELETE), Event("Pod", Action.UPDATE_POD_LABEL)
 
 
 @dataclass
@@ -65,17 +50,17 @@ class Profile:
     skips: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
 
-    def pre_enqueue(self, pod: Pod) -> Gate | None:
+    def pre_enqueue(self, pod: Pod) -> QueueGate | None:
         self.asked.append(pod.uid)
-        return next((Gate(gate) for gate in ("gate", "other gate") if gate in self.closed), None)
+        return next((QueueGate(gate, "closed") for gate in ("gate", "other gate") if gate in self.closed), None)
 
-    def sort_key(self, entry: QueuedPod) -> Any:
-        return (-entry.pod.priority, entry.added_at)
+    def sort_key(self, entry: QueueEntry) -> Any:
+        return (-entry.pod.spec.priority, entry.added_at)
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
         return {"foo": (PV, NODE, POD), "bar": (PV,), "gate": (NODE,), "other gate": ()}
 
-    def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
+    def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
         return plugin not in self.skips
 
 
@@ -90,8 +75,8 @@ class Queue:
         self.pending = SchedulingQueue({"": self.profile})
 
     def add(self, *pods: Pod) -> None:
-        for pod in pods:
-            self.pending.add(pod, "", self.now)
+        for new in pods:
+            self.pending.add(new, "", self.now)
 
     def take(self) -> str:
         entry = self.pending.take(self.now)
@@ -100,12 +85,12 @@ class Queue:
     def take_all(self) -> list[str]:
         return list(iter(self.take, ""))
 
-    def park(self, uid: str, *plugins: str, waits_for: str = "") -> None:
-        self.pending.park(uid, plugins, self.now, {waits_for} - {""})
+    def park(self, uid: str, *plugins: str, pending: str = "") -> None:
+        self.pending.park(uid, plugins, self.now, {pending} - {""})
 
     def parked(self, *plugins: str) -> None:
         """Pod p has been rejected by these."""
-        self.add(Pod("p"))
+        self.add(pod("p"))
         assert self.take() == "p"
         self.park("p", *plugins)
 
@@ -115,5 +100,5 @@ class Queue:
     def place(self, uid: str = "p") -> QueuePlace:
         return self.entry(uid).place
 
-    def on_event(self, event: Happened = NODE_ADDED) -> None:
+    def on_event(self, event: Event = NODE_ADDED) -> None:
         self.pending.on_event(event, self.now)

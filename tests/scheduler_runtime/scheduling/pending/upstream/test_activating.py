@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from scheduler_runtime.scheduling.pending import QueuePlace
-from tests.scheduler_runtime.scheduling.pending.upstream.queueing import NODE_ADDED, Pod, Queue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
+from tests.scheduler_runtime.scheduling.pending.upstream.queueing import NODE_ADDED, Queue
 
 # TestPriorityQueue_Activate
 
 
 def test_activate_leaves_alone_what_is_active_binding_or_unknown(queue: Queue) -> None:
-    queue.add(Pod("binding"))
+    queue.add(pod("binding"))
     assert queue.take() == "binding"
     queue.pending.mark_binding("binding")
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     queue.pending.activate(["p", "binding", "unknown"], 0)
     assert (queue.place(), queue.place("binding"), len(queue.pending)) == (QueuePlace.ACTIVE, QueuePlace.BINDING, 2)
 
@@ -32,7 +33,7 @@ def test_activate_a_pod_that_backs_off_without_asking_its_gates(queue: Queue) ->
 
 
 def test_activate_a_pod_in_flight_lets_it_back_off_when_it_comes_back(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     assert queue.take() == "p"
     queue.pending.activate(["p"], 0)
     queue.park("p", "bar")
@@ -67,7 +68,7 @@ def test_gates_reject_a_pod_that_is_activated_from_where_it_was_parked(queue: Qu
 
 
 def test_gates_reject_a_pod_that_would_back_off_from_an_error(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     assert queue.take() == "p"
     queue.profile.closed = {"gate"}
     queue.pending.retry("p", 0)

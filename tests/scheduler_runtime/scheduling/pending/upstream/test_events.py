@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.scheduling.pending import QueuePlace
-from tests.scheduler_runtime.scheduling.pending.upstream.queueing import LABELLED, NODE_ADDED, PV_ADDED, Pod, Queue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
+from tests.scheduler_runtime.scheduling.pending.upstream.queueing import LABELLED, NODE_ADDED, PV_ADDED, Queue
 
 # Test_isPodWorthRequeuing, with MoveAllToActiveOrBackoffQueueWithQueueingHint
 
 
 @pytest.mark.parametrize(
-    ("waits_for", "skips", "later", "place"),
+    ("pending", "skips", "later", "place"),
     [
         pytest.param("foo", "", 0, QueuePlace.ACTIVE, id="queue-from-the-pending-plugin-is-immediately"),
         pytest.param("bar", "", 0, QueuePlace.ACTIVE, id="the-pending-plugin-counts-more-than-the-unschedulable-one"),
@@ -21,10 +22,10 @@ from tests.scheduler_runtime.scheduling.pending.upstream.queueing import LABELLE
         pytest.param("", "foo bar", 2, QueuePlace.PARKED, id="skip"),
     ],
 )
-def test_an_event_moves_to(queue: Queue, waits_for: str, skips: str, later: float, place: QueuePlace) -> None:
-    queue.add(Pod("p"))
+def test_an_event_moves_to(queue: Queue, pending: str, skips: str, later: float, place: QueuePlace) -> None:
+    queue.add(pod("p"))
     assert queue.take() == "p"
-    queue.park("p", "foo", "bar", waits_for=waits_for)
+    queue.park("p", "foo", "bar", pending=pending)
     queue.profile.skips = set(skips.split())
     queue.now += later
     queue.on_event(PV_ADDED)
@@ -33,7 +34,7 @@ def test_an_event_moves_to(queue: Queue, waits_for: str, skips: str, later: floa
 
 def test_a_hint_is_not_called_when_the_gate_is_not_interested(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     queue.profile.closed = set()
     queue.on_event(PV_ADDED)
     assert queue.place() is QueuePlace.GATED
@@ -43,7 +44,7 @@ def test_a_hint_is_not_called_when_the_gate_is_not_interested(queue: Queue) -> N
 
 def test_a_pod_that_stays_gated_is_put_away_again(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     queue.on_event(NODE_ADDED)
     assert (queue.place(), queue.profile.asked) == (QueuePlace.GATED, ["p", "p"])
 
@@ -52,9 +53,9 @@ def test_a_pod_that_stays_gated_is_put_away_again(queue: Queue) -> None:
 
 
 def test_a_pod_that_is_active_stays_there_and_stands_anew(queue: Queue) -> None:
-    queue.add(Pod("p"), Pod("q", 3))
+    queue.add(pod("p"), pod("q", 3))
     queue.profile.closed = {"gate"}
-    queue.pending.update(Pod("p", 5), [LABELLED], 0)
+    queue.pending.update(pod("p", 5), [LABELLED], 0)
     assert (queue.profile.asked, queue.take_all()) == (["p", "q"], ["p", "q"])
 
 
@@ -62,8 +63,8 @@ def test_a_pod_that_is_still_backing_off_is_updated_there(queue: Queue) -> None:
     queue.parked("foo")
     queue.on_event()
     queue.profile.closed = {"gate"}
-    queue.pending.update(Pod("p", 5), [LABELLED], 0)
-    assert (queue.place(), queue.entry().pod.priority) == (QueuePlace.BACKOFF, 5)
+    queue.pending.update(pod("p", 5), [LABELLED], 0)
+    assert (queue.place(), queue.entry().pod.spec.priority) == (QueuePlace.BACKOFF, 5)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_a_pod_that_is_still_backing_off_is_updated_there(queue: Queue) -> None:
 def test_when_a_parked_pod_is_updated(queue: Queue, skips: str, later: float, place: QueuePlace) -> None:
     queue.parked("foo")
     queue.profile.skips = {skips}
-    queue.pending.update(Pod("p", 5), [LABELLED], later)
+    queue.pending.update(pod("p", 5), [LABELLED], later)
     assert queue.place() is place
 
 
 def test_update_when_in_flight(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     assert queue.take() == "p"
-    queue.pending.update(Pod("p", 5), [LABELLED], 0)
+    queue.pending.update(pod("p", 5), [LABELLED], 0)
     assert queue.place() is QueuePlace.IN_FLIGHT
     queue.park("p", "foo")
     assert queue.place() is QueuePlace.BACKOFF
@@ -96,5 +97,5 @@ def test_any_rejecting_plugin_lets_an_update_ask_the_gates(queue: Queue) -> None
     queue.on_event(NODE_ADDED)
     assert queue.place() is QueuePlace.GATED
     queue.profile.closed = set()
-    queue.pending.update(Pod("p", 5), [LABELLED], 5)
+    queue.pending.update(pod("p", 5), [LABELLED], 5)
     assert queue.place() is QueuePlace.ACTIVE

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from scheduler_runtime.scheduling.pending import SchedulingQueue
-from tests.scheduler_runtime.scheduling.pending.upstream.queueing import Pod, Queue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
+from tests.scheduler_runtime.scheduling.pending.upstream.queueing import Queue
 
 
 def test_high_priority_flush_unschedulable_pods_leftover(queue: Queue) -> None:
-    queue.add(Pod("medium"), Pod("high", 9))
+    queue.add(pod("medium"), pod("high", 9))
     for uid in queue.take_all():
         queue.park(uid, "bar")
     queue.now = 331
@@ -40,7 +41,7 @@ def test_flush_sets_flag(queue: Queue, before: bool, after: bool, flagged: bool)
 
 def test_gated_pod_flush_frequency(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     for now in range(0, 1000, 10):
         queue.now = now
         assert queue.take() == ""

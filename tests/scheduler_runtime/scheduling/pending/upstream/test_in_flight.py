@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler_runtime.api import Event
 from scheduler_runtime.scheduling.pending import QueuePlace
+from tests.scheduler_runtime.scheduling.pending.pods import pod
 from tests.scheduler_runtime.scheduling.pending.upstream.queueing import (
     LABELLED,
     NODE_ADDED,
-    NOT_WANTED,
     PV_ADDED,
-    Happened,
-    Pod,
+    UNREGISTERED,
     Queue,
 )
 
@@ -19,14 +19,14 @@ from tests.scheduler_runtime.scheduling.pending.upstream.queueing import (
 
 
 def test_add(queue: Queue) -> None:
-    queue.add(Pod("medium", 5), Pod("unschedulable", 1), Pod("high", 9))
+    queue.add(pod("medium", 5), pod("unschedulable", 1), pod("high", 9))
     assert queue.take_all() == ["high", "medium", "unschedulable"]
 
 
 def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Queue) -> None:
     queue.parked("foo")
     queue.on_event()
-    queue.add(Pod("low", -1))
+    queue.add(pod("low", -1))
     assert queue.take_all() == ["low", "p"]
 
 
@@ -34,16 +34,16 @@ def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Que
 
 
 def test_pod_and_interested_events_are_kept_while_it_is_in_flight(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     queue.on_event(PV_ADDED)
     assert queue.take() == "p"
     queue.on_event(PV_ADDED)
-    queue.on_event(NOT_WANTED)
+    queue.on_event(UNREGISTERED)
     assert queue.pending.recorded_events() == [PV_ADDED]
 
 
 def test_events_are_dropped_as_pods_come_back(queue: Queue) -> None:
-    queue.add(Pod("a"), Pod("b"))
+    queue.add(pod("a"), pod("b"))
     assert queue.take() == "a"
     queue.on_event(PV_ADDED)
     assert queue.take() == "b"
@@ -55,7 +55,7 @@ def test_events_are_dropped_as_pods_come_back(queue: Queue) -> None:
 
 
 def test_one_intermediate_pod_comes_back(queue: Queue) -> None:
-    queue.add(Pod("a"), Pod("b"), Pod("c"))
+    queue.add(pod("a"), pod("b"), pod("c"))
     for event in (PV_ADDED, NODE_ADDED, LABELLED):
         queue.take()
         queue.on_event(event)
@@ -72,9 +72,9 @@ def test_one_intermediate_pod_comes_back(queue: Queue) -> None:
         pytest.param("", NODE_ADDED, "", QueuePlace.BACKOFF, id="no-failed-plugin"),
     ],
 )
-def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skips: str, place: QueuePlace) -> None:
+def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Event, skips: str, place: QueuePlace) -> None:
     queue.profile.skips = {skips}
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     assert queue.take() == "p"
     queue.on_event(event)
     queue.park("p", *[plugin] if plugin else [])
@@ -82,7 +82,7 @@ def test_a_pod_comes_back_after(queue: Queue, plugin: str, event: Happened, skip
 
 
 def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue) -> None:
-    queue.add(Pod("other"), Pod("p"))
+    queue.add(pod("other"), pod("p"))
     assert queue.take() == "other"
     queue.on_event(NODE_ADDED)
     assert queue.take() == "p"
@@ -91,9 +91,9 @@ def test_events_before_popping_are_ignored_when_the_pod_comes_back(queue: Queue)
 
 
 def test_a_pending_plugin_whose_hint_queues_makes_the_pod_active(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     assert queue.take() == "p"
     queue.on_event(NODE_ADDED)
     queue.on_event(PV_ADDED)
-    queue.park("p", "foo", "bar", waits_for="bar")
+    queue.park("p", "foo", "bar", pending="bar")
     assert queue.place() is QueuePlace.ACTIVE

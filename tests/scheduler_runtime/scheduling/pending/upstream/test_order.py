@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.scheduler_runtime.scheduling.pending.upstream.queueing import Pod, Queue
+from tests.scheduler_runtime.scheduling.pending.pods import pod
+from tests.scheduler_runtime.scheduling.pending.upstream.queueing import Queue
 
 
 def test_recently_tried_pods_go_back(queue: Queue) -> None:
-    queue.add(*[Pod(f"p{number}") for number in range(5)])
+    queue.add(*[pod(f"p{number}") for number in range(5)])
     first = queue.take()
     queue.now = 0.5
     queue.park(first, "foo")
@@ -22,14 +23,14 @@ def test_pod_failed_scheduling_multiple_times_does_not_block_newer_pod(queue: Qu
     assert queue.take() == "p"
     queue.park("p", "foo")
     queue.now = 19
-    queue.add(Pod("newer"))
+    queue.add(pod("newer"))
     queue.now = 40
     queue.on_event()
     assert queue.take_all() == ["newer", "p"]
 
 
 def test_high_priority_backoff(queue: Queue) -> None:
-    queue.add(Pod("medium"), Pod("high", 9))
+    queue.add(pod("medium"), pod("high", 9))
     assert queue.take() == "high"
     queue.park("high", "foo")
     queue.on_event()
@@ -37,7 +38,7 @@ def test_high_priority_backoff(queue: Queue) -> None:
 
 
 def test_back_off_flow(queue: Queue) -> None:
-    queue.add(Pod("p"))
+    queue.add(pod("p"))
     for seconds in (1, 2, 4, 8, 10, 10, 10):
         assert queue.take() == "p"
         queue.park("p", "foo")
@@ -49,7 +50,7 @@ def test_back_off_flow(queue: Queue) -> None:
 
 
 def test_pods_are_sorted_by_when_they_came_to_wait_also_from_where_they_were_parked(queue: Queue) -> None:
-    queue.add(Pod("a"), Pod("b"))
+    queue.add(pod("a"), pod("b"))
     assert queue.take_all() == ["a", "b"]
     for uid in ("b", "a"):
         queue.now += 1

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
-from scheduler_runtime.scheduling.pending.backing_off import NEVER_BEGAN, BackingOff
-from scheduler_runtime.scheduling.pending.entry import QueuedPod
+from scheduler_runtime.scheduling.pending.places import NEVER_BEGAN, BackingOff
+from scheduler_runtime.scheduling.pending.queued_pod import QueuedPod
+from tests.scheduler_runtime.scheduling.pending.pods import pod
 
 NOW = 1000.0
-
-
-@dataclass(frozen=True)
-class Pod:
-    uid: str
-    priority: int = 1
 
 
 def entry(
     uid: str = "p", added_at: float = NOW, *, rejections: int = 0, errors: int = 0, priority: int = 1
 ) -> QueuedPod:
-    made = QueuedPod(Pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
+    made = QueuedPod(pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
     made.key = (-priority, added_at)
     made.plugins = frozenset() if errors else frozenset({"plugin"})
     return made
@@ -77,7 +70,7 @@ def test_pop_all_backoff_completed(pods: list[int], wanted: list[int]) -> None:
         added_at = NOW + (1 if number % 2 else -2)
         backing_off.push(entry(f"{number}", added_at, rejections=number < 2, errors=number >= 2))
     assert [each.uid for each in backing_off.pop_ended(NOW)] == [f"{number}" for number in wanted]
-    assert (backing_off.over_at() is None) == (len(pods) == len(wanted))
+    assert (backing_off.next_end() is None) == (len(pods) == len(wanted))
 
 
 def test_pods_with_the_same_window_are_ordered_by_priority() -> None:
@@ -95,4 +88,4 @@ def test_only_who_was_rejected_is_taken_early() -> None:
     early = backing_off.pop_early()
     assert early is not None
     assert (early.uid, backing_off.pop_early()) == ("rejected", None)
-    assert backing_off.over_at() == NOW - 3
+    assert backing_off.next_end() == NOW - 3

@@ -1,0 +1,88 @@
+"""Whether an event makes a waiting pod worth another attempt: upstream's isPodWorthRequeuing.
+
+An event requeues a parked pod if
+
+* a plugin that rejected the pod has registered such events (``events`` of the plugin), or its gate has;
+* that plugin's hint, asked about this event and this pod, does not say that the event changes nothing;
+* the pod is not gated, or the gate's own plugin has registered the event: nothing else can open the gate.
+
+A requeued pod backs off first, if it still has to, unless the plugin that says yes is one of the pod's
+``pending_plugins``, which waited for something that they started themselves. On its way to the active pods its gates
+(pre_enqueue) are asked again, which is the queue's part.
+
+See pkg/scheduler/backend/queue/scheduling_queue.go, isPodWorthRequeuing and isEventOfInterest, and KEP-4247.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from scheduler_runtime.api import Action, Event
+from scheduler_runtime.scheduling.pending.places import Parked
+from scheduler_runtime.scheduling.pending.queued_pod import Profile, QueuedPod
+
+
+class RequeueRules:
+    """Compares events with what the plugins of all profiles registered and hint."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+        self._interested: dict[tuple[str, Action], list[tuple[str, str]]] = {}
+
+    def reset(self) -> None:
+        """Ask the profiles anew which events their plugins have registered: they changed."""
+        self._interested.clear()
+
+    def interested_plugins(self, event: Event) -> list[tuple[str, str]]:
+        """Return the plugins that registered ``event``, each with its profile.
+
+        A plugin that registered nothing is never among them: its pods wait for time alone.
+        """
+        kind = (event.resource, event.action)
+        interested = self._interested.get(kind)
+        if interested is None:
+            interested = self._interested[kind] = [
+                (name, plugin)
+                for name, profile in self._profiles.items()
+                for plugin, registered in profile.events().items()
+                if any(cluster_event.covers(*kind) for cluster_event in registered)
+            ]
+        return interested
+
+    def pods_to_requeue(
+        self, event: Event, parked: Parked, *, by: str = "", up_to_priority: int | None = None
+    ) -> Iterator[QueuedPod]:
+        """Yield the ``parked`` pods that ``event`` may help; the caller takes each one out before the next.
+
+        The pod with the uid ``by`` caused the event by waiting again, and is left out, as are pods above
+        ``up_to_priority``.
+        """
+        for profile, plugin in self.interested_plugins(event):
+            for entry in parked.rejected_by(profile, plugin):
+                if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
+                    continue
+                if entry.gate and (profile, entry.gate) not in self.interested_plugins(event):
+                    continue
+                if self._profiles[profile].hint(plugin, event, entry.pod):
+                    yield entry
+
+    def is_worth_requeuing(self, entry: QueuedPod, event: Event) -> bool:
+        """Whether a plugin that rejected this pod may accept the pod after ``event``.
+
+        For pods that come from an attempt, which are not gated, and for events about the pod itself, after which it
+        asks all its gates again, whatever these have registered.
+        """
+        return self._says_yes(entry.plugins, entry, event)
+
+    def skips_backoff(self, entry: QueuedPod, events: Iterable[Event]) -> bool:
+        """Whether one of ``events`` is one for which a plugin waits that started something itself."""
+        return bool(entry.pending_plugins) and any(
+            self._says_yes(entry.pending_plugins, entry, event) for event in events
+        )
+
+    def _says_yes(self, plugins: frozenset[str], entry: QueuedPod, event: Event) -> bool:
+        profile = self._profiles[entry.profile]
+        return any(
+            name == entry.profile and plugin in plugins and profile.hint(plugin, event, entry.pod)
+            for name, plugin in self.interested_plugins(event)
+        )
