@@ -13,9 +13,10 @@ def eventually(
     """Call ``check`` until it passes and return its answer.
 
     An AssertionError or a falsy answer means "not yet". After ``timeout`` seconds the last of
-    them fails the test, with what ``explain`` says about the world at that moment.
+    them fails the test, with what ``explain`` says about the world at that moment. The pauses
+    grow up to ``every`` seconds: much is true at once, and what takes long costs few looks.
     """
-    end = time.monotonic() + timeout
+    end, pause = time.monotonic() + timeout, min(every, 0.02)
     while True:
         try:
             if answer := check():
@@ -25,4 +26,5 @@ def eventually(
             trouble = str(error)
         if time.monotonic() >= end:
             raise AssertionError(f"not within {timeout:g} s: {trouble}\n{explain() if explain else ''}")
-        time.sleep(every)
+        time.sleep(pause)
+        pause = min(every, pause * 1.5)

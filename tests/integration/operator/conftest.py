@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from devcluster import Cluster, Spec
-from tests.integration.operator.running import Installed, OperatorProcess, apply_crds, installation
+from tests.integration.operator.running import (
+    Installed,
+    OperatorProcess,
+    apply_crds_before_controllers,
+    installation,
+)
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +19,7 @@ def installed(
 ) -> Iterator[Installed]:
     """The chart on a cluster whose one node, a fake one, says of every pod that it is ready."""
     cluster = cluster_factory(Spec(fake_nodes=1, node="none"))
-    apply_crds(cluster)
+    apply_crds_before_controllers(cluster)
     with installation(cluster, tmp_path_factory.mktemp("operators")) as made:
         yield made
 

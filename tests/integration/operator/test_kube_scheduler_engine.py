@@ -10,6 +10,7 @@ import pytest
 import devcluster
 from devcluster import Cluster, Spec
 from examples.demo.installation import NAMESPACE
+from tests.integration.operator.running import apply_crds_before_controllers
 from tests.support.audit import BINDINGS, AuditLog
 from tests.support.world import Object, World, on_process_nodes
 
@@ -57,6 +58,7 @@ def cluster(audit_log: AuditLog, program: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def world(cluster: Cluster) -> Iterator[World]:
+    apply_crds_before_controllers(cluster)
     with on_process_nodes(cluster) as made:
         made.apply(packing(made))
         made.eventually(lambda: made.condition("packed", "Ready").get("status") == "True", 90)
