@@ -115,7 +115,7 @@ class Miniature:
     # What is asked.
 
     @asynccontextmanager
-    async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Told]:
+    async def stream(self, path: str, *, params: Mapping[str, str], silence_seconds: float) -> AsyncIterator[Told]:
         if "watch" in params:
             since = int(params["resourceVersion"])
             shown = self.show(self.happened_to(path), since)

@@ -35,8 +35,8 @@ def document(**fields: object) -> DocumentText:
 
 def waits(client: Client) -> list[float]:
     """How long each of so many requests would wait if they came at the same instant."""
-    client._throttle._clock = lambda: 0.0
-    return [round(client._throttle.reserve(), 3) for _ in range(NO_LIMIT)]
+    client._rate_limit._clock = lambda: 0.0
+    return [round(client._rate_limit.reserve(), 3) for _ in range(NO_LIMIT)]
 
 
 @pytest.mark.parametrize(

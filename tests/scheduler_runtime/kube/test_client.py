@@ -203,7 +203,7 @@ async def test_what_may_not_leave_is_not_sent() -> None:
 async def test_two_clients_of_a_server_that_is_away_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
     trouble = LogOnce(logging.getLogger("tests"))
     credentials = Credentials("http://127.0.0.1:9")
-    made = [Client(credentials, name, out_of_reach=trouble) for name in ("a", "b")]
+    made = [Client(credentials, name, unreachable_log=trouble) for name in ("a", "b")]
     async with made[0] as first, made[1] as second:
         for client in (first, second):
             with pytest.raises(NoResponseError, match="cannot be reached"):
@@ -219,14 +219,14 @@ async def test_an_answer_over_an_open_connection_does_not_say_that_others_can_be
     caplog.set_level(logging.INFO)
     async with http2_serving("h2") as server, client_of(server) as client:
         await client.request("GET", "/x")
-        place, client._place = client._place, replace(client._place, port=9)
+        place, client._endpoint = client._endpoint, replace(client._endpoint, port=9)
         for _ in range(3):
             with pytest.raises(NoResponseError, match="cannot be reached"):
-                async with client.stream("/watch", params={}, quiet_seconds=1):
+                async with client.stream("/watch", params={}, silence_seconds=1):
                     pass
             await client.request("GET", "/x")
         assert len(caplog.records) == 1
-        client._place = place
+        client._endpoint = place
         await client.get("/x", {}, "application/json")
     assert caplog.records[-1].getMessage().startswith("over after")
 
@@ -270,7 +270,7 @@ async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over(
 
 
 async def test_a_server_without_http2_is_tried_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_runtime.kube.client.ALONE_SECONDS", 0.0)
+    monkeypatch.setattr("scheduler_runtime.kube.client.HTTP1_SECONDS", 0.0)
     async with http2_serving("http/1.1") as server, client_of(server) as client:
         for _ in range(2):
             await client.request("GET", "/x")

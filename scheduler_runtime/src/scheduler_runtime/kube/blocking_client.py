@@ -1,4 +1,4 @@
-"""Requests to the API server from a thread of one's own, one after the other, over connections that block."""
+"""Blocking client of the API server, for threads: one request at a time, each on a connection of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS = 10.0
 
 
 class RequestFailedError(Exception):
-    """The API server did not do what was asked, or was not reached; the message says why."""
+    """The API server refused a request, or was not reached; the message has the reason."""
 
 
 def request(
@@ -27,7 +27,10 @@ def request(
     params: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> bytes:
-    """Send one request, on a connection of its own, and return the body of its answer. Raises RequestFailedError."""
+    """Send one request and return the body of the response. Raises RequestFailedError.
+
+    ``seconds`` are the timeout of each operation on the socket, not of all together.
+    """
     target = urlsplit(credentials.server).path + path + (f"?{urlencode(params)}" if params else "")
     connection = new_connection(credentials, seconds)
     try:
@@ -35,47 +38,46 @@ def request(
         if body is not None:
             headers["Content-Type"] = "application/json"
         connection.request(method, target, None if body is None else json.dumps(body), headers)
-        answer = connection.getresponse()
-        payload = answer.read()
+        response = connection.getresponse()
+        payload = response.read()
     except (OSError, http.client.HTTPException) as error:
         raise RequestFailedError(f"{method} {path}: {str(error) or type(error).__name__}") from error
     except CredentialsError as error:
         raise RequestFailedError(str(error)) from error
     finally:
         connection.close()
-    if answer.status == http.HTTPStatus.UNAUTHORIZED:
+    if response.status == http.HTTPStatus.UNAUTHORIZED:
         credentials.reject_token()
-    if answer.status >= http.HTTPStatus.BAD_REQUEST:
-        raise RequestFailedError(f"{method} {path}: {answer.status}: {_message(payload)}")
+    if response.status >= http.HTTPStatus.BAD_REQUEST:
+        try:
+            status = json.loads(payload)
+            message = str(status.get("message", "")) if isinstance(status, dict) else ""
+        except ValueError:
+            message = payload[:200].decode(errors="replace")
+        raise RequestFailedError(f"{method} {path}: {response.status}: {message}")
     return payload
 
 
-def _message(payload: bytes) -> str:
-    """What the API server says about a refusal."""
-    try:
-        answer = json.loads(payload)
-    except ValueError:
-        return payload[:200].decode(errors="replace")
-    return str(answer.get("message", "")) if isinstance(answer, dict) else ""
-
-
 def new_connection(credentials: Credentials, seconds: float) -> http.client.HTTPConnection:
-    """A connection to the API server, which its first request opens; ``seconds`` are for whatever it waits for."""
+    """Return a connection to the API server, which its first request opens; ``seconds`` are its timeout."""
     url = urlsplit(credentials.server)
     host = url.hostname or ""
     if credentials.tls is None:
         return http.client.HTTPConnection(host, url.port or 80, timeout=seconds)
-    return _NamedConnection(host, url.port or 443, seconds, credentials.tls, credentials.server_name or host)
+    return _ServerNameConnection(host, url.port or 443, seconds, credentials.tls, credentials.server_name or host)
 
 
-class _NamedConnection(http.client.HTTPSConnection):
-    """HTTPS that may expect another name in the certificate than the host's."""
+class _ServerNameConnection(http.client.HTTPSConnection):
+    """HTTPS connection that expects ``server_name`` in the certificate, which may differ from the host.
 
-    def __init__(self, host: str, port: int, seconds: float, tls: ssl.SSLContext, expected: str) -> None:
+    A kubeconfig has ``tls-server-name`` for that; http.client has nothing.
+    """
+
+    def __init__(self, host: str, port: int, seconds: float, tls: ssl.SSLContext, server_name: str) -> None:
         super().__init__(host, port, timeout=seconds, context=tls)
         self._tls = tls
-        self._expected = expected
+        self._server_name = server_name
 
     def connect(self) -> None:
-        http.client.HTTPConnection.connect(self)  # and not that of HTTPS, which expects the host's name
-        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._expected)
+        http.client.HTTPConnection.connect(self)  # not HTTPSConnection's, which expects the name of the host
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._server_name)

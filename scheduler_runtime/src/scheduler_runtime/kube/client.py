@@ -1,9 +1,8 @@
-"""The API server over HTTP: typed failures, no models.
+"""Asyncio client of the API server: requests and watches as one user, with typed errors and without models.
 
 Short requests share one connection where the server speaks HTTP/2 (see ``http2``). Pages of lists, which are large, and
-all requests to a server that does not, take turns on several (``connections``), and each watch has its own
-(``streaming``). Bodies are bytes here; who asks knows how to decode them. A refused token is read again and the request
-repeated once, because a request that was not let in has changed nothing.
+all requests to a server without HTTP/2 go over a pool of HTTP/1.1 connections (``http.http1``), and each watch has a
+connection of its own (``http.stream``). Bodies are bytes here; callers decode them.
 """
 
 from __future__ import annotations
@@ -25,30 +24,35 @@ import msgspec
 
 from scheduler_runtime.kube import http2
 from scheduler_runtime.kube.credentials import Credentials, CredentialsError
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, Pool, Response, connect
+from scheduler_runtime.kube.http.http1 import ConnectionPool
 from scheduler_runtime.kube.http.request_writer import JSON, Request, RequestWriter
 from scheduler_runtime.kube.http.stream import Stream
-from scheduler_runtime.kube.http.timeouts import limit
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response, connect, timeout
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.rate_limit import RateLimit
 
 logger = logging.getLogger(__name__)
 
-CONNECTIONS = 64
-"""As many requests are under way at a time, in either way; further ones wait for one of them to be answered."""
-LONGEST_PAUSE = 30.0
-"""Whoever asks us to come later is obeyed so far: a proxy that says an hour would keep a whole cluster waiting."""
+MAX_CONCURRENT_REQUESTS = 64
+"""Requests under way at a time, over HTTP/2 and over HTTP/1.1 each; further ones wait for a response to one of them."""
 REQUEST_TIMEOUT = 30.0
-ALONE_SECONDS = 300.0
-"""So long a server that does not speak HTTP/2 is not asked again whether it does. Another may stand there by then."""
+LONGEST_RETRY_AFTER = 30.0
+"""The limit up to which Retry-After is obeyed: a proxy that asks for an hour would stop a whole cluster."""
+HTTP1_SECONDS = 300.0
+"""After a server turned out not to speak HTTP/2, the time until it is tried again: it may have been replaced."""
+ROLLBACK_SECONDS = 60.0
+"""Rollbacks noticed within this time are the same one."""
 UNLIMITED = RateLimit(-1, 0)
 _is_plain = re.compile(r"[\w./-]*", re.ASCII).fullmatch
-"""Whether a path can be sent as it is, which nearly all can."""
-SAID_AGAIN_SECONDS = 60.0
+"""True if a path can be sent without quoting, as nearly all can."""
 
 
 class ApiError(Exception):
-    """The API server answered with a refusal; the message is its own."""
+    """The API server refused a request; the message is its own.
+
+    ``status`` is the HTTP status, ``reason`` that of the Status object, ``retry_after`` the seconds to wait before the
+    request is sent again, 0 if the server does not say.
+    """
 
     def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
         super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
@@ -58,7 +62,10 @@ class ApiError(Exception):
 
 
 class NoResponseError(Exception):
-    """There was no answer. ``sent`` tells whether the request may have been carried out."""
+    """A request has no response. If ``sent`` is True it may have been carried out all the same.
+
+    ``cause`` is the message without the request's own words, to be compared with other errors.
+    """
 
     def __init__(self, message: str, *, sent: bool, cause: str = "") -> None:
         super().__init__(message)
@@ -67,7 +74,7 @@ class NoResponseError(Exception):
 
 
 def retry_after(error: Exception) -> float:
-    """After how many seconds to ask again, if whoever refused has said so; otherwise 0."""
+    """Return the seconds to wait before the next attempt, if ``error`` is a refusal that names them; otherwise 0."""
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
@@ -82,68 +89,73 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 
 
 class HostObserver(Protocol):
-    """Told of each request to one host when it has ended."""
+    """Counts requests to one host, for metrics."""
 
     def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
-        """``code`` 0: no answer. ``numbers``: seconds throttled, seconds until the answer, bytes sent and received."""
+        """Count a request that has ended, with status ``code``, or 0 without a response.
+
+        ``numbers`` are the seconds it was throttled, the seconds until the response, the bytes sent and received.
+        """
 
 
 class RequestObserver(Protocol):
-    """Counts requests, for metrics."""
+    """Source of observers, one for each host."""
 
     def for_host(self, host: str) -> HostObserver:
-        """The observer of requests to ``host``."""
+        """Return the observer of requests to ``host``."""
         ...
 
 
 class Unobserved:
-    """Counts nothing."""
+    """Observer that counts nothing."""
 
     def for_host(self, host: str) -> Unobserved:
-        """The same for every host."""
+        """Return itself."""
         return self
 
     def count(self, code: int, verb: str, numbers: tuple[float, float, float, float] | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Client:
-    """Requests to one API server, as one user."""
+    """Requests to one API server, as one user. An async context manager, which closes its connections."""
 
     def __init__(
         self,
         credentials: Credentials,
         user_agent: str,
-        throttle: RateLimit = UNLIMITED,
-        requests: RequestObserver | None = None,
-        out_of_reach: LogOnce | None = None,
+        rate_limit: RateLimit = UNLIMITED,
+        observer: RequestObserver | None = None,
+        unreachable_log: LogOnce | None = None,
     ) -> None:
-        """``requests`` counts what is asked; ``out_of_reach`` says once what other clients of the server meet, too."""
+        """``observer`` counts requests. ``unreachable_log`` may be shared by several clients of the same server."""
         self.server = credentials.server
         self._credentials = credentials
-        self._throttle = throttle
-        self._out_of_reach = out_of_reach or LogOnce(logger)
-        """Over with the next connection that is opened: those that are open may go on meanwhile."""
-        self._not_let_in = LogOnce(logger)
+        self._rate_limit = rate_limit
+        # Recovers with the next connection that is opened, not with a response: open connections may go on while no new
+        # one can be opened.
+        self._unreachable = unreachable_log or LogOnce(logger)
+        self._unauthorized = LogOnce(logger)
         self._refusing = LogOnce(logger)
-        self._behind_since = float("-inf")
-        base = urlsplit(credentials.server)
-        self._path = base.path.rstrip("/")
-        self._requests = (requests or Unobserved()).for_host(base.netloc)
-        self._writer = RequestWriter(base.netloc, user_agent)
-        is_secure = base.scheme == "https"
-        self._place = Endpoint(
-            base.hostname or "",
-            base.port or (443 if is_secure else 80),
+        self._rolled_back_at = float("-inf")
+        url = urlsplit(credentials.server)
+        self._path_prefix = url.path.rstrip("/")
+        self._observer = (observer or Unobserved()).for_host(url.netloc)
+        self._writer = RequestWriter(url.netloc, user_agent)
+        is_secure = url.scheme == "https"
+        self._endpoint = Endpoint(
+            url.hostname or "",
+            url.port or (443 if is_secure else 80),
             (credentials.tls or ssl.create_default_context()) if is_secure else None,
             credentials.server_name,
-            self._out_of_reach.recovered,
+            self._unreachable.recovered,
         )
-        self._pool = Pool(self._place, CONNECTIONS)
+        self._pool = ConnectionPool(self._endpoint, MAX_CONCURRENT_REQUESTS)
         self._shared: http2.SharedConnection | None = None
-        self._alone_until = 0.0
+        self._http1_until = 0.0
         if is_secure and credentials.http2_tls is not None:
-            self._shared = http2.SharedConnection(replace(self._place, tls=credentials.http2_tls), CONNECTIONS)
+            endpoint = replace(self._endpoint, tls=credentials.http2_tls)
+            self._shared = http2.SharedConnection(endpoint, MAX_CONCURRENT_REQUESTS)
 
     async def __aenter__(self) -> Client:
         return self
@@ -166,208 +178,213 @@ class Client:
         seconds: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] = lambda: None,
     ) -> bytes:
-        """Send one request and return the body of its answer. Raises ApiError or NoResponseError.
+        """Send one request and return the body of the response. Raises ApiError or NoResponseError.
 
-        ``before_send`` is called when nothing stands between it and the sending any more, again before
-        a repetition; what it raises is raised, and nothing is sent. ``seconds`` count from its first call
-        and cover a repetition.
+        ``before_send`` is called right before the request is written, and again before a repetition; what it raises is
+        raised, and nothing is sent. ``seconds`` count from its first call and include a repetition.
         """
         data = msgspec.json.encode(body) if body is not None else b""
         request = Request(method, self._target(path, params), JSON, content_type if data else "", data)
-        return await self._ask(path, request, self._send, seconds, before_send)
+        return await self._request(path, request, self._send, seconds, before_send)
 
     async def get(self, path: str, params: Mapping[str, str], accept: str) -> bytes:
-        """Return what is at ``path`` as ``accept`` has it, which may be much. Raises ApiError or NoResponseError."""
-        request = Request("GET", self._target(path, params), accept)
-        return await self._ask(path, request, self._send_alone, REQUEST_TIMEOUT, lambda: None)
+        """Return ``path`` in the format ``accept``, over a connection for large responses.
 
-    async def _ask(
+        Raises ApiError or NoResponseError.
+        """
+        request = Request("GET", self._target(path, params), accept)
+        return await self._request(path, request, self._send_pooled, REQUEST_TIMEOUT, lambda: None)
+
+    async def _request(
         self, path: str, request: Request, send: _Send, seconds: float, before_send: Callable[[], None]
     ) -> bytes:
-        """Send a request by ``send``, and see what comes of it."""
-        asked, method, leaving = perf_counter(), request.method, _SendGuard(before_send, seconds)
-        if delay := self._throttle.reserve():
+        started_at, method, guard = perf_counter(), request.method, _SendGuard(before_send, seconds)
+        if delay := self._rate_limit.reserve():
             await asyncio.sleep(delay)
-        waited = perf_counter() - asked
+        throttled = perf_counter() - started_at
         try:
-            answer = await self._exchange(request, send, leaving)
+            response = await send(request, await self._auth_headers(), guard)
+            if response.status == 401:
+                # The token has expired, or was replaced. A request that was not let in has changed nothing, so it can
+                # be repeated, once, with the token read again.
+                self._credentials.reject_token()
+                response = await send(request, await self._auth_headers(), guard)
         except (ConnectionLostError, TimeoutError, OSError, http2.StreamRefusedError) as error:
-            self._requests.count(0, method)
+            self._observer.count(0, method)
             if isinstance(error, http2.StreamRefusedError):
-                raise self._refused(error) from error
-            if leaving.at is None:
-                raise self._unreachable(error) from error
+                text = f"API server {self.server} takes no requests"
+                self._refusing.failing(text, str(error))
+                raise NoResponseError(f"{text}: {error}", sent=False) from error
+            if guard.sent_at is None:
+                raise self._unreachable_error(error) from error
             cause = _cause(error)
             raise NoResponseError(f"{method} {path}: {cause}", sent=True, cause=cause) from error
-        numbers = (waited, leaving.took(), len(request.body), len(answer.body))
-        self._requests.count(answer.status, method, numbers)
+        self._observer.count(
+            response.status, method, (throttled, guard.elapsed(), len(request.body), len(response.body))
+        )
         self._refusing.recovered()
-        if answer.status >= 400:
-            raise self._refusal(answer)
-        self._not_let_in.recovered()
-        return answer.body
+        if response.status >= 400:
+            raise self._api_error(response)
+        self._unauthorized.recovered()
+        return response.body
 
-    async def _exchange(self, request: Request, send: _Send, leaving: _SendGuard) -> Response:
-        answer = await send(request, await self._identity(), leaving)
-        if answer.status != 401:
-            return answer
-        self._credentials.reject_token()
-        return await send(request, await self._identity(), leaving)
-
-    async def _send(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
-        """Send it over the connection that is shared, if the server speaks HTTP/2."""
-        if self._shared is not None and perf_counter() >= self._alone_until:
-            fields = self._writer.http2_headers(request, identity)
+    async def _send(self, request: Request, auth_headers: Mapping[str, str], guard: _SendGuard) -> Response:
+        """Send over the shared connection if the server speaks HTTP/2, otherwise over one of the pool."""
+        if self._shared is not None and perf_counter() >= self._http1_until:
+            header_block = self._writer.http2_headers(request, auth_headers)
             try:
-                return await self._shared.request(fields, request.body, leaving)
+                return await self._shared.request(header_block, request.body, guard)
             except http2.Http2UnsupportedError:
-                self._alone_until = perf_counter() + ALONE_SECONDS
+                self._http1_until = perf_counter() + HTTP1_SECONDS
                 logger.debug("API server %s does not speak HTTP/2", self.server)
-        return await self._send_alone(request, identity, leaving)
+        return await self._send_pooled(request, auth_headers, guard)
 
-    async def _send_alone(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard) -> Response:
-        """Send it over a connection that nobody else has meanwhile."""
+    async def _send_pooled(self, request: Request, auth_headers: Mapping[str, str], guard: _SendGuard) -> Response:
+        """Send over a connection that no other request uses meanwhile."""
         connection = await self._pool.acquire()
         try:
-            async with limit(leaving.left(), waits=lambda: connection.has_sent_all):
-                return await connection.request(self._writer.http1_request(request, identity), leaving)
+            async with timeout(guard.remaining(), may_extend=lambda: connection.has_sent_all):
+                return await connection.request(self._writer.http1_request(request, auth_headers), guard)
         finally:
             self._pool.release(connection)
 
     def _target(self, path: str, params: Mapping[str, str] | None) -> str:
-        target = self._path + path
+        target = self._path_prefix + path
         if not _is_plain(target):
             target = quote(target)
         return f"{target}?{urlencode(params)}" if params else target
 
-    def _unreachable(self, error: BaseException) -> NoResponseError:
-        text, cause = f"API server {self.server} cannot be reached", _cause(error)
-        self._out_of_reach.failing(text, cause)
-        return NoResponseError(f"{text}: {cause}", sent=False)
+    def report_rollback(self, detail: str) -> bool:
+        """Log that the API server's data went back in time; return False if that was reported a moment ago.
 
-    def _refused(self, error: http2.StreamRefusedError) -> NoResponseError:
-        text = f"API server {self.server} takes no requests"
-        self._refusing.failing(text, str(error))
-        return NoResponseError(f"{text}: {error}", sent=False)
-
-    def report_rollback(self, how: str) -> bool:
-        """Log that the API server's data went back in time, once however many watches notice. Return whether it was."""
+        Every watch notices by itself: this is about the first of them.
+        """
         now = perf_counter()
-        if now - self._behind_since <= SAID_AGAIN_SECONDS:
+        if now - self._rolled_back_at <= ROLLBACK_SECONDS:
             return False
-        self._behind_since = now
+        self._rolled_back_at = now
         logger.warning(
             "API server %s has older data than before, such as a backup that was restored (%s): "
             "everything is listed again",
             self.server,
-            how,
+            detail,
         )
         return True
 
     @contextlib.asynccontextmanager
-    async def stream(self, path: str, *, params: Mapping[str, str], quiet_seconds: float) -> AsyncIterator[Stream]:
-        """Open a watch. Reads raise ConnectionLostError when it breaks; after ``quiet_seconds`` of silence it ends.
+    async def stream(self, path: str, *, params: Mapping[str, str], silence_seconds: float) -> AsyncIterator[Stream]:
+        """Open a watch, or a list that is read while it comes. Raises ApiError or NoResponseError.
 
-        Within the ``with`` that becomes NoResponseError, which opening it raises too, as well as ApiError.
+        A connection that breaks raises ConnectionLostError in the reader, which becomes NoResponseError at the end of
+        the ``with`` block. After ``silence_seconds`` without data the stream ends.
         """
-        await self._throttle.wait()
+        await self._rate_limit.wait()
         request = Request("GET", self._target(path, params))
-        stream = await self._begun(path, request, quiet_seconds)
+        stream = await self._open_stream(path, request, silence_seconds)
         try:
             if stream.status == 401:
                 stream.close()
                 self._credentials.reject_token()
-                stream = await self._begun(path, request, quiet_seconds)
-            self._requests.count(stream.status, "GET")
+                stream = await self._open_stream(path, request, silence_seconds)
+            self._observer.count(stream.status, "GET")
             if stream.status >= 400:
-                raise self._refusal(Response(stream.status, await stream.read_all(), stream.retry_after))
-            self._not_let_in.recovered()
+                raise self._api_error(Response(stream.status, await stream.read_all(), stream.retry_after))
+            self._unauthorized.recovered()
             yield stream
         except ConnectionLostError as error:
             raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         finally:
             stream.close()
 
-    async def _begun(self, path: str, request: Request, quiet_seconds: float) -> Stream:
-        identity = await self._identity()
-        stream = Stream(quiet_seconds)
+    async def _open_stream(self, path: str, request: Request, silence_seconds: float) -> Stream:
+        auth_headers = await self._auth_headers()
+        stream = Stream(silence_seconds)
         try:
-            await connect(self._place, stream)
+            await connect(self._endpoint, stream)
         except (OSError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable_error(error) from error
         try:
-            await stream.send_request(self._writer.http1_request(request, identity))
+            await stream.send_request(self._writer.http1_request(request, auth_headers))
         except ConnectionLostError as error:
-            self._requests.count(0, "GET")
+            self._observer.count(0, "GET")
             raise NoResponseError(f"GET {path}: {error}", sent=True, cause=str(error)) from error
         except BaseException:
             stream.close()
             raise
         return stream
 
-    async def _identity(self) -> dict[str, str]:
-        """Return the headers that say who asks, however long getting them takes."""
+    async def _auth_headers(self) -> dict[str, str]:
+        """Return the headers that authenticate a request. Raises NoResponseError.
+
+        An exec plugin may run for seconds, and so does not run in the event loop.
+        """
         try:
             if self._credentials.is_slow:
                 return await asyncio.to_thread(self._credentials.headers)
             return self._credentials.headers()
         except CredentialsError as error:
-            self._not_let_in.failing(str(error))
+            self._unauthorized.failing(str(error))
             raise NoResponseError(str(error), sent=False) from error
 
-    def _refusal(self, answer: Response) -> ApiError:
+    def _unreachable_error(self, error: BaseException) -> NoResponseError:
+        """Log that the server cannot be reached, and return the error to raise."""
+        text, cause = f"API server {self.server} cannot be reached", _cause(error)
+        self._unreachable.failing(text, cause)
+        return NoResponseError(f"{text}: {cause}", sent=False)
+
+    def _api_error(self, response: Response) -> ApiError:
+        """Return the refusal as an error; log it if it is about our credentials."""
         try:
-            said = _decode_status(answer.body)
-        except msgspec.MsgspecError:
-            said = _Status(message=answer.body[:200].decode(errors="replace").strip())
-        if answer.status == 401:
-            self._not_let_in.failing(f"API server {self.server} refuses our credentials (401); waiting for new ones")
+            status = _decode_status(response.body)
+        except msgspec.MsgspecError:  # from a proxy, perhaps, and not JSON
+            status = _Status(message=response.body[:200].decode(errors="replace").strip())
+        if response.status == 401:
+            self._unauthorized.failing(f"API server {self.server} refuses our credentials (401); waiting for new ones")
         else:
-            self._not_let_in.recovered()
-        return ApiError(answer.status, said.reason, said.message, _seconds(answer.retry_after))
+            self._unauthorized.recovered()
+        # Retry-After may also be a date (RFC 9110, section 10.2.3); the API server writes seconds.
+        digits = response.retry_after
+        seconds = min(float(digits), LONGEST_RETRY_AFTER) if digits.isascii() and digits.isdigit() else 0.0
+        return ApiError(response.status, status.reason, status.message, seconds)
 
 
 class _SendGuard:
-    """Asked right before a request leaves. From the first time on ``seconds`` may pass, repetitions included."""
+    """Called right before a request is written. ``seconds`` count from the first call, repetitions included."""
 
-    __slots__ = ("_allow", "_seconds", "at")
+    __slots__ = ("_before_send", "_seconds", "sent_at")
 
-    def __init__(self, allow: Callable[[], None], seconds: float) -> None:
-        """``allow`` raises when the request may not leave any more."""
-        self._allow = allow
+    def __init__(self, before_send: Callable[[], None], seconds: float) -> None:
+        """``before_send`` raises when the request may not be sent any more."""
+        self._before_send = before_send
         self._seconds = seconds
-        self.at: float | None = None
+        self.sent_at: float | None = None
+        """When the request was written for the first time; None while it can be said that it was not."""
 
     def __call__(self) -> None:
-        self._allow()
-        if self.at is None:
-            self.at = perf_counter()
+        self._before_send()
+        if self.sent_at is None:
+            self.sent_at = perf_counter()
 
-    def took(self) -> float:
-        """How many seconds ago it left."""
-        return 0.0 if self.at is None else perf_counter() - self.at
+    def elapsed(self) -> float:
+        """Return the seconds since the request was written."""
+        return 0.0 if self.sent_at is None else perf_counter() - self.sent_at
 
-    def left(self) -> float:
-        """How many seconds remain. Raises TimeoutError when there are none."""
-        seconds = self._seconds - self.took()
+    def remaining(self) -> float:
+        """Return the seconds that remain. Raises TimeoutError when there are none."""
+        seconds = self._seconds - self.elapsed()
         if seconds <= 0:
             raise TimeoutError
         return seconds
 
 
 class _Send(Protocol):
-    """A way to send a request. Raises what connections raise; ``leaving`` was not asked if none was reached."""
+    """A way to send a request. Raises connection errors; ``guard`` was not called if no connection was opened."""
 
-    async def __call__(self, request: Request, identity: Mapping[str, str], leaving: _SendGuard, /) -> Response: ...
-
-
-def _seconds(retry_after: str) -> float:
-    """After how long to ask again; 0 if that is not said in seconds."""
-    return min(float(retry_after), LONGEST_PAUSE) if retry_after.isascii() and retry_after.isdigit() else 0.0
+    async def __call__(self, request: Request, auth_headers: Mapping[str, str], guard: _SendGuard, /) -> Response: ...
 
 
 def _cause(error: BaseException) -> str:
-    """Name what went wrong without the parts that differ from one try to the next."""
+    """The cause of ``error`` without what differs from one attempt to the next, so that it is logged once."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error}"
     if isinstance(error, TimeoutError):

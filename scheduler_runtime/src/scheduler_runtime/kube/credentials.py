@@ -1,8 +1,7 @@
-"""Where the API server is, and how to be believed there.
+"""Address and credentials of the API server, from a kubeconfig or the pod's ServiceAccount.
 
-Reads a kubeconfig file or the files that a pod is given. What can change while the process
-runs (a projected token, a token that an exec plugin hands out) is read again in time, and at
-once when the API server refuses it.
+What can change while the process runs (a projected token, a token that an exec plugin returns) is read again in time,
+and at once when the API server refuses it.
 """
 
 from __future__ import annotations
@@ -26,24 +25,26 @@ import yaml
 
 IN_CLUSTER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_SECONDS = 30.0
+"""The age at which a token from a file is read again. The kubelet replaces projected tokens long before they expire."""
 EXEC_TIMEOUT_SECONDS = 60.0
 EXEC_MARGIN_SECONDS = 30.0
-OFFERED = ("h2", "http/1.1")
-"""What short requests may be sent by."""
+"""A token of an exec plugin is replaced this long before it expires, so that it does not expire on the way."""
+HTTP2_PROTOCOLS = ("h2", "http/1.1")
+"""Offered to the server in the TLS handshake (ALPN) for short requests, the best first."""
 
 
 class CredentialsError(Exception):
-    """The credentials cannot be read; the message says which file or field, and what to do."""
+    """The credentials cannot be read; the message names the file or field, and what to do."""
 
 
 class TokenSource(Protocol):
-    """Gives the bearer token to use now."""
+    """Source of the bearer token to use now."""
 
     def token(self) -> str:
         """Return the token; may read a file or run a program. Raises CredentialsError."""
 
     def invalidate(self) -> None:
-        """The API server refused the token: fetch a new one next time."""
+        """Fetch a new token next time: the API server refused this one."""
 
 
 class FileToken:
@@ -55,6 +56,7 @@ class FileToken:
         extract: Callable[[str], str] = str.strip,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``extract`` returns the token from the text of the file, empty if there is none."""
         self._path = path
         self._extract = extract
         self._clock = clock
@@ -65,30 +67,25 @@ class FileToken:
         if self._token and self._clock() - self._read_at < REREAD_SECONDS:
             return self._token
         try:
-            self._token, self._read_at = self._read(), self._clock()
-        except CredentialsError:
-            if not self._token:
-                raise
-            # The file is being replaced: what we have is good until it is refused.
+            token = self._extract(self._path.read_text())
+            problem = "" if token else f"{self._path}: the token is empty"
+        except OSError as error:
+            token, problem = "", f"{self._path}: cannot read the token: {error.strerror}"
+        except UnicodeDecodeError:
+            token, problem = "", f"{self._path}: cannot read the token: the file is not text"
+        if token:
+            self._token, self._read_at = token, self._clock()
+        elif not self._token:
+            raise CredentialsError(problem)
+        # Otherwise the file is being replaced: the token that we have is good until the API server refuses it.
         return self._token
 
     def invalidate(self) -> None:
         self._token = ""
 
-    def _read(self) -> str:
-        try:
-            token = self._extract(self._path.read_text())
-        except OSError as error:
-            raise CredentialsError(f"{self._path}: cannot read the token: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise CredentialsError(f"{self._path}: cannot read the token: the file is not text") from error
-        if not token:
-            raise CredentialsError(f"{self._path}: the token is empty")
-        return token
-
 
 class ExecToken:
-    """A token handed out by a program, as the kubeconfig's ``exec`` section describes it."""
+    """A token that a credential plugin prints: a program, as the ``exec`` section of a kubeconfig describes it."""
 
     def __init__(self, section: Mapping[str, Any], directory: Path, where: str) -> None:
         self._api_version = str(section.get("apiVersion", ""))
@@ -105,47 +102,48 @@ class ExecToken:
         self._environ = {str(item["name"]): str(item["value"]) for item in section.get("env") or ()}
         self._lock = threading.Lock()
         self._token = ""
-        self._expires = float("inf")
+        self._expires_at = float("inf")
 
     def token(self) -> str:
+        # The lock is kept while the program runs: threads that need the token meanwhile wait for this run of it.
         with self._lock:
-            if not self._token or time.time() > self._expires - EXEC_MARGIN_SECONDS:
-                self._fetch()
+            if not self._token or time.time() > self._expires_at - EXEC_MARGIN_SECONDS:
+                self._token, self._expires_at = self._run()
             return self._token
 
     def invalidate(self) -> None:
         with self._lock:
             self._token = ""
 
-    def _fetch(self) -> None:
+    def _run(self) -> tuple[str, float]:
+        """Run the program; return its token and the time at which that expires. Raises CredentialsError."""
         request = {"apiVersion": self._api_version, "kind": "ExecCredential", "spec": {"interactive": False}}
         environ = {**os.environ, **self._environ, "KUBERNETES_EXEC_INFO": json.dumps(request)}
+        program = f"{self._where}.exec: {self._command[0]}"
         try:
-            answer = subprocess.run(
+            result = subprocess.run(
                 self._command, env=environ, capture_output=True, text=True, timeout=EXEC_TIMEOUT_SECONDS, check=True
             )
-            status = json.loads(answer.stdout)["status"]
-            token = str(status.get("token") or "")
+            status = json.loads(result.stdout)["status"]
+            token, expiration = str(status.get("token") or ""), status.get("expirationTimestamp")
         except subprocess.CalledProcessError as error:
-            said = (error.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
-            raise CredentialsError(
-                f"{self._where}.exec: {self._command[0]} ended with {error.returncode}: {said}"
-            ) from error
+            last_line = (error.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
+            raise CredentialsError(f"{program} ended with {error.returncode}: {last_line}") from error
         except (OSError, subprocess.SubprocessError) as error:
             raise CredentialsError(f"{self._where}.exec: cannot run {self._command[0]}: {error}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CredentialsError(f"{self._where}.exec: {self._command[0]} did not print an ExecCredential") from error
+            raise CredentialsError(f"{program} did not print an ExecCredential") from error
         if not token:
-            raise CredentialsError(
-                f"{self._where}.exec: {self._command[0]} gave no token; client certificates from exec are not supported"
-            )
-        self._token = token
-        self._expires = _timestamp(status.get("expirationTimestamp"))
+            raise CredentialsError(f"{program} gave no token; client certificates from exec are not supported")
+        try:
+            return token, datetime.fromisoformat(str(expiration)).timestamp() if expiration else float("inf")
+        except ValueError:
+            return token, float("inf")  # as without one: the API server will refuse the token when it has expired
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Everything that is needed to open a connection to the API server and be known there."""
+    """Address of the API server, and what is needed to trust it and to be known there."""
 
     server: str
     """The URL, without a slash at its end."""
@@ -153,12 +151,12 @@ class Credentials:
     tls: ssl.SSLContext | None = None
     """None for plain http."""
     http2_tls: ssl.SSLContext | None = None
-    """As ``tls``, and offers the server to speak HTTP/2."""
+    """As ``tls``, and offers the server to speak HTTP/2. None for plain http, or to speak HTTP/1.1 only."""
     server_name: str | None = None
     """The name to expect in the server's certificate, where it is not the host's."""
     source: TokenSource | None = None
     is_slow: bool = False
-    """The token may take a program to run: ask for it off the event loop."""
+    """True if ``headers`` may run a program: then it must not be called in an event loop."""
     origin: str = field(default="")
     """The file these credentials were read from, for messages."""
 
@@ -173,7 +171,7 @@ class Credentials:
 
 
 def load(kubeconfig: str = "", environ: Mapping[str, str] = os.environ, in_cluster: Path = IN_CLUSTER) -> Credentials:
-    """Read the credentials of ``kubeconfig``, else of $KUBECONFIG, else those of the pod we run in.
+    """Return the credentials of ``kubeconfig``, else of $KUBECONFIG, else those of the pod this process runs in.
 
     Raises CredentialsError with a sentence that says what to do.
     """
@@ -188,55 +186,68 @@ def load(kubeconfig: str = "", environ: Mapping[str, str] = os.environ, in_clust
 
 
 def from_pod(environ: Mapping[str, str], directory: Path = IN_CLUSTER) -> Credentials:
-    """Use the ServiceAccount of the pod this process runs in."""
+    """Return the credentials of the ServiceAccount of the pod this process runs in. Raises CredentialsError."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
     namespace, authority = directory / "namespace", {"certificate-authority": "ca.crt"}
     return Credentials(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
-        tls=_context(authority, directory, str(directory)),
-        http2_tls=_context(authority, directory, str(directory), *OFFERED),
+        tls=_tls_context(authority, directory, str(directory)),
+        http2_tls=_tls_context(authority, directory, str(directory), *HTTP2_PROTOCOLS),
         source=FileToken(directory / "token"),
         origin=str(directory),
     )
 
 
 def from_kubeconfig(paths: list[Path]) -> Credentials:
-    """Use the current context of the kubeconfig files; the first file that names a thing wins."""
-    documents = [(path, _document(path)) for path in paths if path.exists() or len(paths) == 1]
+    """Return the credentials of the current context. Raises CredentialsError.
+
+    Several files are merged as kubectl does: the first one that names a context, cluster or user wins, and files of a
+    list that do not exist are skipped.
+    """
+    documents = [(path, _read_kubeconfig(path)) for path in paths if path.exists() or len(paths) == 1]
     if not documents:
         raise CredentialsError(f"{os.pathsep.join(map(str, paths))}: none of these kubeconfig files exists")
-    context = _current_context(documents)
-    cluster, cluster_path = _named(documents, "cluster", str(context.get("cluster", "")))
+    current = next((name for _, document in documents if (name := document.get("current-context"))), None)
+    if not current:
+        raise CredentialsError(f"{documents[0][0]}: current-context is not set; run `kubectl config use-context NAME`")
+    context, _ = _find_entry(documents, "context", str(current))
+    cluster, cluster_path = _find_entry(documents, "cluster", str(context.get("cluster", "")))
     name = str(context.get("user") or "")
-    user, user_path = _named(documents, "user", name) if name else ({}, cluster_path)
+    user, user_path = _find_entry(documents, "user", name) if name else ({}, cluster_path)
     server = str(cluster.get("server", "")).rstrip("/")
     if not server.startswith(("https://", "http://")):
         raise CredentialsError(f"{cluster_path}: server {server!r} of the cluster is not an http(s) URL")
     where = f"{user_path}: user {name!r}"
-    _refuse_unsupported(user, where)
-    is_secure = server.startswith("https://")
-    tls, offering = _contexts(cluster, cluster_path, user, user_path, where) if is_secure else (None, None)
+    for setting in ("as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"):
+        if user.get(setting):
+            raise CredentialsError(f"{where}: {setting} is not supported; use a token, a client certificate or exec")
+    tls = http2_tls = None
+    if server.startswith("https://"):
+        tls = _tls_context(cluster, cluster_path.parent, str(cluster_path))
+        http2_tls = _tls_context(cluster, cluster_path.parent, str(cluster_path), *HTTP2_PROTOCOLS)
+        for tls_context in (tls, http2_tls):
+            _load_client_certificate(tls_context, user, user_path.parent, where)
+    source: TokenSource | None = None
+    if user.get("tokenFile"):
+        source = FileToken(user_path.parent / str(user["tokenFile"]))
+    elif user.get("token"):
+        source = FileToken(user_path, lambda text: _token_of_user(text, name))
+    elif user.get("exec"):
+        source = ExecToken(user["exec"], user_path.parent, where)
     return Credentials(
         server=server,
         namespace=str(context.get("namespace") or "default"),
         tls=tls,
-        http2_tls=offering,
+        http2_tls=http2_tls,
         server_name=cluster.get("tls-server-name"),
-        source=_token_source(user, user_path, name, where),
+        source=source,
         is_slow=bool(user.get("exec")),
         origin=str(user_path),
     )
 
 
-def _current_context(documents: list[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
-    for _, document in documents:
-        if current := document.get("current-context"):
-            return _named(documents, "context", str(current))[0]
-    raise CredentialsError(f"{documents[0][0]}: current-context is not set; run `kubectl config use-context NAME`")
-
-
-def _document(path: Path) -> dict[str, Any]:
+def _read_kubeconfig(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -248,68 +259,45 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _named(documents: list[tuple[Path, dict[str, Any]]], kind: str, name: str) -> tuple[dict[str, Any], Path]:
+def _find_entry(documents: list[tuple[Path, dict[str, Any]]], kind: str, name: str) -> tuple[dict[str, Any], Path]:
+    """The context, cluster or user called ``name``, and the file it stands in. Raises CredentialsError."""
     for path, document in documents:
         for entry in document.get(f"{kind}s") or ():
             if isinstance(entry, dict) and entry.get("name") == name:
-                named = entry.get(kind) or {}
-                if not isinstance(named, dict):
+                value = entry.get(kind) or {}
+                if not isinstance(value, dict):
                     raise CredentialsError(f"{path}: {kind} {name!r} is not a mapping")
-                return named, path
+                return value, path
     raise CredentialsError(f"{documents[0][0]}: there is no {kind} {name!r} in the kubeconfig")
 
 
-def _refuse_unsupported(user: Mapping[str, Any], where: str) -> None:
-    for name in ("as", "as-uid", "as-groups", "as-user-extra", "auth-provider", "username", "password"):
-        if user.get(name):
-            raise CredentialsError(f"{where}: {name} is not supported; use a token, a client certificate or exec")
+def _token_of_user(text: str, name: str) -> str:
+    """The token of user ``name`` in the text of a kubeconfig; empty if there is none.
 
-
-def _token_source(user: Mapping[str, Any], path: Path, name: str, where: str) -> TokenSource | None:
-    if user.get("tokenFile"):
-        return FileToken(path.parent / str(user["tokenFile"]))
-    if user.get("token"):
-        return FileToken(path, lambda text: _inline_token(text, name))
-    if user.get("exec"):
-        return ExecToken(user["exec"], path.parent, where)
-    return None
-
-
-def _inline_token(text: str, name: str) -> str:
-    """Find the token of user ``name`` in a kubeconfig that may have been rewritten, or be half written."""
+    The file may have been rewritten since it was first read, or be half written: the next reading finds the token.
+    """
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError):
-        return ""  # no token now, the next reading finds it
+        return ""
     match document:
         case {"users": [*users]}:
-            pass
-        case _:
-            return ""
-    for each in users:
-        match each:
-            case {"name": str(called), "user": {"token": token}} if called == name:
-                return str(token or "")
+            for user in users:
+                match user:
+                    case {"name": str(user_name), "user": {"token": token}} if user_name == name:
+                        return str(token or "")
     return ""
 
 
-def _contexts(
-    cluster: Mapping[str, Any], cluster_path: Path, user: Mapping[str, Any], user_path: Path, where: str
-) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """One that offers no protocol, and one that offers those of short requests."""
-    plain, offering = (_context(cluster, cluster_path.parent, str(cluster_path), *each) for each in ((), OFFERED))
-    for each in (plain, offering):
-        _add_client_certificate(each, user, user_path.parent, where)
-    return plain, offering
-
-
-def _context(cluster: Mapping[str, Any], directory: Path, where: str, *protocols: str) -> ssl.SSLContext:
-    """``protocols`` are offered to the server, the best first."""
+def _tls_context(cluster: Mapping[str, Any], directory: Path, where: str, *protocols: str) -> ssl.SSLContext:
+    """A context that trusts the cluster's certificate authority, and offers ``protocols``, the best first."""
     authority = cluster.get("certificate-authority")
     data = cluster.get("certificate-authority-data")
     try:
         if data:
-            context = ssl.create_default_context(cadata=_decoded(data, f"{where}: certificate-authority-data").decode())
+            context = ssl.create_default_context(
+                cadata=_decode_base64(data, f"{where}: certificate-authority-data").decode()
+            )
         else:
             context = ssl.create_default_context(cafile=str(directory / str(authority)) if authority else None)
     except (OSError, UnicodeDecodeError) as error:
@@ -324,10 +312,9 @@ def _context(cluster: Mapping[str, Any], directory: Path, where: str, *protocols
     return context
 
 
-def _add_client_certificate(context: ssl.SSLContext, user: Mapping[str, Any], directory: Path, where: str) -> None:
-    """Load the user's certificate; inline data passes through a private file because OpenSSL wants one."""
-    has_certificate = user.get("client-certificate") or user.get("client-certificate-data")
-    if not has_certificate:
+def _load_client_certificate(context: ssl.SSLContext, user: Mapping[str, Any], directory: Path, where: str) -> None:
+    """Load the user's certificate, if there is one; inline data goes through a private file, as OpenSSL reads files."""
+    if not user.get("client-certificate") and not user.get("client-certificate-data"):
         return
     with tempfile.TemporaryDirectory(prefix="berth-") as scratch:
         files: list[Path] = []
@@ -335,7 +322,7 @@ def _add_client_certificate(context: ssl.SSLContext, user: Mapping[str, Any], di
             if user.get(f"{kind}-data"):
                 file = Path(scratch) / kind
                 file.touch(mode=0o600)
-                file.write_bytes(_decoded(user[f"{kind}-data"], f"{where}: {kind}-data"))
+                file.write_bytes(_decode_base64(user[f"{kind}-data"], f"{where}: {kind}-data"))
             elif user.get(kind):
                 file = directory / str(user[kind])
             else:
@@ -347,16 +334,8 @@ def _add_client_certificate(context: ssl.SSLContext, user: Mapping[str, Any], di
             raise CredentialsError(f"{where}: the client certificate cannot be used: {error}") from error
 
 
-def _decoded(data: object, where: str) -> bytes:
+def _decode_base64(data: object, where: str) -> bytes:
     try:
         return base64.b64decode(str(data), validate=True)
     except binascii.Error as error:
         raise CredentialsError(f"{where}: is not base64") from error
-
-
-def _timestamp(text: object) -> float:
-    """Read an RFC 3339 instant as seconds since the epoch; what is absent never comes."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp() if text else float("inf")
-    except ValueError:
-        return float("inf")

@@ -1,4 +1,4 @@
-"""How often the API server may be asked: ``clientConnection.qps`` and ``burst``."""
+"""Rate limit of requests, as ``clientConnection.qps`` and ``burst`` of the configuration set it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class RateLimit:
-    """A token bucket. Whoever comes too early waits, in the order of coming.
+    """A token bucket, as client-go's util/flowcontrol. Callers wait in the order in which they came.
 
     ``qps`` below zero means no limit.
     """
@@ -20,14 +20,16 @@ class RateLimit:
         self._next_free = float("-inf")
 
     def reserve(self) -> float:
-        """Take the next token and return how many seconds to wait for it."""
+        """Take the next token, and return the seconds to wait before using it."""
         if not self._interval:
             return 0.0
         now = self._clock()
+        # The bucket is kept as one instant: when its last token will have been there. It lies at most a burst back.
         self._next_free = max(self._next_free, now - self._burst * self._interval) + self._interval
         return max(0.0, self._next_free - now)
 
     async def wait(self) -> None:
+        """Take the next token, and return when it may be used."""
         delay = self.reserve()
         if delay:
             await asyncio.sleep(delay)

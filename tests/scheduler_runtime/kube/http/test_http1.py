@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import Connection, ConnectionLostError, Endpoint, Pool, connect
+from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, connect
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -17,7 +18,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @contextlib.asynccontextmanager
-async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[Pool]:
+async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[ConnectionPool]:
     serving: set[asyncio.StreamWriter] = set()
 
     async def serve_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -28,7 +29,7 @@ async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[Pool]:
 
     server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    made = Pool(Endpoint("127.0.0.1", port), limit)
+    made = ConnectionPool(Endpoint("127.0.0.1", port), limit)
     try:
         yield made
     finally:
@@ -54,7 +55,7 @@ def answering(*answers: bytes) -> Serve:
     return serve
 
 
-async def ask(made: Pool) -> tuple[int, bytes, str]:
+async def ask(made: ConnectionPool) -> tuple[int, bytes, str]:
     connection = await made.acquire()
     try:
         answer = await connection.request(REQUEST)
@@ -185,7 +186,7 @@ async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> No
 
 
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
-    made = Pool(Endpoint("127.0.0.1", 9), limit=1)
+    made = ConnectionPool(Endpoint("127.0.0.1", 9), limit=1)
     for _ in range(3):
         with pytest.raises(OSError, match="onnect"):
             await made.acquire()
@@ -202,7 +203,7 @@ async def test_a_connection_that_was_open_when_its_opener_gave_up_is_closed(monk
 
     async with await asyncio.start_server(answering(OK), "127.0.0.1", 0) as server:
         monkeypatch.setattr(loop, "create_connection", opens_late)
-        connection = Connection()
+        connection = Http1Connection()
         opening = asyncio.create_task(connect(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), connection))
         await opened.wait()
         opening.cancel()

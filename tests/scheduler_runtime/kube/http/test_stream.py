@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from scheduler_runtime.kube.http import stream as streaming
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, connect
 from scheduler_runtime.kube.http.stream import Stream
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, connect
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"GET /watch HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -22,7 +22,7 @@ def chunk(data: bytes) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def streaming_from(serve: Serve, quiet_seconds: float = 5) -> AsyncIterator[Stream]:
+async def streaming_from(serve: Serve, silence_seconds: float = 5) -> AsyncIterator[Stream]:
     """A stream from a server that has read the request."""
     ended = asyncio.Event()
 
@@ -36,7 +36,7 @@ async def streaming_from(serve: Serve, quiet_seconds: float = 5) -> AsyncIterato
         ended.set()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    stream = await connect(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), Stream(quiet_seconds))
+    stream = await connect(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), Stream(silence_seconds))
     try:
         yield stream
     finally:
@@ -98,7 +98,7 @@ def silent_after(answer: bytes, over: asyncio.Event) -> Serve:
 
 async def test_a_server_that_does_not_answer_is_a_lost_connection() -> None:
     over = asyncio.Event()
-    async with streaming_from(silent_after(b"", over), quiet_seconds=0.1) as stream:
+    async with streaming_from(silent_after(b"", over), silence_seconds=0.1) as stream:
         with pytest.raises(ConnectionLostError, match=r"no word for 0\.1 s"):
             await stream.send_request(REQUEST)
         over.set()
@@ -106,7 +106,7 @@ async def test_a_server_that_does_not_answer_is_a_lost_connection() -> None:
 
 async def test_silence_after_what_came_is_an_end() -> None:
     over = asyncio.Event()
-    async with streaming_from(silent_after(HEAD + chunk(b"one"), over), quiet_seconds=0.1) as stream:
+    async with streaming_from(silent_after(HEAD + chunk(b"one"), over), silence_seconds=0.1) as stream:
         await stream.send_request(REQUEST)
         assert await stream.read() == b"one"
         assert await stream.read() == b""
@@ -134,7 +134,7 @@ async def test_a_sender_waits_for_a_slow_reader_and_nothing_is_lost(monkeypatch:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
-    async with streaming_from(serve, quiet_seconds=0.2) as stream:
+    async with streaming_from(serve, silence_seconds=0.2) as stream:
         await stream.send_request(REQUEST)
         await asyncio.sleep(0.5)  # longer than the silence that ends a connection
         assert sent < count

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import Connection, Endpoint, connect
+from scheduler_runtime.kube.http.http1 import Http1Connection
+from scheduler_runtime.kube.http.transport import Endpoint, connect
 from scheduler_runtime.serving.https.self_signed import self_signed
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -54,7 +55,7 @@ def server(tls: ssl.SSLContext | None, came: list[float], answer: bytes = OK) ->
 
 async def asked_before_a_standstill(place: Endpoint) -> float:
     """Ask in a turn in which something else then takes its time; return when that was over."""
-    connection = await connect(place, Connection())
+    connection = await connect(place, Http1Connection())
     asking = asyncio.create_task(connection.request(REQUEST))
     over = asyncio.get_running_loop().create_future()
 
@@ -90,7 +91,7 @@ def test_a_request_leaves_before_what_else_is_done_in_its_turn(loop: str, secure
 
 async def most_taken_while_reading(place: Endpoint) -> int:
     """Bytes that were asked of memory at most while an answer came."""
-    connection = await connect(place, Connection())
+    connection = await connect(place, Http1Connection())
     tracemalloc.start()
     try:
         assert (await connection.request(REQUEST)).body == b"ok"
@@ -109,7 +110,7 @@ def test_a_short_answer_over_tls_takes_little_memory(loop: str, tmp_path: Path) 
 
 async def read_late(place: Endpoint) -> int:
     """How many bytes come of an answer that is there as a whole, with the end of the connection, before it is read."""
-    connection = await connect(place, Connection())
+    connection = await connect(place, Http1Connection())
     asyncio.get_running_loop().call_later(0.001, time.sleep, STANDSTILL_SECONDS)
     try:
         return len((await connection.request(REQUEST)).body)

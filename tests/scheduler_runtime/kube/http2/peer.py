@@ -14,12 +14,18 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from scheduler_runtime.kube import http2
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
-from scheduler_runtime.kube.http2.connection import Connection
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Response
+from scheduler_runtime.kube.http2 import headers
+from scheduler_runtime.kube.http2.connection import Http2Connection
 
 Fields = Iterable[tuple[str, str]]
-GET = http2.method("GET") + http2.HTTPS + http2.field(http2.AUTHORITY, b"server") + http2.field(http2.PATH, b"/")
-POST = http2.method("POST") + GET[1:]
+GET = (
+    headers.method("GET")
+    + headers.HTTPS
+    + headers.field(headers.AUTHORITY, b"server")
+    + headers.field(headers.PATH, b"/")
+)
+POST = headers.method("POST") + GET[1:]
 TURNS = 10
 """So many turns of the loop are enough for whatever one frame brings about."""
 
@@ -34,7 +40,7 @@ class Within:
     def __call__(self) -> None:
         self.allow()
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         return self.seconds
 
 
@@ -66,7 +72,7 @@ class Peer(asyncio.Transport):
         self.judge = H2Connection(config)
         values = {SettingCodes[name.upper()]: value for name, value in allowed.items()}
         self.judge.local_settings = Settings(client=False, initial_values=values)
-        self.connection = Connection(64)
+        self.connection = Http2Connection(64)
         self.piece = piece
         self.speaks = speaks
         self.reads = True
@@ -118,7 +124,7 @@ class Peer(asyncio.Transport):
         """Have the connection read ``data``, until it is closed."""
         for start in range(0, len(data), self.piece):
             if not self.is_closed:
-                self.connection.data_came(data[start : start + self.piece])
+                self.connection.data_received(data[start : start + self.piece])
 
     def answer(self, stream: int, status: int = 200, body: bytes = b"", *fields: tuple[str, str]) -> None:
         """Answer a request with ``body``, of which as much goes as the other side allows."""
@@ -155,15 +161,15 @@ async def greeted(**how: Any) -> AsyncIterator[Peer]:
     finally:
         peer.connection.close()
         await asyncio.sleep(0)
-        assert not peer.connection._exchanges
-        assert not peer.connection._outflow._left
+        assert not peer.connection._streams
+        assert not peer.connection._flow._pending
 
 
 def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0) -> asyncio.Task[Response]:
     """Send a request when there is room for it."""
 
     async def asked() -> Response:
-        await peer.connection.rooms.take()
+        await peer.connection.slots.acquire()
         return await peer.connection.request(head, body, Within(seconds))
 
     task = asyncio.create_task(asked())

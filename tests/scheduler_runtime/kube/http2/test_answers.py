@@ -6,7 +6,7 @@ import pytest
 from h2 import events
 from hpack import Encoder
 
-from scheduler_runtime.kube.http.http1 import Response
+from scheduler_runtime.kube.http.transport import Response
 from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Fields, Peer, ask, greeted
 

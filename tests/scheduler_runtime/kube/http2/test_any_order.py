@@ -11,7 +11,7 @@ from h2.settings import SettingCodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Response
 from scheduler_runtime.kube.http2 import StreamRefusedError
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcomes
 
@@ -149,4 +149,4 @@ def check(told: Story, ended: list[object], how: str) -> None:
         assert not asked.is_complete or asked.body in told.bodies
     if how == "answered":
         assert told.peer.connection.is_open
-        assert told.peer.connection.rooms._free == told.peer.connection.rooms._count
+        assert told.peer.connection.slots._free == told.peer.connection.slots._count

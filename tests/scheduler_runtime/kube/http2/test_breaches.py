@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from h2 import events
 
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Response
 from scheduler_runtime.kube.http2 import connection as http2_connection
 from scheduler_runtime.kube.http2 import frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
@@ -94,7 +94,7 @@ def told(peer: Peer) -> int:
 
 
 async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "LONGEST_FIELDS", 10_000)
+    monkeypatch.setattr(http2_connection, "LONGEST_HEADER_BLOCK", 10_000)
     async with greeted() as peer:
         asked = ask(peer)
         await peer.settle()
@@ -107,7 +107,7 @@ async def test_a_server_that_does_not_begin_with_its_settings_is_not_asked() -> 
     peer = Peer()
     peer.connection.connection_made(peer)
     peer.tell(frames.frame(frames.PING, 0, 0, bytes(8)))
-    assert peer.connection.greeted.done()
+    assert peer.connection.ready.done()
     assert not peer.connection.is_open
     assert told(peer) == frames.PROTOCOL_ERROR
     assert peer.is_closed
@@ -125,6 +125,6 @@ async def test_a_breach_does_not_undo_what_was_answered_before_it() -> None:
 async def test_a_server_that_does_not_speak_http2_hears_none(speaks: str | None) -> None:
     peer = Peer(speaks=speaks)
     peer.connection.connection_made(peer)
-    assert peer.connection.greeted.done()
-    assert not peer.connection.is_spoken
+    assert peer.connection.ready.done()
+    assert not peer.connection.is_http2
     assert (peer.writes, peer.is_closed) == ([], True)

@@ -10,8 +10,7 @@ import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Response
-from scheduler_runtime.kube.http.timeouts import READ_SECONDS
+from scheduler_runtime.kube.http.transport import READ_SECONDS, ConnectionLostError, Response
 from scheduler_runtime.kube.http2 import Http2UnsupportedError, StreamRefusedError, frames
 from tests.scheduler_runtime.kube.http2.peer import POST, Peer, ask, greeted, outcome, outcomes
 
@@ -78,7 +77,7 @@ async def test_a_server_that_ends_an_answered_request_has_answered_it() -> None:
         asked = ask(peer, POST, b"{}")
         await peer.settle()
         peer.answer(1, 200, b"all")
-        peer.tell(peer.judge.data_to_send() + frames.reset(1, frames.NO_ERROR))
+        peer.tell(peer.judge.data_to_send() + frames.rst_stream(1, frames.NO_ERROR))
         assert await outcome(asked) == Response(200, b"all")
 
 

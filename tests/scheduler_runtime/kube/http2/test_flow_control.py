@@ -11,7 +11,7 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_runtime.kube.http.http1 import Response
+from scheduler_runtime.kube.http.transport import Response
 from scheduler_runtime.kube.http2 import connection as http2_connection
 from scheduler_runtime.kube.http2 import frames
 from scheduler_runtime.kube.http2.flow_control import FlowControl
@@ -68,7 +68,7 @@ async def test_the_window_of_the_connection_is_shared() -> None:
         for _ in range(3):
             ask(peer, POST, BODY[:40_000])
         await peer.settle()
-        assert sum(len(each.body) for each in peer.asked.values()) == frames.WINDOW
+        assert sum(len(each.body) for each in peer.asked.values()) == frames.DEFAULT_WINDOW
         peer.judge.increment_flow_control_window(80_000)
         await peer.settle()
         assert [each.body for each in peer.asked.values()] == [BODY[:40_000]] * 3
@@ -96,7 +96,7 @@ async def test_what_is_given_up_is_sent_no_further() -> None:
 
 
 async def test_our_own_window_is_renewed_before_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "RECEIVED_AT_ONCE", 100_000)
+    monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for number in range(20):
             asked = [ask(peer), ask(peer)]
@@ -112,7 +112,7 @@ async def test_our_own_window_is_renewed_before_it_is_used_up(monkeypatch: pytes
 
 
 async def test_answers_that_nobody_waits_for_use_up_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_connection, "RECEIVED_AT_ONCE", 100_000)
+    monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for stream in range(1, 41, 2):
             asked = ask(peer)
@@ -146,17 +146,17 @@ END = [("resize", 1 << 20, 0), ("allow", 1 << 30, 0)]
 @given(st.lists(CHANGES, max_size=30))
 def test_everything_is_sent_once_and_as_soon_as_it_is_allowed(changes: list[tuple[str, int, int]]) -> None:
     """Judged by plain counting of what is allowed and what has gone, of each body and of all."""
-    outflow, bodies, gone, initial = FlowControl(), dict[int, int](), Counter[int](), frames.WINDOW
-    allowed = Counter({0: frames.WINDOW})
+    outflow, bodies, gone, initial = FlowControl(), dict[int, int](), Counter[int](), frames.DEFAULT_WINDOW
+    allowed = Counter({0: frames.DEFAULT_WINDOW})
     for what, number, stream in [*changes, *END]:
         if what == "body":
             bodies[len(bodies) + 1] = number
-            data = outflow.body(len(bodies), bytes(number))
+            data = outflow.send(len(bodies), bytes(number))
         elif what == "allow":
-            allowed[stream] += number if stream in (0, *outflow._left) else 0
-            data = outflow.allowed(stream, number)
+            allowed[stream] += number if stream in (0, *outflow._pending) else 0
+            data = outflow.window_update(stream, number)
         else:
-            initial, data = number, outflow.resized(number)
+            initial, data = number, outflow.set_initial_window(number)
         for each, length, flags in sent(data):
             gone[each] += length
             assert gone[each] <= initial + allowed[each]

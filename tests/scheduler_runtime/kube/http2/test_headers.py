@@ -26,7 +26,7 @@ def test_every_status_is_read(huffman: bool) -> None:
     for status in range(100, 600):
         block = written((":status", str(status)), *OTHERS, huffman=huffman)
         assert block[0] == 0x20
-        assert headers.status(block) == headers.status(block[1:]) == status
+        assert headers.parse_status(block) == headers.parse_status(block[1:]) == status
 
 
 @pytest.mark.parametrize("huffman", [True, False])
@@ -34,31 +34,31 @@ def test_every_status_is_read(huffman: bool) -> None:
 def test_a_status_may_take_its_name_from_any_that_is_known(name: int, huffman: bool) -> None:
     _, used, *rest = written((":status", "201"), *OTHERS, huffman=huffman)
     assert used & 0x3F == 8
-    assert headers.status(bytes((name, *rest))) == 201
+    assert headers.parse_status(bytes((name, *rest))) == 201
 
 
 @given(st.integers(0, 99_999), st.booleans(), st.integers(0, 3))
 def test_every_retry_after_is_read(seconds: int, huffman: bool, at: int) -> None:
     fields = [*OTHERS[:at], ("retry-after", str(seconds)), *OTHERS[at:]]
     block = written((":status", "429"), *fields, huffman=huffman)
-    assert headers.retry_after(block) == str(seconds)
+    assert headers.parse_retry_after(block) == str(seconds)
 
 
 @given(st.text("0123456789abcdefghijklmnopqrstuvwxyz ,:-~", max_size=12), st.booleans())
 def test_what_is_no_number_of_seconds_says_nothing(text: str, huffman: bool) -> None:
     block = written((":status", "503"), ("retry-after", text), huffman=huffman)
-    assert headers.retry_after(block) == (text if text.isdigit() else "")
+    assert headers.parse_retry_after(block) == (text if text.isdigit() else "")
 
 
 def test_a_number_in_huffmans_code_is_padded_by_less_than_a_byte() -> None:
     name = headers.field(headers.RETRY_AFTER, b"")[:-1]
-    assert headers.retry_after(name + b"\x81\x07") == "0"
-    assert headers.retry_after(name + b"\x82\x07\xff") == ""
+    assert headers.parse_retry_after(name + b"\x81\x07") == "0"
+    assert headers.parse_retry_after(name + b"\x82\x07\xff") == ""
 
 
 def test_a_field_may_have_its_name_spelled_out() -> None:
     spelled = b"\x00\x07:status\x03503" + b"\x10\x0bretry-after\x0217"
-    assert (headers.status(spelled), headers.retry_after(spelled)) == (503, "17")
+    assert (headers.parse_status(spelled), headers.parse_retry_after(spelled)) == (503, "17")
 
 
 @given(st.integers(1, 61), st.binary(max_size=20_000))
@@ -84,17 +84,17 @@ def test_a_field_is_read_as_it_was_written(name: int, value: bytes) -> None:
 )
 def test_fields_that_cannot_be_read_are_a_breach(block: bytes, why: str) -> None:
     with pytest.raises(frames.ProtocolError, match=why) as caught:
-        headers.status(block)
+        headers.parse_status(block)
     assert caught.value.code == frames.COMPRESSION_ERROR
 
 
 @pytest.mark.parametrize("block", [b"", b"\x20", b"\x82", b"\x5f\x01a", b"\x08\x0220", b"\x08\x03abc", b"\x08\x03099"])
 def test_an_answer_without_a_status_is_a_breach(block: bytes) -> None:
     with pytest.raises(frames.ProtocolError, match="status"):
-        headers.status(block)
+        headers.parse_status(block)
 
 
-@pytest.mark.parametrize("read", [headers.status, headers.retry_after])
+@pytest.mark.parametrize("read", [headers.parse_status, headers.parse_retry_after])
 @given(block=st.binary(max_size=60))
 def test_whatever_comes_is_read_or_is_a_breach(read: Callable[[bytes], object], block: bytes) -> None:
     with contextlib.suppress(frames.ProtocolError):

@@ -132,7 +132,7 @@ async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_
             raise NotNowError
 
     async with greeted() as peer:
-        await peer.connection.rooms.take()
+        await peer.connection.slots.acquire()
         leaving = Within(60.0, allow)
         asked = asyncio.ensure_future(peer.connection.request(GET, b"", leaving))
         await asyncio.sleep(0)  # it was asked for, and something else has its turn before it is written
@@ -141,7 +141,7 @@ async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_
             await asked
         await peer.settle()
         assert peer.asked == {}
-        assert peer.connection.rooms._free == peer.connection.rooms._count
+        assert peer.connection.slots._free == peer.connection.slots._count
 
 
 async def test_what_was_given_up_before_it_left_never_leaves() -> None:
@@ -151,7 +151,7 @@ async def test_what_was_given_up_before_it_left_never_leaves() -> None:
         asked.cancel()
         await peer.settle()
         assert peer.asked == {}
-        assert peer.connection.rooms._free == peer.connection.rooms._count
+        assert peer.connection.slots._free == peer.connection.slots._count
 
 
 async def test_what_was_asked_for_in_the_turn_in_which_the_server_says_goodbye_was_surely_not_sent() -> None:

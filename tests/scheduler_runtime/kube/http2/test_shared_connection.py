@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_runtime.kube.http.http1 import ConnectionLostError, Endpoint, Response
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
 from scheduler_runtime.kube.http2 import Http2UnsupportedError, SharedConnection, StreamRefusedError, connection
 from scheduler_runtime.kube.http2 import shared_connection as shared
 from tests.scheduler_runtime.kube.http2.peer import GET, POST, Within
@@ -139,7 +139,7 @@ async def test_a_server_that_refuses_always_is_not_asked_for_ever() -> None:
     async with sharing(act=Asked.refuse) as (server, made):
         with pytest.raises(StreamRefusedError):
             await ask(made)
-        assert len(server.asked) == shared.TRIES
+        assert len(server.asked) == shared.ATTEMPTS
 
 
 async def test_what_was_refused_stays_so_when_there_is_no_other_connection_in_time() -> None:
@@ -252,7 +252,7 @@ async def test_who_gives_up_early_leaves_a_connection_that_has_fallen_silent(mon
 
 async def test_a_silent_connection_without_room_is_left_by_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "SILENT_SECONDS", 0.02)
-    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(shared, "PROBE_SECONDS", 0.1)
     async with serving("h2", act=in_turn(say_nothing)) as server:
         made = SharedConnection(server.place, 1)
         silent = asyncio.create_task(ask(made))
@@ -265,7 +265,7 @@ async def test_a_silent_connection_without_room_is_left_by_who_waits(monkeypatch
 
 
 async def test_who_has_waited_for_long_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(shared, "PROBE_SECONDS", 0.01)
     async with sharing(act=in_turn(say_nothing), most=1) as (server, made):
         first = asyncio.create_task(ask(made, b"first"))
         await until(lambda: server.asked)
@@ -290,20 +290,20 @@ async def test_who_gives_up_waiting_for_room_takes_none(monkeypatch: pytest.Monk
         await asyncio.wait([first, *waiting])
         assert waiting[2].result() == OK
         assert made._connection is not None
-        assert made._connection.rooms._free == 1
+        assert made._connection.slots._free == 1
 
 
 async def test_a_connection_that_ends_as_soon_as_it_begins_is_not_opened_over_and_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    really = shared._opened
+    really = shared._open_connection
 
-    async def opened(place: Endpoint, most: int) -> connection.Connection:
+    async def opened(place: Endpoint, most: int) -> connection.Http2Connection:
         made = await really(place, most)
         made.retire()  # as a GOAWAY does that comes a turn later
         return made
 
-    monkeypatch.setattr(shared, "_opened", opened)
+    monkeypatch.setattr(shared, "_open_connection", opened)
     async with sharing() as (server, made):
         with pytest.raises(ConnectionError, match="ends what it has just begun"):
             await ask(made)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler_runtime.kube.http2.stream_slots import StreamSlots
+from scheduler_runtime.kube.http2.flow_control import StreamSlots
 
 
 class Guests:
     """Takers of rooms, in the order in which they got them."""
 
     def __init__(self, count: int) -> None:
-        self.rooms = StreamSlots(count)
+        self.slots = StreamSlots(count)
         self.inside: list[str] = []
 
     async def come(self, *names: str) -> list[asyncio.Task[None]]:
         async def enter(name: str) -> None:
-            await self.rooms.take()
+            await self.slots.acquire()
             self.inside.append(name)
 
         tasks = [asyncio.create_task(enter(name)) for name in names]
@@ -24,7 +24,7 @@ class Guests:
         return tasks
 
     async def leave(self) -> None:
-        self.rooms.give()
+        self.slots.release()
         await self.settle()
 
     async def settle(self) -> None:
@@ -44,7 +44,7 @@ async def test_rooms_go_to_those_who_have_waited_longest() -> None:
 async def test_who_comes_when_a_room_is_given_back_is_not_faster_than_who_waits() -> None:
     guests = Guests(1)
     await guests.come("a", "waits")
-    guests.rooms.give()
+    guests.slots.release()
     await guests.come("hurries")
     assert guests.inside == ["a", "waits"]
 
@@ -53,7 +53,7 @@ async def test_who_gives_up_waiting_loses_no_room() -> None:
     guests = Guests(1)
     _, first, second, third = await guests.come("a", "first", "second", "third")
     first.cancel()
-    guests.rooms.give()
+    guests.slots.release()
     second.cancel()  # it has the room already, and does not know yet
     await guests.settle()
     assert third.done()
@@ -67,15 +67,15 @@ async def test_who_comes_behind_one_that_gives_up_gets_the_room() -> None:
     guests = Guests(1)
     _, waits = await guests.come("a", "waits")
     waits.cancel()
-    guests.rooms.give()
+    guests.slots.release()
     await guests.come("b")
     assert guests.inside == ["a", "b"]
 
 
-async def test_fewer_rooms_are_filled_when_enough_have_left() -> None:
+async def test_fewer_rooms_are_filled_when_enough_have_pending() -> None:
     guests = Guests(3)
     await guests.come("a", "b", "c", "d")
-    guests.rooms.resize(1)
+    guests.slots.resize(1)
     await guests.leave()
     await guests.leave()
     assert guests.inside == ["a", "b", "c"]
@@ -86,7 +86,7 @@ async def test_fewer_rooms_are_filled_when_enough_have_left() -> None:
 async def test_more_rooms_are_filled_at_once() -> None:
     guests = Guests(0)
     await guests.come("a", "b", "c", "d")
-    guests.rooms.resize(3)
+    guests.slots.resize(3)
     await guests.settle()
     assert guests.inside == ["a", "b", "c"]
 
@@ -94,6 +94,6 @@ async def test_more_rooms_are_filled_at_once() -> None:
 async def test_nobody_waits_for_rooms_that_are_closed() -> None:
     guests = Guests(1)
     await guests.come("a", "b", "c")
-    guests.rooms.close()
+    guests.slots.close()
     await guests.come("d")
     assert sorted(guests.inside) == ["a", "b", "c", "d"]

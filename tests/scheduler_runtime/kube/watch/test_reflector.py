@@ -151,7 +151,7 @@ async def test_a_list_that_fails_is_tried_again() -> None:
 
 
 async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(reflector, "SILENCE_SECONDS", 0.2)
     script = Script([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: bool(watched.told))

@@ -1,114 +1,69 @@
-"""Requests over connections that are kept open: HTTP/1.1, one request at a time on each.
+"""HTTP/1.1 over connections that are kept open and pooled: one request at a time on each.
 
-Pages of lists and calls of extenders go this way, and short requests to a server that does not speak HTTP/2 (see
-``http2``). What a general client does around each of them costs several times what sending costs.
+Used for pages of lists, for calls of extenders, and for short requests to a server without HTTP/2 (see ``http2``).
+Written by hand over httptools' parser, because what a general client does around a request costs several times the CPU
+of the request itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
 
 from httptools import HttpParserError, HttpResponseParser
 
-from scheduler_runtime.kube.http.timeouts import limit
+from scheduler_runtime.kube.http.transport import BufferedProtocol, ConnectionLostError, Endpoint, Response, connect
 
-CONNECT_SECONDS = 10.0
-STANDSTILLS = 4
-"""So often we may stand still meanwhile: that takes some turns of the event loop, and nothing has been asked yet."""
-READ_BYTES = 64 << 10
-"""So much is usually read of a connection at a time: four records of TLS."""
 IDLE_SECONDS = 60.0
-"""A connection that was idle for longer may have been forgotten by whatever lies between: it is not used again."""
+"""A connection that was idle for longer is not used again: a proxy or NAT on the way may have forgotten it."""
 
 
-class ConnectionLostError(Exception):
-    """The connection ended before its answer did."""
-
-
-class Response(NamedTuple):
-    """What came back."""
-
-    status: int
-    body: bytes
-    retry_after: str = ""
-
-
-class BufferedProtocol(asyncio.BufferedProtocol, ABC):
-    """One end of a connection. What comes is read into a buffer that stays, and copied from there.
-
-    As an ``asyncio.Protocol`` each read over TLS would ask for 256 KiB, and give back what it did not need.
-    """
-
-    def __init__(self) -> None:
-        self._usual = self._buffer = memoryview(bytearray(READ_BYTES))
-
-    @abstractmethod
-    def close(self) -> None:
-        """End it at once, if it has begun."""
-
-    @abstractmethod
-    def data_came(self, data: bytes) -> None:
-        """Take in what was read."""
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Room for all there is: over TLS the end of the connection may come before the next read, and in its place."""
-        if sizehint > READ_BYTES:
-            self._buffer = memoryview(bytearray(sizehint))
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        data, self._buffer = bytes(self._buffer[:nbytes]), self._usual
-        self.data_came(data)
-
-
-class Connection(BufferedProtocol):
-    """One connection. Whoever has it asks, and gives it back or closes it."""
+class Http1Connection(BufferedProtocol):
+    """One connection, used by one caller at a time, who releases it to the pool or closes it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_open = True
         self.idle_since = 0.0
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Response] | None = None
+        self._response: asyncio.Future[Response] | None = None
+        """What the request under way waits for."""
         self._parser = HttpResponseParser(self)
         self._body: list[bytes] = []
         self._retry_after = ""
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether nothing of a request has still to leave."""
+        """True if the operating system has taken every byte that was written."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
     async def request(self, request: bytes, before_send: Callable[[], None] = lambda: None) -> Response:
-        """Send ``request`` and return its answer. Raises ConnectionLostError; then, and when cancelled, it is closed.
+        """Send ``request`` and return its response. Raises ConnectionLostError.
 
-        ``before_send`` is called right before it leaves; what it raises is raised, and nothing is sent.
+        After an error or a cancellation the connection is closed: a response that still comes would be taken for that
+        to the next request. ``before_send`` is called right before the request is written; what it raises is raised,
+        and nothing is sent.
         """
         if not self.is_open or self._transport is None:
             raise ConnectionLostError("the connection was closed")
-        waiter: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         before_send()
-        self._waiter = waiter
+        self._response = response
         self._transport.write(request)
         try:
-            return await waiter
+            return await response
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """End it at once."""
+        """Close the connection at once."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop tells.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # create_connection makes no other kind
@@ -117,9 +72,9 @@ class Connection(BufferedProtocol):
         self.is_open = False
         self._fail(str(error) if error else "the server closed the connection")
 
-    def data_came(self, data: bytes) -> None:
-        if self._waiter is None:
-            self.close()  # Nobody asked.
+    def data_received(self, data: bytes) -> None:
+        if self._response is None:
+            self.close()  # bytes without a request: whatever they are, no later response can be trusted
             return
         try:
             self._parser.feed_data(data)
@@ -127,12 +82,12 @@ class Connection(BufferedProtocol):
             self._fail(f"the answer is not HTTP: {error}")
             self.close()
 
-    def _fail(self, why: str) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(ConnectionLostError(why))
+    def _fail(self, reason: str) -> None:
+        response, self._response = self._response, None
+        if response is not None and not response.done():
+            response.set_exception(ConnectionLostError(reason))
 
-    # What the parser tells.
+    # Called by the parser.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == b"retry-after":
@@ -143,118 +98,84 @@ class Connection(BufferedProtocol):
 
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < 200:
+        if status < 200:  # RFC 9110, section 15.2: interim, the response itself is still to come
             return
-        answer = Response(status, b"".join(self._body), self._retry_after)
+        complete = Response(status, b"".join(self._body), self._retry_after)
         self.is_open = self._parser.should_keep_alive()
         self._parser, self._body, self._retry_after = HttpResponseParser(self), [], ""
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(answer)
+        response, self._response = self._response, None
+        if response is not None and not response.done():
+            response.set_result(complete)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where to connect, and how to know that it is there."""
+class ConnectionPool:
+    """Connections to one endpoint, at most ``limit`` at a time.
 
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
-    server_name: str | None = None
-    on_connected: Callable[[], None] = lambda: None
-    """Told of each connection that was opened."""
+    Callers that have to wait get a connection in the order in which they came.
+    """
 
-
-P = TypeVar("P", bound=BufferedProtocol)
-
-
-async def connect(place: Endpoint, protocol: P) -> P:
-    """Open a connection to ``place`` for ``protocol``, and return that. Raises OSError or TimeoutError."""
-    try:
-        async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
-            await asyncio.get_running_loop().create_connection(
-                lambda: protocol,
-                place.host,
-                place.port,
-                ssl=place.tls,
-                server_hostname=(place.server_name or place.host) if place.tls else None,
-            )
-    except BaseException:
-        protocol.close()  # whoever gave up may have done so when it was open already
-        raise
-    place.on_connected()
-    return protocol
-
-
-class Pool:
-    """Connections to one place, at most ``limit`` at a time."""
-
-    def __init__(self, place: Endpoint, limit: int) -> None:
-        self._place = place
+    def __init__(self, endpoint: Endpoint, limit: int) -> None:
+        self._endpoint = endpoint
         self._limit = limit
-        self._idle: list[Connection] = []
+        self._idle: list[Http1Connection] = []
         self._count = 0
-        self._queue: deque[asyncio.Future[Connection | None]] = deque()
+        """Connections that are open, in use or idle, and those being opened."""
+        self._waiters: deque[asyncio.Future[Http1Connection | None]] = deque()
 
-    async def acquire(self) -> Connection:
-        """A connection that nobody else has. Raises OSError or TimeoutError when there is no way to open one."""
+    async def acquire(self) -> Http1Connection:
+        """Return a connection that nobody else uses; ``release`` it. Raises OSError or TimeoutError if none opens."""
         while True:
-            connection = self._fresh_idle()
-            if connection is not None:
-                return connection
+            earliest = asyncio.get_running_loop().time() - IDLE_SECONDS
+            while self._idle:
+                connection = self._idle.pop()  # the one used last: others may get old and be closed
+                if connection.is_open and connection.idle_since >= earliest:
+                    return connection
+                connection.close()
+                self._count -= 1
             if self._count < self._limit:
                 return await self._open()
-            turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
-            self._queue.append(turn)
+            waiter: asyncio.Future[Http1Connection | None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
             try:
-                given = await turn
+                handed_over = await waiter
             except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._pass_on(turn.result())
+                # Cancelled after a connection, or the right to open one, was handed over: the next waiter gets it.
+                if waiter.done() and not waiter.cancelled():
+                    self._hand_over(waiter.result())
                 raise
-            if given is not None and given.is_open:
-                return given
-            if given is not None:  # it ended on its way here
+            if handed_over is not None and handed_over.is_open:
+                return handed_over
+            if handed_over is not None:  # it was closed between ``release`` and this turn of the loop
                 self._count -= 1
 
-    def release(self, connection: Connection) -> None:
-        """Put ``connection`` back for others; when it was closed, make room for another."""
+    def release(self, connection: Http1Connection) -> None:
+        """Return ``connection`` for others to use; if it is closed, let the next waiter open another."""
         connection.idle_since = asyncio.get_running_loop().time()
         if not connection.is_open:
             connection.close()
             self._count -= 1
-        self._pass_on(connection if connection.is_open else None)
+        self._hand_over(connection if connection.is_open else None)
 
-    def _pass_on(self, connection: Connection | None) -> None:
-        """Give ``connection``, or the room for one, to the next who waits."""
-        while self._queue:
-            turn = self._queue.popleft()
-            if not turn.done():
-                turn.set_result(connection)
+    def close(self) -> None:
+        """Close all idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _hand_over(self, connection: Http1Connection | None) -> None:
+        """Give ``connection``, or without one the right to open one, to the next waiter."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(connection)
                 return
         if connection is not None:
             self._idle.append(connection)
 
-    def close(self) -> None:
-        """End all connections that are idle."""
-        while self._idle:
-            self._idle.pop().close()
-
-    def _fresh_idle(self) -> Connection | None:
-        earliest = asyncio.get_running_loop().time() - IDLE_SECONDS
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_open and connection.idle_since >= earliest:
-                return connection
-            connection.close()
-            self._count -= 1
-        return None
-
-    async def _open(self) -> Connection:
-        self._count += 1
-        connection = Connection()
+    async def _open(self) -> Http1Connection:
+        self._count += 1  # before the await: others must not exceed the limit meanwhile
+        connection = Http1Connection()
         try:
-            return await connect(self._place, connection)
+            return await connect(self._endpoint, connection)
         except BaseException:
             connection.is_open = False
             self.release(connection)

@@ -1,17 +1,17 @@
-"""Requests as they are written, in HTTP/1.1 and in HTTP/2."""
+"""Serialization of requests, for HTTP/1.1 and for HTTP/2."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from scheduler_runtime.kube import http2
+from scheduler_runtime.kube.http2 import headers
 
 JSON = "application/json"
 
 
 class Request(NamedTuple):
-    """What is asked, and in which formats. Who asks is said when it is sent."""
+    """One request, without the headers that authenticate it: these are added when it is sent."""
 
     method: str
     target: str
@@ -21,41 +21,43 @@ class Request(NamedTuple):
 
 
 class RequestWriter:
-    """Writes the requests of one client to one server. What is the same in many of them is written once."""
+    """Writes the requests of one client to one server. Parts that many requests share are encoded once."""
 
     def __init__(self, host: str, user_agent: str) -> None:
-        self._always = f"Host: {host}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
+        self._common_headers = f"Host: {host}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
         self._host = host.encode()
         self._user_agent = user_agent.encode()
-        self._around_target: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
-        self._who: tuple[Mapping[str, str], bytes] = {}, b""
+        self._around_path: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
+        self._identity: tuple[Mapping[str, str], bytes] = {}, b""
+        """The headers that authenticated the last request, and their encoding."""
 
     def http1_request(self, request: Request, identity: Mapping[str, str]) -> bytes:
-        """The whole of ``request`` in HTTP/1.1, asked by ``identity``."""
+        """Return the whole of ``request`` in HTTP/1.1, with the headers ``identity``."""
         method, target, accept, content_type, body = request
         typed = f"Content-Type: {content_type}\r\n" if content_type else ""
         who = "".join(f"{name}: {value}\r\n" for name, value in identity.items())
-        head = f"{method} {target} HTTP/1.1\r\n{self._always}Accept: {accept}\r\n{typed}Content-Length: {len(body)}\r\n"
+        head = (
+            f"{method} {target} HTTP/1.1\r\n{self._common_headers}"
+            f"Accept: {accept}\r\n{typed}Content-Length: {len(body)}\r\n"
+        )
         return b"%b%b\r\n%b" % (head.encode(), who.encode(), body)
 
     def http2_headers(self, request: Request, identity: Mapping[str, str]) -> bytes:
-        """The header fields of ``request`` in HTTP/2, asked by ``identity``; its body goes apart."""
+        """Return the header block of ``request`` in HTTP/2, with the headers ``identity``. Its body is sent apart."""
         method, target, accept, content_type, body = request
-        around = self._around_target.get((method, accept, content_type))
+        around = self._around_path.get((method, accept, content_type))
         if around is None:
-            around = self._around_target[method, accept, content_type] = self._around(method, accept, content_type)
-        if identity != self._who[0]:
-            self._who = identity, http2.never_kept(identity)
-        path, length = http2.field(http2.PATH, target.encode()), http2.field(http2.CONTENT_LENGTH, b"%d" % len(body))
-        return b"".join((around[0], path, around[1], length, self._who[1]))
-
-    def _around(self, method: str, accept: str, content_type: str) -> tuple[bytes, bytes]:
-        """The fields before the path, all of whose names begin with a colon, and those after it."""
-        before = (http2.method(method), http2.HTTPS, http2.field(http2.AUTHORITY, self._host))
-        after = (
-            http2.field(http2.ACCEPT_ENCODING, b"identity"),
-            http2.field(http2.ACCEPT, accept.encode()),
-            http2.field(http2.USER_AGENT, self._user_agent),
-            http2.field(http2.CONTENT_TYPE, content_type.encode()) if content_type else b"",
-        )
-        return b"".join(before), b"".join(after)
+            # Pseudo-headers, whose names begin with a colon, have to come first (RFC 9113, section 8.3).
+            before = (headers.method(method), headers.HTTPS, headers.field(headers.AUTHORITY, self._host))
+            after = (
+                headers.field(headers.ACCEPT_ENCODING, b"identity"),
+                headers.field(headers.ACCEPT, accept.encode()),
+                headers.field(headers.USER_AGENT, self._user_agent),
+                headers.field(headers.CONTENT_TYPE, content_type.encode()) if content_type else b"",
+            )
+            around = self._around_path[method, accept, content_type] = b"".join(before), b"".join(after)
+        if identity != self._identity[0]:
+            self._identity = identity, headers.never_indexed(identity)
+        path = headers.field(headers.PATH, target.encode())
+        length = headers.field(headers.CONTENT_LENGTH, b"%d" % len(body))
+        return b"".join((around[0], path, around[1], length, self._identity[1]))

@@ -1,7 +1,7 @@
-"""Answers that come bit by bit and may never end: watches, each over a connection of its own.
+"""Responses that are read while they come and may never end: watches and long lists, one connection for each.
 
-What was read and what is still to be read are kept apart by a limit, so that a reader that is slow slows the sender
-down instead of filling the memory.
+Between connection and reader at most ``UNREAD_BYTES`` wait: a slow reader slows the server down instead of filling the
+memory.
 """
 
 from __future__ import annotations
@@ -10,127 +10,131 @@ import asyncio
 
 from httptools import HttpParserError, HttpResponseParser
 
-from scheduler_runtime.kube.http.http1 import BufferedProtocol, ConnectionLostError
-from scheduler_runtime.kube.http.timeouts import StallTolerantTimer
+from scheduler_runtime.kube.http.transport import BufferedProtocol, ConnectionLostError, StallTolerantTimer
 
-BEGIN_SECONDS = 20.0
-"""An answer begins at once, unless the API server lets it wait for its turn, which it does for 15 s at most."""
+START_SECONDS = 20.0
+"""Time for a response to start. The API server may queue a request (priority and fairness), for 15 s at most."""
 UNREAD_BYTES = 4 << 20
-"""As much waits to be read at most, before nothing more is taken from the connection."""
 
 
 class Stream(BufferedProtocol):
-    """One connection for one answer. Whoever has it closes it."""
+    """One connection for one response. The caller closes it."""
 
-    def __init__(self, quiet_seconds: float) -> None:
-        """When nothing comes for ``quiet_seconds`` the connection counts as lost, or, once it has begun, as ended.
+    def __init__(self, silence_seconds: float) -> None:
+        """After ``silence_seconds`` without data the connection counts as lost; once a response has started, as ended.
 
-        A watch on what seldom changes is silent for long where the API server sends no bookmarks.
+        A watch on objects that seldom change is silent for long if the API server sends no bookmarks.
         """
         super().__init__()
         self.status = 0
+        """The status of the response; 0 before it starts."""
         self.retry_after = ""
         self.fell_silent = False
-        """It was ended for that: of what has an end, the end is missing."""
-        self._quiet = quiet_seconds
+        """True if the response ended by silence: a list is then incomplete."""
+        self._silence_seconds = silence_seconds
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._heard = self._loop.time()
+        self._silence_timer: asyncio.TimerHandle | None = None
+        self._last_read_at = self._loop.time()
         self._parser = HttpResponseParser(self)
         self._unread: list[bytes] = []
-        self._size = 0
-        self._enough = 1
+        self._unread_bytes = 0
+        self._wake_at_bytes = 1
         self._is_paused = False
-        self._news = asyncio.Event()
+        self._progress = asyncio.Event()
         self._is_complete = False
-        self._lost: ConnectionLostError | None = None
+        self._error: ConnectionLostError | None = None
 
     async def send_request(self, request: bytes) -> None:
-        """Send ``request`` and return when ``status`` is known. Raises ConnectionLostError."""
+        """Send ``request`` and return when the response starts and ``status`` is set. Raises ConnectionLostError."""
         if self._transport is not None:
             self._transport.write(request)
-        late = StallTolerantTimer(BEGIN_SECONDS, lambda: self._end(f"no answer within {BEGIN_SECONDS:g} s"))
+        timer = StallTolerantTimer(START_SECONDS, lambda: self._fail(f"no answer within {START_SECONDS:g} s"))
         try:
             while not self.status:
-                await self._more()
+                await self._wait_for_progress()
         finally:
-            late.cancel()
+            timer.cancel()
 
-    async def read(self, enough: int = 1) -> bytes:
-        """Return what has come, once it is ``enough`` or all; nothing at a regular end. Raises ConnectionLostError."""
-        self._enough = enough
-        while self._size < enough and not self._is_complete:
-            await self._more()
+    async def read(self, at_least: int = 1) -> bytes:
+        """Return what has come, once it is ``at_least`` so many bytes, or the rest; empty at the end.
+
+        Raises ConnectionLostError when the connection ends before the response.
+        """
+        self._wake_at_bytes = at_least
+        while self._unread_bytes < at_least and not self._is_complete:
+            await self._wait_for_progress()
         data = b"".join(self._unread)
         self._unread.clear()
-        self._size = 0
-        if self._is_paused and self._transport is not None and self._lost is None:
+        self._unread_bytes = 0
+        if self._is_paused and self._transport is not None and self._error is None:
             self._is_paused = False
-            self._heard = self._loop.time()  # the silence was ours
+            self._last_read_at = self._loop.time()  # nothing was read meanwhile because we did not want to
             self._transport.resume_reading()
         return data
 
     async def read_all(self) -> bytes:
-        """All that is still to come. Raises ConnectionLostError."""
+        """Return all that is still to come. Raises ConnectionLostError."""
         parts = []
         while part := await self.read():
             parts.append(part)
         return b"".join(parts)
 
     def end(self) -> None:
-        """Let it end here, as if the server had ended it in good order."""
+        """End the response here, for the reader as if the server had ended it in good order."""
         self._is_complete = True
-        self._end("it was ended")
+        self._fail("it was ended")
 
     def close(self) -> None:
-        """End it at once."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Close the connection at once."""
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
 
-    async def _more(self) -> None:
-        if self._lost is not None:
-            raise self._lost
-        self._news.clear()
-        await self._news.wait()
+    async def _wait_for_progress(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._progress.clear()
+        await self._progress.wait()
 
-    def _end(self, why: str) -> None:
-        if self._lost is None:
-            self._lost = ConnectionLostError(why)
-        self._news.set()
+    def _fail(self, reason: str) -> None:
+        if self._error is None:
+            self._error = ConnectionLostError(reason)
+        self._progress.set()
         self.close()
 
-    # What the event loop tells.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # create_connection makes no other kind
-        self._timer = self._loop.call_later(self._quiet, self._listen)
+        self._silence_timer = self._loop.call_later(self._silence_seconds, self._check_silence)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._end(str(error) if error else "the server closed the connection")
+        self._fail(str(error) if error else "the server closed the connection")
 
-    def data_came(self, data: bytes) -> None:
-        self._heard = self._loop.time()
+    def data_received(self, data: bytes) -> None:
+        self._last_read_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except HttpParserError as error:
-            self._end(f"the answer is not HTTP: {error}")
+            self._fail(f"the answer is not HTTP: {error}")
 
-    def _listen(self) -> None:
-        """End a connection that is silent; look again when it could be by then."""
-        silent = 0.0 if self._is_paused else self._loop.time() - self._heard
-        if silent < self._quiet:
-            self._timer = self._loop.call_later(self._quiet - silent, self._listen)
-            return
-        if self.status:
+    def _check_silence(self) -> None:
+        """End a connection that was silent for too long; otherwise check again when it could have been.
+
+        One timer that is rarely set anew, and not one for each read, of which there may be thousands a second.
+        """
+        silent = 0.0 if self._is_paused else self._loop.time() - self._last_read_at
+        if silent < self._silence_seconds:
+            self._silence_timer = self._loop.call_later(self._silence_seconds - silent, self._check_silence)
+        elif self.status:
             self.fell_silent = True
             self.end()
         else:
-            self._end(f"no word for {self._quiet:g} s")
+            self._fail(f"no word for {self._silence_seconds:g} s")
 
-    # What the parser tells.
+    # Called by the parser.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == b"retry-after":
@@ -138,20 +142,20 @@ class Stream(BufferedProtocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200:
+        if status >= 200:  # an interim response (RFC 9110, section 15.2) is not the start
             self.status = status
-            self._news.set()
+            self._progress.set()
 
     def on_body(self, body: bytes) -> None:
         self._unread.append(body)
-        self._size += len(body)
-        if self._size >= self._enough:
-            self._news.set()
-        if self._size > UNREAD_BYTES and not self._is_paused and self._transport is not None:
+        self._unread_bytes += len(body)
+        if self._unread_bytes >= self._wake_at_bytes:
+            self._progress.set()
+        if self._unread_bytes > UNREAD_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
         if self.status:
             self._is_complete = True
-            self._news.set()
+            self._progress.set()

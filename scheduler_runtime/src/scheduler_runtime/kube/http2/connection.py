@@ -1,392 +1,437 @@
-"""One connection for many requests at a time.
+"""One HTTP/2 connection, which many requests share at a time (RFC 9113).
 
-What is asked in one turn of the event loop goes out together, and so come the answers: with dozens of requests under
-way this takes a fraction of the system calls, of the encryption and of the turns that as many connections take.
+    request() ──► _unsent ──(end of the loop's turn)──► _flush: _send_request each, then one write
+                                                                      │
+    response ◄── _complete_stream ◄── _receive_frame ◄── data_received ◄┘
+
+Requests of one turn of the event loop are written together, and so come the responses. With dozens of requests under
+way that takes a fraction of the system calls, of the encryption and of the loop's turns that as many connections take.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from scheduler_runtime.kube.http.http1 import BufferedProtocol, ConnectionLostError, Response
-from scheduler_runtime.kube.http.timeouts import StallTolerantTimer
+from scheduler_runtime.kube.http.transport import BufferedProtocol, ConnectionLostError, Response, StallTolerantTimer
 from scheduler_runtime.kube.http2 import frames, headers
-from scheduler_runtime.kube.http2.exchange import Http2UnsupportedError, RequestStream, SendGuard, StreamRefusedError
-from scheduler_runtime.kube.http2.flow_control import FlowControl
+from scheduler_runtime.kube.http2.flow_control import FlowControl, StreamSlots
 from scheduler_runtime.kube.http2.frames import ProtocolError
-from scheduler_runtime.kube.http2.stream_slots import StreamSlots
 
-RECEIVED_AT_ONCE = 1 << 30
-"""How much may come before we allow more. Answers are small, and whoever asks wants all of its answer."""
+RECEIVE_WINDOW = 1 << 30
+"""The server may send this much before we allow more: responses are small, and every caller wants all of its own."""
 LAST_STREAM = 1 << 30
-"""Requests have numbers, which end at twice this one. A connection that has come so far takes no more."""
+"""The stream identifier at which a connection takes no more requests; they may not exceed 2^31-1 (section 5.1.1)."""
 SILENT_SECONDS = 3.0
-"""Whoever gives up waiting after so long in which nothing was heard, leaves a connection that may be dead."""
-LONGEST_FIELDS = 1 << 18
-"""What header fields may have when they come in several frames."""
+"""If nothing was received for so long when a caller gives up waiting, the connection may be dead and is left."""
+LONGEST_HEADER_BLOCK = 1 << 18
+"""The limit of header fields that come in several frames, which could otherwise go on for ever."""
 
 
-class Connection(BufferedProtocol):
-    """Speaks HTTP/2 with a server."""
+class StreamRefusedError(Exception):
+    """The request was not sent, or the server did not process it: it may be sent again."""
 
-    def __init__(self, most: int) -> None:
-        """``most`` requests are under way at a time, or fewer if the server says so."""
+
+class Http2UnsupportedError(Exception):
+    """The server does not speak HTTP/2, or not for this request."""
+
+
+class SendGuard(Protocol):
+    """Decides, each time right before a request is written, whether it may be sent."""
+
+    def __call__(self) -> None:
+        """Raise if the request may not be sent any more."""
+
+    def remaining(self) -> float:
+        """Return the seconds that may pass until the response. Raises TimeoutError when there are none."""
+
+
+@dataclass(slots=True, eq=False)
+class RequestStream:
+    """A request under way, and what was received of its response."""
+
+    header_block: bytes
+    body: bytes
+    guard: SendGuard
+    response: asyncio.Future[Response]
+    stream_id: int = 0
+    """0 until the request is written: identifiers have to be used in the order of sending."""
+    deadline: float = 0.0
+    status: int = 0
+    retry_after: str = ""
+    received: list[bytes] = field(default_factory=list)
+
+
+class Http2Connection(BufferedProtocol):
+    """The client's end of an HTTP/2 connection."""
+
+    def __init__(self, max_streams: int) -> None:
+        """At most ``max_streams`` requests are under way at a time, or fewer if the server's settings say so."""
         super().__init__()
         self.is_open = False
-        self.is_spoken = False
-        """Whether the server speaks HTTP/2."""
-        self.ended = ""
-        """Why it did, once it has."""
+        """True if new requests are sent. Those under way may go on when it is False."""
+        self.is_http2 = False
+        """True if the server agreed to HTTP/2 in the TLS handshake."""
+        self.close_reason = ""
         self._loop = asyncio.get_running_loop()
-        self.greeted: asyncio.Future[None] = self._loop.create_future()
-        """Done when the server has said what it allows, or the connection has ended."""
-        self._most = most
-        self.rooms = StreamSlots(most)
-        """Whoever has taken one sends a request, or gives it back."""
+        self.ready: asyncio.Future[None] = self._loop.create_future()
+        """Done when the server's settings have come, or the connection has ended."""
+        self._max_streams = max_streams
+        self.slots = StreamSlots(max_streams)
+        """A caller takes one before ``request``, which releases it."""
         self._transport: asyncio.Transport | None = None
-        self._asked: list[RequestStream] = []
-        """What leaves at the end of this turn."""
-        self._exchanges: dict[int, RequestStream] = {}
-        self._next = 1
-        self._outflow = FlowControl()
-        self._going: list[bytes] = []
-        self._goes = False
-        self._rest = b""
-        self._received = 0
-        self._heard = self._loop.time()
-        self._due: tuple[int, int] | None = (frames.SETTINGS, 0)
-        """The only kind and stream that the next frame may have, if no others may come."""
-        self._block: tuple[int, bytes] = (0, b"")
-        """Of header fields that come in several frames: the flags, and what has come."""
-        self._end = "the server closed the connection"
-        self._watch: StallTolerantTimer | None = None
-        self._watched_until = 0.0
-        """Nothing that is under way is late before."""
+        self._unsent: list[RequestStream] = []
+        """Requests to be written at the end of this turn of the loop."""
+        self._streams: dict[int, RequestStream] = {}
+        self._next_stream_id = 1  # odd for those of a client (section 5.1.1)
+        self._flow = FlowControl()
+        self._outgoing: list[bytes] = []
+        self._flush_is_scheduled = False
+        self._incomplete_frame = b""
+        self._consumed_bytes = 0
+        """Received since our last WINDOW_UPDATE."""
+        self._last_received_at = self._loop.time()
+        self._expected_frame: tuple[int, int] | None = (frames.SETTINGS, 0)
+        """The only type and stream that the next frame may have: the preface, or the rest of a header block."""
+        self._partial_headers: tuple[int, bytes] = (0, b"")
+        """Flags and payload of a header block whose end has not come."""
+        self._lost_reason = "the server closed the connection"
+        self._timer: StallTolerantTimer | None = None
+        """One for all requests."""
+        self._timer_deadline = 0.0
+        """No request under way has an earlier deadline."""
 
     def is_good(self, idle_seconds: float) -> bool:
-        """Whether it takes requests, and has not been idle for so long that something may have forgotten it."""
-        is_used = bool(self._exchanges or self._asked)
-        return self.is_open and (is_used or self._loop.time() - self._heard < idle_seconds)
+        """True if the connection takes requests, and was not idle for so long that a proxy may have forgotten it."""
+        is_used = bool(self._streams or self._unsent)
+        return self.is_open and (is_used or self._loop.time() - self._last_received_at < idle_seconds)
 
-    async def request(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
-        """Send a request for which a room was taken, and return its answer.
+    async def request(self, header_block: bytes, body: bytes, guard: SendGuard) -> Response:
+        """Send a request for which a slot was taken, and return its response.
 
-        Raises ConnectionLostError, StreamRefusedError, Http2UnsupportedError, TimeoutError, or what ``leaving`` raises.
+        Raises ConnectionLostError, StreamRefusedError, Http2UnsupportedError, TimeoutError, and what ``guard`` raises.
         """
-        begun = self._loop.time()
-        exchange = RequestStream(head, body, leaving, self._loop.create_future())
-        self._asked.append(exchange)
-        self._go_soon()
+        started_at = self._loop.time()
+        stream = RequestStream(header_block, body, guard, self._loop.create_future())
+        self._unsent.append(stream)
+        self._schedule_flush()
         try:
-            return await exchange.answer
+            return await stream.response
         finally:
-            if not exchange.stream:
-                self.rooms.give()
-            elif exchange.stream in self._exchanges:  # nobody waits for it any more
-                self._send(frames.reset(exchange.stream, frames.CANCEL))
-                self._over(exchange.stream)
-                self.leave_if_silent_since(begun)
+            if not stream.stream_id:
+                self.slots.release()
+            elif stream.stream_id in self._streams:  # the caller was cancelled
+                self._write(frames.rst_stream(stream.stream_id, frames.CANCEL))
+                self._close_stream(stream.stream_id)
+                self.retire_if_silent_since(started_at)
 
-    def leave_if_silent_since(self, begun: float) -> None:
-        """Take no more requests if nothing was heard since then, and that is long enough ago to mean something."""
-        if self._heard < begun < self._loop.time() - SILENT_SECONDS:
+    def retire_if_silent_since(self, started_at: float) -> None:
+        """Take no more requests if nothing was received since then, and that is long enough ago to mean something."""
+        if self._last_received_at < started_at < self._loop.time() - SILENT_SECONDS:
             self.retire()
 
     def retire(self) -> None:
-        """Take no more requests; end when those under way have their answers."""
+        """Take no more requests; close when those under way have their responses."""
         self.is_open = False
-        self.rooms.close()
-        if not self._exchanges:
+        self.slots.close()
+        if not self._streams:
             self.close()
 
-    def close(self, why: str = "the connection was closed") -> None:
-        """End it at once."""
+    def close(self, reason: str = "the connection was closed") -> None:
+        """Close the connection at once. Requests under way raise ConnectionLostError."""
         self.is_open = False
-        self.ended = self.ended or why
-        self.rooms.close()
-        if not self.greeted.done():
-            self.greeted.set_result(None)
-        if self._watch is not None:
-            self._watch.cancel()
-        self._go()
+        self.close_reason = self.close_reason or reason
+        self.slots.close()
+        if not self.ready.done():
+            self.ready.set_result(None)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flush()  # a GOAWAY may wait to be written; unsent requests learn that they were refused
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
-        for stream, exchange in list(self._exchanges.items()):
-            self._fail(stream, exchange, ConnectionLostError(why))
+        for stream_id, stream in list(self._streams.items()):
+            self._fail_stream(stream_id, stream, ConnectionLostError(reason))
 
-    # What is sent.
+    # Sending.
 
-    def _head(self, stream: int, block: bytes, *, ends: bool) -> bytes:
-        first, rest = block[: self._outflow.largest], block[self._outflow.largest :]
-        flags = frames.END_STREAM if ends else 0
-        parts = [frames.frame(frames.HEADERS, flags | (0 if rest else frames.END_HEADERS), stream, first)]
-        while rest:
-            piece, rest = rest[: self._outflow.largest], rest[self._outflow.largest :]
-            parts.append(frames.frame(frames.CONTINUATION, 0 if rest else frames.END_HEADERS, stream, piece))
-        return b"".join(parts)
-
-    def _send(self, data: bytes) -> None:
+    def _write(self, data: bytes) -> None:
         if data:
-            self._going.append(data)
-            self._go_soon()
+            self._outgoing.append(data)
+            self._schedule_flush()
 
-    def _go_soon(self) -> None:
-        if not self._goes:
-            self._goes = True
-            self._loop.call_soon(self._go)
+    def _schedule_flush(self) -> None:
+        if not self._flush_is_scheduled:
+            self._flush_is_scheduled = True
+            self._loop.call_soon(self._flush)
 
-    def _go(self) -> None:
-        """Write what was asked and said. Each request is asked last whether it may leave: a turn may take long."""
-        self._goes = False
-        asked, self._asked = self._asked, []
-        for exchange in asked:
-            self._leave(exchange)
-        if self._going and self._transport is not None:
-            self._transport.write(b"".join(self._going))
-        self._going.clear()
+    def _flush(self) -> None:
+        """Write requests and frames that gathered during this turn of the loop, in one piece."""
+        self._flush_is_scheduled = False
+        unsent, self._unsent = self._unsent, []
+        for stream in unsent:
+            self._send_request(stream)
+        if self._outgoing and self._transport is not None:
+            self._transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
 
-    def _leave(self, exchange: RequestStream) -> None:
-        if exchange.answer.done():  # nobody waits for it any more
+    def _send_request(self, stream: RequestStream) -> None:
+        if stream.response.done():  # its caller was cancelled
             return
         try:
             if not self.is_open:
                 raise StreamRefusedError("the connection takes no more requests")
-            exchange.leaving()
-            exchange.deadline = self._loop.time() + exchange.leaving.left()
-        except Exception as error:  # noqa: BLE001  it is raised to whoever asks
-            exchange.answer.set_exception(error)
-        else:
-            self._write(exchange)
-
-    def _write(self, exchange: RequestStream) -> None:
-        stream, self._next = self._next, self._next + 2
-        exchange.stream, self._exchanges[stream] = stream, exchange
-        if stream >= LAST_STREAM:
+            # Only now, right before the bytes are written: the turn may have taken long, and a leader that lost its
+            # lease meanwhile must not send any more.
+            stream.guard()
+            stream.deadline = self._loop.time() + stream.guard.remaining()
+        except Exception as error:  # noqa: BLE001  it is raised to the caller
+            stream.response.set_exception(error)
+            return
+        stream_id, self._next_stream_id = self._next_stream_id, self._next_stream_id + 2
+        stream.stream_id, self._streams[stream_id] = stream_id, stream
+        if stream_id >= LAST_STREAM:
             self.retire()
-        self._going.append(self._head(stream, exchange.head, ends=not exchange.content))
-        if exchange.content:
-            self._going.append(self._outflow.body(stream, exchange.content))
-        if self._watch is None or self._watched_until > exchange.deadline:
-            self._watch_over(exchange.deadline)
+        # Frames of a header block have to follow each other without others between (section 6.10).
+        size = self._flow.max_frame_size
+        block, rest = stream.header_block[:size], stream.header_block[size:]
+        flags = (0 if stream.body else frames.END_STREAM) | (0 if rest else frames.END_HEADERS)
+        self._outgoing.append(frames.frame(frames.HEADERS, flags, stream_id, block))
+        while rest:
+            block, rest = rest[:size], rest[size:]
+            flags = 0 if rest else frames.END_HEADERS
+            self._outgoing.append(frames.frame(frames.CONTINUATION, flags, stream_id, block))
+        if stream.body:
+            self._outgoing.append(self._flow.send(stream_id, stream.body))
+        if self._timer is None or self._timer_deadline > stream.deadline:
+            self._start_timer(stream.deadline)
 
-    def _watch_over(self, deadline: float) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watched_until = deadline
-        self._watch = StallTolerantTimer(deadline - self._loop.time(), self._expire, waits=self._has_sent_all)
+    # Timeouts.
 
-    def _expire(self) -> None:
-        self._watch = None
-        self._give_up(self._late())
-        if self._exchanges:
-            self._watch_over(min(each.deadline for each in self._exchanges.values()))
+    def _start_timer(self, deadline: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_deadline = deadline
+        self._timer = StallTolerantTimer(deadline - self._loop.time(), self._on_timer, may_extend=self._has_sent_all)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._time_out(self._late_streams())
+        if self._streams:
+            self._start_timer(min(stream.deadline for stream in self._streams.values()))
 
     def _has_sent_all(self) -> bool:
-        """Whether nothing that was asked has still to leave, but for bodies that the server does not let go yet."""
+        """True if the operating system has taken all that was written. Bodies that wait for a window do not count."""
         return self._transport is None or not self._transport.get_write_buffer_size()
 
-    def _late(self) -> list[int]:
+    def _late_streams(self) -> list[int]:
         now = self._loop.time()
-        return [stream for stream, each in self._exchanges.items() if each.deadline <= now]
+        return [stream_id for stream_id, stream in self._streams.items() if stream.deadline <= now]
 
-    def _give_up(self, late: list[int]) -> None:
-        """A connection on which something was late may be dead: it takes nothing new."""
-        exchanges = [(stream, self._exchanges[stream]) for stream in late]
-        if late:
+    def _time_out(self, stream_ids: list[int]) -> None:
+        """End streams with TimeoutError, and take nothing new: a connection with a late response may be dead."""
+        streams = [(stream_id, self._streams[stream_id]) for stream_id in stream_ids]
+        if stream_ids:
             self.retire()
-        for stream, exchange in exchanges:
-            self._send(frames.reset(stream, frames.CANCEL))
-            self._fail(stream, exchange, TimeoutError())
+        for stream_id, stream in streams:
+            self._write(frames.rst_stream(stream_id, frames.CANCEL))
+            self._fail_stream(stream_id, stream, TimeoutError())
 
-    # What the event loop tells.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # create_connection makes no other kind
         tls = transport.get_extra_info("ssl_object")
-        self.is_spoken = tls is not None and tls.selected_alpn_protocol() == "h2"
-        if not self.is_spoken:
+        self.is_http2 = tls is not None and tls.selected_alpn_protocol() == "h2"
+        if not self.is_http2:
             self.close()
             return
-        asked = {
+        values = {
             frames.HEADER_TABLE_SIZE: 0,
             frames.ENABLE_PUSH: 0,
-            frames.INITIAL_WINDOW_SIZE: frames.LONGEST_WINDOW,
+            frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW,
         }
-        more = frames.window_update(0, RECEIVED_AT_ONCE - frames.WINDOW)
-        self._send(frames.PREFACE + frames.settings(asked) + more)
+        # The window of the connection, unlike those of streams, is not a setting (section 6.9.2).
+        more = frames.window_update(0, RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
+        self._write(frames.PREFACE + frames.settings(values) + more)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.close(str(error) if error else self._end)
+        self.close(str(error) if error else self._lost_reason)
 
-    def data_came(self, data: bytes) -> None:
-        self._heard = now = self._loop.time()
-        if self._watch is not None and self._watched_until < now:
-            # Before anything that was heard lets more of it go. What has gone may be answered by this.
-            self._give_up([stream for stream in self._late() if self._outflow.holds(stream)])
-        data, at = self._rest + data if self._rest else data, 0
+    def data_received(self, data: bytes) -> None:
+        self._last_received_at = now = self._loop.time()
+        if self._timer is not None and self._timer_deadline < now:
+            # The loop was blocked past a deadline, and the timer gives time to read. Requests whose body is incomplete
+            # end before this data can open their window: they must not be completed, and carried out, after their
+            # deadline. Complete ones may be answered by this data.
+            self._time_out([stream_id for stream_id in self._late_streams() if self._flow.has_pending(stream_id)])
+        data, at = self._incomplete_frame + data if self._incomplete_frame else data, 0
         try:
             while len(data) - at >= frames.HEAD.size:
-                high, low, kind, flags, stream = frames.HEAD.unpack_from(data, at)
+                high, low, kind, flags, stream_id = frames.HEAD.unpack_from(data, at)
                 start = at + frames.HEAD.size
                 end = start + (high << 8 | low)
-                if end - start > frames.LARGEST:
+                if end - start > frames.DEFAULT_FRAME_SIZE:
                     raise ProtocolError("a frame larger than allowed", frames.FRAME_SIZE_ERROR)
                 if end > len(data):
                     break
-                self._take(kind, flags, stream & frames.LONGEST_WINDOW, data[start:end])
+                self._receive_frame(kind, flags, stream_id & frames.LARGEST_WINDOW, data[start:end])
                 at = end
         except ProtocolError as error:
-            self._send(frames.goaway(error.code))
+            self._write(frames.goaway(error.code))
             self.close(f"the server does not keep to HTTP/2: {error}")
-        self._rest = data[at:]
+        self._incomplete_frame = data[at:]
 
-    # What frames say.
+    # Receiving.
 
-    def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        if self._due is not None and self._due != (kind, stream):
+    def _receive_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        """Process one frame. Types that are not known are ignored (section 5.5). Raises ProtocolError."""
+        if self._expected_frame is not None and self._expected_frame != (kind, stream_id):
             raise ProtocolError("another frame than had to come")
         match kind:
             case frames.HEADERS:
-                self._fields(stream, flags, frames.bare(flags, payload))
+                self._receive_headers(stream_id, flags, frames.strip_padding(flags, payload))
             case frames.DATA:
-                self._data(stream, flags, payload)
+                self._receive_data(stream_id, flags, payload)
             case frames.CONTINUATION:
-                self._continue(stream, flags, payload)
+                if self._expected_frame is None:
+                    raise ProtocolError("header fields go on that never began")
+                first_flags, block = self._partial_headers[0], self._partial_headers[1] + payload
+                if len(block) > LONGEST_HEADER_BLOCK:
+                    raise ProtocolError("header fields without an end", frames.ENHANCE_YOUR_CALM)
+                self._expected_frame = None
+                self._receive_headers(stream_id, first_flags | flags & frames.END_HEADERS, block)
             case frames.WINDOW_UPDATE | frames.RST_STREAM if len(payload) != 4:
                 raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
             case frames.WINDOW_UPDATE:
-                self._allow(stream, frames.number(payload))
+                increment = frames.uint31(payload)
+                if not increment:
+                    raise ProtocolError("a window that does not grow")
+                self._write(self._flow.window_update(stream_id, increment))
             case frames.RST_STREAM:
-                self._reset(stream, frames.number(payload))
+                self._receive_rst_stream(stream_id, frames.uint31(payload))
             case frames.PUSH_PROMISE:
                 raise ProtocolError("a promise that was not asked for")
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
-                self._about_connection(kind, stream, flags, payload)
+                self._receive_connection_frame(kind, flags, stream_id, payload)
 
-    def _about_connection(self, kind: int, stream: int, flags: int, payload: bytes) -> None:
-        if stream:
+    def _receive_headers(self, stream_id: int, flags: int, block: bytes) -> None:
+        if not flags & frames.END_HEADERS:
+            self._expected_frame, self._partial_headers = (frames.CONTINUATION, stream_id), (flags, block)
+            return
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._check_was_opened(stream_id)
+            return
+        if stream.status == 0:  # not the trailers after the body
+            status = headers.parse_status(block)
+            if status >= 200:  # an interim response comes before (section 8.1)
+                stream.status = status
+                stream.retry_after = headers.parse_retry_after(block) if status >= 400 else ""
+        if flags & frames.END_STREAM:
+            self._complete_stream(stream_id, stream)
+
+    def _receive_data(self, stream_id: int, flags: int, payload: bytes) -> None:
+        # The window counts whole payloads, padding included, also of streams that we have ended (section 6.9.1).
+        self._consumed_bytes += len(payload)
+        if self._consumed_bytes > RECEIVE_WINDOW // 2:
+            self._write(frames.window_update(0, self._consumed_bytes))
+            self._consumed_bytes = 0
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._check_was_opened(stream_id)
+            return
+        stream.received.append(frames.strip_padding(flags & frames.PADDED, payload))
+        if flags & frames.END_STREAM:
+            self._complete_stream(stream_id, stream)
+
+    def _receive_rst_stream(self, stream_id: int, code: int) -> None:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._check_was_opened(stream_id)
+        elif code == frames.REFUSED_STREAM:  # promised not to have been processed (section 8.7)
+            self._fail_stream(stream_id, stream, StreamRefusedError("the server refused the request"))
+        elif code == frames.HTTP_1_1_REQUIRED:
+            self._fail_stream(stream_id, stream, Http2UnsupportedError())
+        else:
+            error = ConnectionLostError(f"the server ended the request (HTTP/2 error {code})")
+            self._fail_stream(stream_id, stream, error)
+
+    def _receive_connection_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        """SETTINGS, PING and GOAWAY are about the connection: stream 0."""
+        if stream_id:
             raise ProtocolError("a frame about the connection that names a request")
         if kind == frames.GOAWAY:
-            self._goaway(payload)
+            self._receive_goaway(payload)
         elif flags & frames.ACK:
             return
         elif kind == frames.SETTINGS:
-            self._settings(payload)
-        else:
-            self._ping(payload)
-
-    def _fields(self, stream: int, flags: int, block: bytes) -> None:
-        if not flags & frames.END_HEADERS:
-            self._due, self._block = (frames.CONTINUATION, stream), (flags, block)
-            return
-        exchange = self._exchanges.get(stream)
-        if exchange is None:
-            self._see_that_it_was_asked(stream)
-            return
-        if exchange.status == 0:  # and not what may come after the body
-            status = headers.status(block)
-            if status >= 200:
-                exchange.status = status
-                exchange.retry_after = headers.retry_after(block) if status >= 400 else ""
-        if flags & frames.END_STREAM:
-            self._answered(stream, exchange)
-
-    def _continue(self, stream: int, flags: int, payload: bytes) -> None:
-        if self._due is None:
-            raise ProtocolError("header fields go on that never began")
-        first, block = self._block[0], self._block[1] + payload
-        if len(block) > LONGEST_FIELDS:
-            raise ProtocolError("header fields without an end", frames.ENHANCE_YOUR_CALM)
-        self._due = None
-        self._fields(stream, first | flags & frames.END_HEADERS, block)
-
-    def _data(self, stream: int, flags: int, payload: bytes) -> None:
-        self._received += len(payload)
-        if self._received > RECEIVED_AT_ONCE // 2:
-            self._send(frames.window_update(0, self._received))
-            self._received = 0
-        exchange = self._exchanges.get(stream)
-        if exchange is None:
-            self._see_that_it_was_asked(stream)
-            return
-        exchange.body.append(frames.bare(flags & frames.PADDED, payload))
-        if flags & frames.END_STREAM:
-            self._answered(stream, exchange)
-
-    def _see_that_it_was_asked(self, stream: int) -> None:
-        """Of a request that is no longer under way anything may still come. Raises ProtocolError if it never was."""
-        if not stream % 2 or stream >= self._next:
-            raise ProtocolError("an answer to what was never asked")
-
-    def _settings(self, payload: bytes) -> None:
-        asked = frames.settings_of(payload)
-        self._go()  # what has room by the settings before leaves before these are acknowledged
-        self._send(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))  # before anything that they allow
-        self._due = None
-        self._outflow.largest = asked.get(frames.MAX_FRAME_SIZE, self._outflow.largest)
-        if frames.INITIAL_WINDOW_SIZE in asked:
-            self._send(self._outflow.resized(asked[frames.INITIAL_WINDOW_SIZE]))
-        if frames.MAX_CONCURRENT_STREAMS in asked:
-            self.rooms.resize(min(self._most, asked[frames.MAX_CONCURRENT_STREAMS]))
-        if not self.greeted.done():
-            self.is_open = True
-            self.greeted.set_result(None)
-
-    def _ping(self, payload: bytes) -> None:
-        if len(payload) != 8:
+            self._receive_settings(payload)
+        elif len(payload) != 8:
             raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
-        self._send(frames.frame(frames.PING, frames.ACK, 0, payload))
-
-    def _allow(self, stream: int, by: int) -> None:
-        if not by:
-            raise ProtocolError("a window that does not grow")
-        self._send(self._outflow.allowed(stream, by))
-
-    def _reset(self, stream: int, code: int) -> None:
-        exchange = self._exchanges.get(stream)
-        if exchange is None:
-            self._see_that_it_was_asked(stream)
-        elif code == frames.REFUSED_STREAM:
-            self._fail(stream, exchange, StreamRefusedError("the server refused the request"))
-        elif code == frames.HTTP_1_1_REQUIRED:
-            self._fail(stream, exchange, Http2UnsupportedError())
         else:
-            self._fail(stream, exchange, ConnectionLostError(f"the server ended the request (HTTP/2 error {code})"))
+            self._write(frames.frame(frames.PING, frames.ACK, 0, payload))
 
-    def _goaway(self, payload: bytes) -> None:
-        """The server closes: it has not looked at requests after the last one that it names."""
+    def _receive_settings(self, payload: bytes) -> None:
+        values = frames.parse_settings(payload)
+        # The acknowledgement marks from where on the new settings hold (section 6.5.3). So requests that fit the old
+        # ones are written before it, and frames that only the new ones allow after it.
+        self._flush()
+        self._write(frames.frame(frames.SETTINGS, frames.ACK, 0, b""))
+        self._expected_frame = None
+        self._flow.max_frame_size = values.get(frames.MAX_FRAME_SIZE, self._flow.max_frame_size)
+        if frames.INITIAL_WINDOW_SIZE in values:
+            self._write(self._flow.set_initial_window(values[frames.INITIAL_WINDOW_SIZE]))
+        if frames.MAX_CONCURRENT_STREAMS in values:
+            self.slots.resize(min(self._max_streams, values[frames.MAX_CONCURRENT_STREAMS]))
+        if not self.ready.done():
+            self.is_open = True
+            self.ready.set_result(None)
+
+    def _receive_goaway(self, payload: bytes) -> None:
+        """The server closes the connection, and has not processed streams after the last that it names (section 6.8).
+
+        An API server sends this to spread its clients anew (``--goaway-chance``), and when it shuts down.
+        """
         if len(payload) < 8:
             raise ProtocolError("a frame of the wrong length", frames.FRAME_SIZE_ERROR)
-        last, code = frames.number(payload), frames.number(payload, 4)
+        last_stream_id, code = frames.uint31(payload), frames.uint31(payload, 4)
         if code != frames.NO_ERROR:
-            said = payload[8:108].decode(errors="replace")
-            self._end = f"the server gave the connection up (HTTP/2 error {code}{said and ': ' + said})"
+            debug_data = payload[8:108].decode(errors="replace")
+            detail = debug_data and ": " + debug_data
+            self._lost_reason = f"the server gave the connection up (HTTP/2 error {code}{detail})"
         self.retire()
         error = Http2UnsupportedError if code == frames.HTTP_1_1_REQUIRED else StreamRefusedError
-        for stream, exchange in list(self._exchanges.items()):
-            if stream > last:
-                self._fail(stream, exchange, error("the server is closing the connection"))
+        for stream_id, stream in list(self._streams.items()):
+            if stream_id > last_stream_id:
+                self._fail_stream(stream_id, stream, error("the server is closing the connection"))
 
-    # How a request ends.
+    def _check_was_opened(self, stream_id: int) -> None:
+        """Raise ProtocolError for a stream that we never opened. Frames for one that we ended may still come."""
+        if not stream_id % 2 or stream_id >= self._next_stream_id:
+            raise ProtocolError("an answer to what was never asked")
 
-    def _answered(self, stream: int, exchange: RequestStream) -> None:
-        if not exchange.status:
+    # Ends of streams.
+
+    def _complete_stream(self, stream_id: int, stream: RequestStream) -> None:
+        if not stream.status:
             raise ProtocolError("an answer without a status")
-        if self._outflow.forget(stream):
-            self._send(frames.reset(stream, frames.CANCEL))  # it was answered before all of it was sent
-        self._over(stream)
-        if not exchange.answer.done():
-            exchange.answer.set_result(Response(exchange.status, b"".join(exchange.body), exchange.retry_after))
+        if self._flow.drop(stream_id):
+            # Answered before all of it was sent, mostly with a refusal: the rest is not needed (section 8.1).
+            self._write(frames.rst_stream(stream_id, frames.CANCEL))
+        self._close_stream(stream_id)
+        if not stream.response.done():
+            stream.response.set_result(Response(stream.status, b"".join(stream.received), stream.retry_after))
 
-    def _fail(self, stream: int, exchange: RequestStream, error: Exception) -> None:
-        self._over(stream)
-        if not exchange.answer.done():
-            exchange.answer.set_exception(error)
+    def _fail_stream(self, stream_id: int, stream: RequestStream, error: Exception) -> None:
+        self._close_stream(stream_id)
+        if not stream.response.done():
+            stream.response.set_exception(error)
 
-    def _over(self, stream: int) -> None:
-        del self._exchanges[stream]
-        self._outflow.forget(stream)
-        self.rooms.give()
-        if not self._exchanges and not self.is_open:
+    def _close_stream(self, stream_id: int) -> None:
+        del self._streams[stream_id]
+        self._flow.drop(stream_id)
+        self.slots.release()
+        if not self._streams and not self.is_open:
             self.close()

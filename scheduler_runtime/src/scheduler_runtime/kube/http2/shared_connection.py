@@ -1,94 +1,99 @@
-"""The one connection to a place, which all requests share. When it ends, another takes its place."""
+"""Shared HTTP/2 connection to one endpoint, replaced by another when it ends."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 
-from scheduler_runtime.kube.http.http1 import CONNECT_SECONDS, IDLE_SECONDS, STANDSTILLS, Endpoint, Response, connect
-from scheduler_runtime.kube.http.timeouts import limit
-from scheduler_runtime.kube.http2.connection import Connection
-from scheduler_runtime.kube.http2.exchange import Http2UnsupportedError, SendGuard, StreamRefusedError
+from scheduler_runtime.kube.http.http1 import IDLE_SECONDS
+from scheduler_runtime.kube.http.transport import (
+    CONNECT_EXTENSIONS,
+    CONNECT_SECONDS,
+    Endpoint,
+    Response,
+    connect,
+    timeout,
+)
+from scheduler_runtime.kube.http2.connection import (
+    Http2Connection,
+    Http2UnsupportedError,
+    SendGuard,
+    StreamRefusedError,
+)
 
-TRIES = 6
-"""So often a request is sent at most that the server does not look at, because it is closing the connection."""
+ATTEMPTS = 6
+"""How often a request is sent at most that the server refuses, mostly because it is closing the connection."""
 FIRST_PAUSE_SECONDS = 0.01
-"""Before it is sent again, doubled each time: a server may refuse because it is too busy."""
-LOOK_SECONDS = 10.0
-"""After so long in which there was no room for a request, it is seen whether the server is still there."""
+"""The pause before a refused request is sent again, doubled each time: the server may be too busy."""
+PROBE_SECONDS = 10.0
+"""A caller that waits this long for a slot checks whether the server still sends anything."""
 
 
 class SharedConnection:
-    """Requests to one place, ``most`` of them at a time."""
+    """Requests to one endpoint, at most ``max_streams`` of them at a time."""
 
-    def __init__(self, place: Endpoint, most: int) -> None:
-        self._place = place
-        self._most = most
-        self._connection: Connection | None = None
-        self._opening: asyncio.Task[Connection] | None = None
+    def __init__(self, endpoint: Endpoint, max_streams: int) -> None:
+        self._endpoint = endpoint
+        self._max_streams = max_streams
+        self._connection: Http2Connection | None = None
+        self._opening: asyncio.Task[Http2Connection] | None = None
         self._is_closed = False
 
-    async def request(self, head: bytes, body: bytes, leaving: SendGuard) -> Response:
-        """Send a request and return its answer.
+    async def request(self, header_block: bytes, body: bytes, guard: SendGuard) -> Response:
+        """Send a request and return its response.
 
-        Raises OSError when there is no connection, ConnectionLostError and TimeoutError when there is no answer,
-        StreamRefusedError when the server did not look at it, Http2UnsupportedError, and what ``leaving`` raises.
+        Raises OSError when there is no connection, ConnectionLostError and TimeoutError when there is no response,
+        StreamRefusedError when the server did not process the request, Http2UnsupportedError, and what ``guard``
+        raises.
         """
-        connection = self._at_once() or await self._with_room()
-        for tries in range(TRIES - 1):
+        connection = self._connection
+        if connection is None or not connection.is_good(IDLE_SECONDS) or not connection.slots.acquire_nowait():
+            connection = await self._acquire_slot()
+        for attempt in range(ATTEMPTS - 1):
             try:
-                return await connection.request(head, body, leaving)
-            except StreamRefusedError as refused:
-                connection = await self._another(refused, FIRST_PAUSE_SECONDS * 2**tries, leaving)
-        return await connection.request(head, body, leaving)
+                return await connection.request(header_block, body, guard)
+            except StreamRefusedError as refusal:
+                # Refused means not processed, so that sending it again cannot carry it out twice.
+                try:
+                    async with asyncio.timeout(guard.remaining()):
+                        await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+                        connection = await self._acquire_slot()
+                except OSError as error:  # TimeoutError is one of them
+                    reason = str(error) or "none in time"
+                    raise StreamRefusedError(f"{refusal}, and there is no other: {reason}") from error
+        return await connection.request(header_block, body, guard)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection; requests under way raise ConnectionLostError."""
         self._is_closed = True
         if self._opening is not None:
             self._opening.cancel()
         if self._connection is not None:
             self._connection.close()
 
-    async def _another(self, refused: StreamRefusedError, pause: float, leaving: SendGuard) -> Connection:
-        """A connection with room for a request that was refused, which it stays if there is none."""
-        try:
-            async with asyncio.timeout(leaving.left()):
-                await asyncio.sleep(pause)
-                return await self._with_room()
-        except OSError as error:
-            raise StreamRefusedError(f"{refused}, and there is no other: {str(error) or 'none in time'}") from error
-
-    def _at_once(self) -> Connection | None:
-        """The connection with room for a request, if there is one that has: nearly always."""
-        connection = self._connection
-        is_ready = connection is not None and connection.is_good(IDLE_SECONDS) and connection.rooms.take_free()
-        return connection if is_ready else None
-
-    async def _with_room(self) -> Connection:
+    async def _acquire_slot(self) -> Http2Connection:
+        """Return a connection that takes requests, with a slot on it."""
         while not self._is_closed:
             connection = self._connection
             if connection is None or not connection.is_good(IDLE_SECONDS):
-                connection = await self._open()
-            if not connection.rooms.take_free():
-                await _room_of(connection)
+                if self._opening is None:
+                    if connection is not None:
+                        connection.retire()
+                    self._opening = asyncio.create_task(_open_connection(self._endpoint, self._max_streams))
+                    self._opening.add_done_callback(self._keep_opened)
+                # All who come while it opens wait for the same task, and get the same error; a caller that is
+                # cancelled must not cancel it for the others.
+                connection = await asyncio.shield(self._opening)
+                if not connection.is_open:
+                    reason = connection.close_reason or "it takes no requests"
+                    raise ConnectionError(f"it ends what it has just begun: {reason}")
+            if not connection.slots.acquire_nowait():
+                await _wait_for_slot(connection)
             if connection.is_open:
                 return connection
         raise ConnectionError("nobody is to be asked any more")
 
-    async def _open(self) -> Connection:
-        """Return a new connection: the same to everyone who comes meanwhile, as is what goes wrong with it."""
-        if self._opening is None:
-            if self._connection is not None:
-                self._connection.retire()
-            self._opening = asyncio.create_task(_opened(self._place, self._most))
-            self._opening.add_done_callback(self._keep)
-        connection = await asyncio.shield(self._opening)
-        if not connection.is_open:
-            raise ConnectionError(f"it ends what it has just begun: {connection.ended or 'it takes no requests'}")
-        return connection
-
-    def _keep(self, opening: asyncio.Task[Connection]) -> None:
+    def _keep_opened(self, opening: asyncio.Task[Http2Connection]) -> None:
         self._opening = None
         if not opening.cancelled() and opening.exception() is None:
             self._connection = opening.result()
@@ -96,33 +101,35 @@ class SharedConnection:
                 self._connection.close()
 
 
-async def _room_of(connection: Connection) -> None:
-    """Return with a room, or when ``connection`` takes no more requests, perhaps because it is dead."""
-    turn = asyncio.create_task(connection.rooms.take())
+async def _wait_for_slot(connection: Http2Connection) -> None:
+    """Return with a slot, or when ``connection`` takes no more requests, perhaps because it is dead."""
+    waiting = asyncio.create_task(connection.slots.acquire())
     try:
-        while not turn.done():
-            begun = asyncio.get_running_loop().time()
-            await asyncio.wait((turn,), timeout=LOOK_SECONDS)
-            if not turn.done():
-                connection.leave_if_silent_since(begun)
+        while not waiting.done():
+            started_at = asyncio.get_running_loop().time()
+            await asyncio.wait((waiting,), timeout=PROBE_SECONDS)
+            if not waiting.done():
+                connection.retire_if_silent_since(started_at)
     except asyncio.CancelledError:
-        if not turn.cancel():
-            connection.rooms.give()
+        if not waiting.cancel():  # it has got its slot already
+            connection.slots.release()
         raise
 
 
-async def _opened(place: Endpoint, most: int) -> Connection:
-    connection = Connection(most)
+async def _open_connection(endpoint: Endpoint, max_streams: int) -> Http2Connection:
+    """Return a connection whose settings have come. Raises OSError, TimeoutError or Http2UnsupportedError."""
+    connection = Http2Connection(max_streams)
     try:
-        async with limit(CONNECT_SECONDS, CONNECT_SECONDS, STANDSTILLS):
-            await connect(replace(place, on_connected=lambda: None), connection)
-            await connection.greeted
+        async with timeout(CONNECT_SECONDS, CONNECT_SECONDS, CONNECT_EXTENSIONS):
+            # The endpoint counts as connected when its settings have come, not before: see below.
+            await connect(replace(endpoint, on_connected=lambda: None), connection)
+            await connection.ready
     except BaseException:
         connection.close()
         raise
-    if not connection.is_spoken:
+    if not connection.is_http2:
         raise Http2UnsupportedError
     if not connection.is_open:
-        raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.ended}")
-    place.on_connected()
+        raise ConnectionError(f"it does not answer in HTTP/2, which it offers: {connection.close_reason}")
+    endpoint.on_connected()
     return connection

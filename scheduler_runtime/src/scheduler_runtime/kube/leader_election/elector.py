@@ -109,7 +109,7 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process has won the election and not stopped since; see ``leads_until``."""
+        """True if this process has won the election and not stopped since; see ``leads_until``."""
         return self._leading
 
     @property

@@ -104,12 +104,12 @@ class LeaseRecord:
 
     @property
     def is_released(self) -> bool:
-        """Whether its last holder gave it up, which is stored as a lease of one second without a holder."""
+        """True if its last holder gave it up, which is stored as a lease of one second without a holder."""
         return not self.holder and self.duration_seconds == RELEASED_SECONDS
 
     @property
     def was_emptied(self) -> bool:
-        """Whether it had a holder that did not release it but was removed, for example by hand."""
+        """True if it had a holder that did not release it but was removed, for example by hand."""
         return not self.holder and not self.is_released and bool(self.acquire_time or self.transitions)
 
     def onto(self, lease: Mapping[str, Any]) -> dict[str, Any]:

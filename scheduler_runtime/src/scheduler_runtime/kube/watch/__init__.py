@@ -1,4 +1,4 @@
-"""Following the objects of the API server: what there is of a kind, and each change of it, once."""
+"""List and watch: a copy of all objects of a kind, and each change of one of them, once."""
 
 from scheduler_runtime.kube.watch.kinds import Change, Kind, version_of
 from scheduler_runtime.kube.watch.reflector import Reflector

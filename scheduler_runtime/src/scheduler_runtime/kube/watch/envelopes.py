@@ -1,4 +1,4 @@
-"""The envelopes of lists and watches: pages, lines, and objects of which only the identity is read."""
+"""Envelopes of lists and watches: pages, watch events, and objects of which only the identity is decoded."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Part of an object from the API server. Fields that are not listed are skipped without being parsed."""
+    """Base of structs for parts of API objects. Fields that are not declared are skipped without being parsed."""
 
 
 class ListMeta(Wire, frozen=True, gc=False):
-    """Where a list was taken, and where its next page begins."""
+    """Metadata of a list: its version, and where its next page begins."""
 
     resource_version: str = ""
     continue_token: str = msgspec.field(default="", name="continue")
@@ -26,7 +26,7 @@ class _ListHead(Wire, frozen=True, gc=False):
 
 
 class Status(Wire, frozen=True, gc=False):
-    """The API server's answer when it does not do what was asked."""
+    """Body of a refusal by the API server."""
 
     code: int = 0
     reason: str = ""
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Identity(Wire, frozen=True, gc=False):
-    """Which object it is, and which version of it."""
+    """Metadata that identifies an object and its version."""
 
     name: str = ""
     namespace: str = ""
@@ -46,38 +46,38 @@ class Identity(Wire, frozen=True, gc=False):
 
 
 class ObjectIdentity(Wire, frozen=True, gc=False):
-    """An object of which nothing else is read."""
+    """An object of which only the identity is decoded."""
 
     metadata: Identity
 
     @property
     def name(self) -> str:
-        """Its name in its namespace."""
+        """Name of the object in its namespace."""
         return self.metadata.name
 
     @property
     def key(self) -> str:
-        """Namespace and name, as of a pod."""
+        """Namespace and name."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
 class ObjectIdentityList(Wire, frozen=True, gc=False):
-    """A page of objects of any kind, of which only is read which they are."""
+    """A page of objects of any kind, of which only identities are decoded."""
 
     metadata: ListMeta = ListMeta()
     items: tuple[ObjectIdentity, ...] | None = None
-    """The API server writes null for none."""
+    """None for an empty page: the API server may write null."""
 
 
 class Unreadable(ObjectIdentity, frozen=True, gc=False):
-    """An object of which some field is not what it must be."""
+    """An object that cannot be decoded, because a field has another type than it must."""
 
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list, read item by item."""
+    """One page of a list, decoded item by item."""
 
     metadata: ListMeta
     items: list[T]
@@ -96,18 +96,24 @@ decode_identified_list = msgspec.json.Decoder(ObjectIdentityList).decode
 
 
 def read_items(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T]:
-    """Read the items of a page one by one. Raises msgspec.MsgspecError, and what ``read`` raises."""
+    """Return a page whose items ``read`` decodes. Raises msgspec.MsgspecError, and what ``read`` raises."""
     page = _decode_page(raw)
     return Page(page.metadata, [read(item) for item in page.items])
 
 
 def read_page(raw: bytes, read: Callable[[msgspec.Raw], T]) -> Page[T | Unreadable]:
-    """Read what can be read of a page. Raises msgspec.MsgspecError when it is no page of objects with names."""
+    """Return a page, with an ``Unreadable`` for each item that cannot be decoded.
+
+    Raises msgspec.MsgspecError when it is no page of objects with names.
+    """
     return read_items(raw, lambda item: read_or_name(item, read))
 
 
 def read_or_name(raw: msgspec.Raw, read: Callable[[msgspec.Raw], T]) -> T | Unreadable:
-    """Read an object, or only which one it is. Raises msgspec.MsgspecError when not even that can be read."""
+    """Return the decoded object, or ``Unreadable`` if that fails.
+
+    Raises msgspec.MsgspecError when not even its identity can be decoded.
+    """
     try:
         return read(raw)
     except msgspec.ValidationError as error:
@@ -115,24 +121,26 @@ def read_or_name(raw: msgspec.Raw, read: Callable[[msgspec.Raw], T]) -> T | Unre
 
 
 class WatchEvent(Wire, frozen=True, gc=False):
-    """One line of a watch: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``."""
+    """One line of a watch, of type ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
+
+    The object stays raw, because its struct depends on the type.
+    """
 
     type: str
     object: msgspec.Raw
 
     def bookmark(self) -> str:
-        """The resource version that a ``BOOKMARK`` brings."""
+        """Return the resource version of a ``BOOKMARK``."""
         return _decode_identified(self.object).metadata.resource_version
 
     def error(self) -> Status:
-        """Why the watch ends, when the type is ``ERROR``."""
+        """Return the reason for which the watch ends, of an ``ERROR``."""
         return _decode_status(self.object)
 
 
 decode_event = msgspec.json.Decoder(WatchEvent).decode
-"""One line of a watch. The object stays raw, because its type depends on the event's."""
 
 
 def continue_token(raw: bytes) -> str:
-    """What asks for the page after this one, empty when it is the last. Raises msgspec.MsgspecError."""
+    """Return the token that requests the page after this one; empty for the last. Raises msgspec.MsgspecError."""
     return _decode_list_head(raw).metadata.continue_token

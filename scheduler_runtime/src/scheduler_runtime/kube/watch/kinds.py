@@ -1,4 +1,4 @@
-"""What can be followed: where it is listed and watched, and how it is read."""
+"""Description of a kind of objects: its path, its parameters, and how its objects are decoded and named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler_runtime.kube.watch.envelopes import ListMeta, ObjectIdentity, Wat
 
 
 class Metadata(Protocol):
-    """What identifies an object: ``uid`` is this life of it, under a name that may come again."""
+    """The metadata that a watch needs. ``uid`` differs for two objects that had the same name one after the other."""
 
     @property
     def uid(self) -> str: ...
@@ -20,7 +20,7 @@ class Metadata(Protocol):
 
 
 class Object(Protocol):
-    """Anything that the API server stores."""
+    """Any object that the API server stores."""
 
     @property
     def metadata(self) -> Metadata: ...
@@ -42,7 +42,7 @@ class ObjectList(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """An object appeared (``old`` is None), changed, or went away (``new`` is None)."""
+    """One change of an object: it appears (``old`` is None), changes, or goes away (``new`` is None)."""
 
     old: T | None
     new: T | None
@@ -50,20 +50,27 @@ class Change(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """What to list and watch, and how to read it. The readers raise msgspec.MsgspecError."""
+    """One kind of objects to list and watch. The readers raise msgspec.MsgspecError."""
 
     path: str
+    """The collection, such as ``/api/v1/pods``."""
     key: Callable[[T | ObjectIdentity], str]
+    """The name under which an object is cached."""
     read_list: Callable[[bytes], ObjectList[T]]
     read_item: Callable[[WatchEvent], T]
     params: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of every request, such as selectors."""
 
 
 def version_of(item: Object) -> int:
-    """When ``item`` was written, as a number that grows."""
+    """Return the resource version of ``item`` as a number, which grows with each write."""
     return number(item.metadata.resource_version)
 
 
 def number(version: str) -> int:
-    """Versions of one kind are numbers that grow; anything else compares as the oldest."""
+    """Return a resource version as a number; anything else compares as the oldest.
+
+    The API server's versions are revisions of etcd, and so comparable within a kind. Those of an aggregated API server
+    need not be; then nothing is concluded from them.
+    """
     return int(version) if version.isdecimal() else 0

@@ -1,15 +1,15 @@
-"""Keep a copy of every object of one kind, and tell each change once, with the object before it.
+"""Reflector: keeps a copy of every object of one kind, and reports each change once, with the object before it.
 
-    list ──► watch ──► line ──► change ──► sink
+    list ──► watch ──► event ──► change ──► sink
      ▲         │ ▲
-     │ expired │ └─ cut, silent, refused, restarted: resume after the last version seen
+     │ expired │ └─ cut, silent, refused, server restarted: resume after the last version seen
      └─────────┘
-   or forgotten
+   or rolled back
 
-No stream is trusted: it may end in the middle of a line, fall silent, repeat itself or go away
-for good. Whatever happens, the sink sees a sequence of changes that leads from nothing to what the
-API server holds; what vanished unseen is deleted when the next list does not have it. An object that
-cannot be read stays what it was when it could be, and holds up no other.
+As client-go's tools/cache/reflector.go. No stream is trusted: it may end in the middle of a line, fall silent, repeat
+itself or never come back. In any case the sink gets a sequence of changes that leads from nothing to what the API
+server holds; an object that vanished unseen is deleted when the next list does not have it. An object that cannot be
+decoded stays as it was when it could be, and holds up no other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Generic
 
 import msgspec
@@ -27,43 +27,47 @@ from scheduler_runtime.kube.client import ApiError, Client, NoResponseError, ret
 from scheduler_runtime.kube.http.stream import Stream
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.retry import Backoff
-from scheduler_runtime.kube.watch.catch_up import MissingChanges, find_missing_changes
 from scheduler_runtime.kube.watch.envelopes import Unreadable, WatchEvent, decode_event, read_or_name, read_page
 from scheduler_runtime.kube.watch.interruption_log import InterruptionLog
 from scheduler_runtime.kube.watch.kinds import Change, Kind, ObjectList, T, number, version_of
-from scheduler_runtime.kube.watch.pagination import list_pages, with_full_list_fallback
-from scheduler_runtime.kube.watch.rollback_check import RolledBackError, check_not_rolled_back
-from scheduler_runtime.kube.watch.streaming_list import stream_list
+from scheduler_runtime.kube.watch.lists import list_pages, stream_list, with_full_list_fallback
+from scheduler_runtime.kube.watch.version_checks import (
+    MissingChanges,
+    RolledBackError,
+    check_not_rolled_back,
+    find_missing_changes,
+)
 
 logger = logging.getLogger(__name__)
 
-SLICE = 100
-"""How many objects of a list are taken in before others have their turn."""
-QUIET_SECONDS = 70.0
-"""Most API servers send a bookmark every minute: after a longer silence a watch, dead perhaps, is begun anew."""
+OBJECTS_BETWEEN_YIELDS = 100
+"""How many objects of a list are processed before other tasks have their turn."""
+SILENCE_SECONDS = 70.0
+"""Most API servers send a bookmark every minute: after a longer silence a watch may be dead and is started again."""
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
-TRIES_BEFORE_RELIST = 3
+"""The limits of a watch's random length, as client-go's: none hangs for ever, and not all end at the same moment."""
+FAILURES_BEFORE_RELIST = 3
 RELIST_SECONDS = 30.0
-"""A list is work for the API server: two within this time have a pause between them."""
+"""A list is work for the API server: if two are needed within this time, there is a pause between them."""
 STEADY_SECONDS = 2.0
-"""A watch that has gone on for so long goes well, also when nothing happens."""
+"""A watch that has lasted so long works, also if nothing happens."""
 LATE_SECONDS = 3.0
-"""A watch that has not shown by then what was written before is begun anew."""
-_chance = random.SystemRandom()
+"""A watch that has not shown by then what was written before is started again."""
+_random = random.SystemRandom()
 
 
 class ExpiredError(Exception):
-    """The version to resume from is no longer kept: only a new list helps."""
+    """The version to resume from is not available any more: a new list is needed."""
 
 
 class BrokenError(Exception):
-    """The stream ended in a way that says nothing about the objects: resume."""
+    """The stream ended in a way that means nothing for the objects: the watch resumes."""
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one kind for ever.
+    """List and watch of one kind, without end.
 
-    ``sink`` is called synchronously for each change, in order, after the copy has been updated.
+    ``sink`` is called synchronously for each change, in order, after ``objects`` has been updated.
     What it raises ends ``run``: it is an error of this program, not of the API server.
     """
 
@@ -76,53 +80,59 @@ class Reflector(Generic[T]):
     ) -> None:
         self.kind = kind
         self.objects: dict[str, T] = {}
+        """The copy, by ``kind.key``."""
         self.resource_version = ""
+        """The version up to which ``objects`` is complete; empty before a list, and when a new one is needed."""
         self.synced = asyncio.Event()
+        """Set after the first list."""
         self._client = client
         self._sink = sink
         self._backoff = backoff or Backoff()
         self._interruption = InterruptionLog(kind.path, client.server)
         self._unreadable: dict[str, LogOnce] = {}
         self._on_rollback: Callable[[], None] = lambda: None
-        self._unwell = False
-        self._broken_in_a_row = 0
+        self._is_failing = False
+        self._failures_in_a_row = 0
         self._listed_at = float("-inf")
-        self._deleted_at = 0
-        """The latest version at which the watch has shown something to be deleted."""
-        self._resumes = False
-        self._tells_anew = False
+        self._last_deleted_version = 0
+        """The latest version at which the watch has shown a deletion."""
+        self._has_watched = False
+        """True if there was a watch since the last list, so that the next one resumes."""
+        self._reports_unchanged = False
+        """After a rollback, objects are reported although their version is the same: it may be another object."""
         self._stream: Stream | None = None
-        self._moved = asyncio.Event()
-        self._is_over = False
-        self._refreshing: set[asyncio.Task[None]] = set()
+        self._version_changed = asyncio.Event()
+        self._has_ended = False
+        self._catching_up: set[asyncio.Task[None]] = set()
 
     @property
     def trouble(self) -> str:
-        """What keeps it from following the API server now; empty when nothing does."""
+        """The reason for which changes do not arrive now; empty when there is none."""
         return self._interruption.sentence
 
     @property
     def refusal(self) -> ApiError | None:
-        """Why the API server does not let it follow; None when it does, or gives no answer."""
+        """The API server's refusal of this watch; None when it is allowed, or there is no response."""
         return self._interruption.refusal
 
     async def run(self, on_rollback: Callable[[], None] = lambda: None) -> None:
         """Follow the API server until cancelled.
 
-        ``on_rollback`` is called when this reflector is the first of its client to notice that data went back in time.
+        ``on_rollback`` is called when the API server's data went back in time and no other reflector of the same client
+        has noticed before.
         """
         self._on_rollback = on_rollback
         try:
             while True:
                 await self._follow()
         finally:
-            self._is_over = True
+            self._has_ended = True
             self._interruption.withdraw()
-            for each in self._refreshing:
-                each.cancel()  # nobody reads the copy any more, so nobody has to wait for it
+            for task in self._catching_up:
+                task.cancel()  # nobody reads the copy any more, so nobody has to wait for it
 
     async def _follow(self) -> None:
-        """List, or watch as long as that goes well."""
+        """List, or watch to the end of one stream; pause after a failure."""
         try:
             if self.resource_version:
                 await self._watch()
@@ -131,7 +141,7 @@ class Reflector(Generic[T]):
         except RolledBackError as error:
             if self._client.report_rollback(str(error)):
                 self._on_rollback()
-            self._tells_anew = True
+            self._reports_unchanged = True
             await self._expire(error)
         except ExpiredError as error:
             await self._expire(error)
@@ -139,46 +149,41 @@ class Reflector(Generic[T]):
             await self._recover(error)
 
     async def catch_up(self) -> None:
-        """Return when the copy holds everything that was written before this call, or is kept no longer."""
-        if self._is_over:
+        """Return when the copy has everything that was written before this call, or the reflector has ended."""
+        if self._has_ended:
             return
-        work = asyncio.create_task(self._wait_for_missing_changes())
-        self._refreshing.add(work)
+        task = asyncio.create_task(self._wait_for_missing_changes())
+        self._catching_up.add(task)
         try:
-            await asyncio.wait([work])
+            await asyncio.wait([task])
         finally:
-            self._refreshing.remove(work)
-            work.cancel()
-        if not work.cancelled():
-            work.result()
+            self._catching_up.remove(task)
+            task.cancel()
+        if not task.cancelled():
+            task.result()
 
     async def _wait_for_missing_changes(self) -> None:
-        lacks = await self._lacking()
-        while lacks.is_left(self.objects, number(self.resource_version)):
-            self._moved.clear()
+        backoff, log = Backoff(), LogOnce(logger)
+        missing: MissingChanges | None = None
+        while missing is None:
+            try:
+                missing = await find_missing_changes(self._client, self.kind, self.objects)
+            except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
+                if not isinstance(error, NoResponseError) or error.sent:  # the client logs a server that is away
+                    log.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
+                await asyncio.sleep(backoff.next_delay(retry_after(error)))
+        log.recovered()
+        while missing.any_remain(self.objects, number(self.resource_version)):
+            self._version_changed.clear()
             try:
                 async with asyncio.timeout(LATE_SECONDS):
-                    await self._moved.wait()
+                    await self._version_changed.wait()
             except TimeoutError:
-                if self._stream:
+                if self._stream:  # it may be dead; a new one starts with what the old one did not show
                     self._stream.end()
 
-    async def _lacking(self) -> MissingChanges:
-        """What of all that is written now the copy has yet to see."""
-        backoff, trouble = Backoff(), LogOnce(logger)
-        while True:
-            try:
-                found = await find_missing_changes(self._client, self.kind, self.objects)
-            except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
-                if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
-                    trouble.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
-                await asyncio.sleep(backoff.next_delay(retry_after(error)))
-            else:
-                trouble.recovered()
-                return found
-
     async def _expire(self, error: ExpiredError | RolledBackError) -> None:
-        """Have everything listed again; not at once when that was done a moment ago."""
+        """Have everything listed again; after a pause if that was done a moment ago."""
         logger.debug("listing %s again: %s", self.kind.path, error)
         self.resource_version = ""
         if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
@@ -187,126 +192,138 @@ class Reflector(Generic[T]):
             self._backoff.reset()
 
     async def _recover(self, error: Exception) -> None:
-        """Say what happened if need be, pause, and after refusals in a row do not rely on the version."""
+        """Log a failure if need be, and pause. After failures in a row the version is given up, and listed again."""
         if isinstance(error, NoResponseError):
-            seconds = min(self._backoff.next_delay(), 5.0)  # nobody is there to be overrun
+            seconds = min(self._backoff.next_delay(), 5.0)  # there is nobody whom many attempts could overload
         elif isinstance(error, ApiError) and error.status == 429:
             seconds = self._backoff.next_delay(retry_after(error))
         else:
             seconds = max(self._backoff.next_delay(), retry_after(error))
-            self._broken_in_a_row += 1
-        if self._broken_in_a_row >= TRIES_BEFORE_RELIST:
-            self._broken_in_a_row = 0
+            self._failures_in_a_row += 1
+        if self._failures_in_a_row >= FAILURES_BEFORE_RELIST:
+            self._failures_in_a_row = 0
             self.resource_version = ""
-        self._unwell = True
+        self._is_failing = True
         self._interruption.failing(error)
         await asyncio.sleep(seconds)
 
-    # Listing
+    # Listing.
 
     async def _list(self) -> None:
-        """Take over the present state; what is not in it any more is deleted."""
-        present, version = await self._everything()
-        for key in [key for key in self.objects if key not in present]:
-            self._remove(key)
-        for key in [key for key in self._unreadable if key not in present]:
-            self._is_no_longer_unreadable(key)
-        self.resource_version = version
-        self._deleted_at, self._resumes, self._tells_anew = 0, False, False
-        self._listed_at = asyncio.get_running_loop().time()
-        self._well()
-        self.synced.set()
-        self._moved.set()
+        """Store the present state, and delete what is not in it any more.
 
-    async def _everything(self) -> tuple[set[str], str]:
-        """See all there is, while it comes; when that is cut, in pages.
-
-        The API server cuts what takes longer than a minute, and each page has a minute for itself.
+        The list is read while it comes; if it is cut, in pages. The API server cuts a response that takes longer than a
+        minute (--request-timeout), and each page has a minute for itself.
         """
-        where = self._client, self.kind.path, self.kind.params, self._part
+        source = self._client, self.kind.path, self.kind.params, self._read_list
         try:
-            return await self._see_all(stream_list(*where))
+            existing, version = await self._store_all(stream_list(*source))
         except NoResponseError as error:
             if not error.sent:
                 raise
-            return await with_full_list_fallback(lambda limit: self._see_all(list_pages(*where, limit=limit)))
+            existing, version = await with_full_list_fallback(
+                lambda limit: self._store_all(list_pages(*source, limit=limit))
+            )
+        for key in [key for key in self.objects if key not in existing]:
+            self._remove(key)
+        for key in [key for key in self._unreadable if key not in existing]:
+            self._report_readable(key)
+        self.resource_version = version
+        self._last_deleted_version, self._has_watched, self._reports_unchanged = 0, False, False
+        self._listed_at = asyncio.get_running_loop().time()
+        self._report_recovered()
+        self.synced.set()
+        self._version_changed.set()
 
-    async def _see_all(self, listed: AsyncGenerator[ObjectList[T | Unreadable], None]) -> tuple[set[str], str]:
-        present, version = set[str](), ""
-        async with contextlib.aclosing(listed) as found:
-            async for part in found:
+    async def _store_all(self, parts: AsyncGenerator[ObjectList[T | Unreadable], None]) -> tuple[set[str], str]:
+        """Store the objects of a list; return their keys, and the version of the list."""
+        existing, version = set[str](), ""
+        async with contextlib.aclosing(parts):
+            async for part in parts:
                 version = part.metadata.resource_version
                 for count, item in enumerate(part.items, start=1):
                     key = self.kind.key(item)
-                    present.add(key)
-                    self._see(key, item)
-                    if count % SLICE == 0:
+                    existing.add(key)
+                    self._store(key, item)
+                    if count % OBJECTS_BETWEEN_YIELDS == 0:
                         await asyncio.sleep(0)
                 await asyncio.sleep(0)  # the next part may be there already
-        return present, version
+        return existing, version
 
-    def _part(self, raw: bytes) -> ObjectList[T | Unreadable]:
+    def _read_list(self, raw: bytes) -> ObjectList[T | Unreadable]:
         try:
             return self.kind.read_list(raw)
-        except msgspec.ValidationError:
-            return read_page(raw, self._read)
+        except msgspec.ValidationError:  # one object or more cannot be decoded: the slow way, one by one
+            return read_page(raw, self._read_item)
 
-    def _read(self, raw: msgspec.Raw) -> T:
+    def _read_item(self, raw: msgspec.Raw) -> T:
         return self.kind.read_item(WatchEvent("", raw))
 
-    # Watching
+    # Watching.
 
     async def _watch(self) -> None:
-        """Follow one stream to its end. Returns when the API server ended it in good order."""
+        """Apply the events of one stream to its end. Returns when the API server ended it in good order."""
+        loop = asyncio.get_running_loop()
         params = {
             **self.kind.params,
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": self.resource_version,
-            "timeoutSeconds": str(_chance.randint(SHORTEST_WATCH, LONGEST_WATCH)),
+            "timeoutSeconds": str(_random.randint(SHORTEST_WATCH, LONGEST_WATCH)),
         }
-        if self._resumes:  # who answers now may know less than who answered before
+        if self._has_watched:
+            # The server that responds now may have been restored from a backup since the last stream ended.
             await check_not_rolled_back(self._client, self.kind, self.resource_version)
-        self._resumes = True
-        began, lines = asyncio.get_running_loop().time(), 0
+        self._has_watched = True
+        started_at, event_count = loop.time(), 0
+        stream = self._client.stream(self.kind.path, params=params, silence_seconds=SILENCE_SECONDS)
         try:
-            async with self._client.stream(self.kind.path, params=params, quiet_seconds=QUIET_SECONDS) as self._stream:
-                with self._well_when_steady():
-                    async for line in _lines(self._stream):
-                        self._take(decode_event(line))
-                        lines += 1
-                        self._well()
+            async with stream as self._stream:
+                steady = loop.call_later(STEADY_SECONDS, self._report_recovered)
+                try:
+                    async for line in _read_lines(self._stream):
+                        self._apply(decode_event(line))
+                        event_count += 1
+                        self._report_recovered()
+                finally:
+                    steady.cancel()
         except ApiError as error:
             if error.status == 410:
                 raise ExpiredError(str(error)) from error
             raise
         finally:
             self._stream = None
-        if not lines and asyncio.get_running_loop().time() - began < 1:
-            raise BrokenError("the watch ended at once without an event")
+        if not event_count and loop.time() - started_at < 1:
+            raise BrokenError(
+                "the watch ended at once without an event"
+            )  # otherwise it would be resumed in a busy loop
 
-    def _take(self, event: WatchEvent) -> None:
+    def _apply(self, event: WatchEvent) -> None:
+        """Apply one event to the copy. Raises ExpiredError, BrokenError, or msgspec.MsgspecError."""
         match event.type:
             case "ADDED" | "MODIFIED":
-                item = read_or_name(event.object, self._read)
+                item = read_or_name(event.object, self._read_item)
                 key = self.kind.key(item)
-                known = self.objects.get(key)
-                if known is None or version_of(known) < version_of(item):
-                    is_other = known is None or known.metadata.uid != item.metadata.uid
-                    if is_other and 0 < version_of(item) < self._deleted_at:
+                cached = self.objects.get(key)
+                # A stream that resumes may repeat events: an older version than the cached one is no change.
+                if cached is None or version_of(cached) < version_of(item):
+                    is_other = cached is None or cached.metadata.uid != item.metadata.uid
+                    if is_other and 0 < version_of(item) < self._last_deleted_version:
+                        # Perhaps this very object was deleted since, and would be kept for ever if it were stored.
                         raise ExpiredError(f"whether {key} is still there was told out of order")
-                    self._see(key, item)
-                self._moved_to(item.metadata.resource_version)
+                    self._store(key, item)
+                self._advance_to(item.metadata.resource_version)
             case "DELETED":
-                item = read_or_name(event.object, self._read)
-                known = self.objects.get(self.kind.key(item))
-                if known is not None and known.metadata.uid == item.metadata.uid:
-                    self._remove(self.kind.key(item))
-                self._is_no_longer_unreadable(self.kind.key(item))
-                self._deleted_at = max(self._deleted_at, version_of(item))
-                self._moved_to(item.metadata.resource_version)
+                item = read_or_name(event.object, self._read_item)
+                key = self.kind.key(item)
+                cached = self.objects.get(key)
+                if cached is not None and cached.metadata.uid == item.metadata.uid:
+                    self._remove(key)
+                self._report_readable(key)
+                self._last_deleted_version = max(self._last_deleted_version, version_of(item))
+                self._advance_to(item.metadata.resource_version)
             case "BOOKMARK":
-                self._moved_to(event.bookmark())
+                self._advance_to(event.bookmark())
             case "ERROR" if (status := event.error()).code == 410:
                 raise ExpiredError(status.message)
             case "ERROR":
@@ -314,67 +331,49 @@ class Reflector(Generic[T]):
             case _:
                 raise BrokenError(f"a line of the unknown type {event.type!r}")
 
-    def _moved_to(self, version: str) -> None:
-        """Resume after ``version`` from now on, unless it is one that was passed already."""
+    def _advance_to(self, version: str) -> None:
+        """Resume after ``version`` from now on, unless a later one was reached already."""
         if number(version) > number(self.resource_version):
             self.resource_version = version
-            self._moved.set()
+            self._version_changed.set()
 
-    # The copy
+    # The copy.
 
-    def _see(self, key: str, item: T | Unreadable) -> None:
-        if isinstance(item, Unreadable):
-            self._cannot_read(key, item)
-            return
-        self._put(key, item)
-        self._is_no_longer_unreadable(key)
-
-    def _cannot_read(self, key: str, item: Unreadable) -> None:
-        """Say it once. What is known of the object stays as it is, so that room it takes is not given away."""
-        known = self.objects.get(key)
-        if known is not None and known.metadata.uid != item.metadata.uid:
-            self._remove(key)
-        self._unreadable.setdefault(key, LogOnce(logger)).failing(
-            f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
-        )
-
-    def _is_no_longer_unreadable(self, key: str) -> None:
-        if self._unreadable and (trouble := self._unreadable.pop(key, None)):
-            trouble.recovered()
-
-    def _put(self, key: str, new: T) -> None:
+    def _store(self, key: str, item: T | Unreadable) -> None:
+        """Store an object and report the change to the sink."""
         old = self.objects.get(key)
-        if old is not None and old.metadata.uid != new.metadata.uid:  # deleted and made again while nobody looked
+        if old is not None and old.metadata.uid != item.metadata.uid:  # deleted and created again, both unseen
             self._remove(key)
             old = None
-        is_known = old is not None and old.metadata.resource_version == new.metadata.resource_version
-        if is_known and not self._tells_anew:
+        if isinstance(item, Unreadable):
+            # What is known of the object stays as it is: a pod that cannot be decoded still takes its place on a node.
+            self._unreadable.setdefault(key, LogOnce(logger)).failing(
+                f"{self.kind.path}: {key} cannot be read; what was read of it before, if anything, holds", item.problem
+            )
             return
-        self.objects[key] = new
-        self._sink(Change(old, new))
+        is_same = old is not None and old.metadata.resource_version == item.metadata.resource_version
+        if not is_same or self._reports_unchanged:
+            self.objects[key] = item
+            self._sink(Change(old, item))
+        self._report_readable(key)
 
     def _remove(self, key: str) -> None:
-        gone = self.objects.pop(key)
-        self._sink(Change(gone, None))
+        self._sink(Change(self.objects.pop(key), None))
 
-    @contextlib.contextmanager
-    def _well_when_steady(self) -> Iterator[None]:
-        steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, self._well)
-        try:
-            yield
-        finally:
-            steady.cancel()
+    def _report_readable(self, key: str) -> None:
+        if self._unreadable and (log := self._unreadable.pop(key, None)):
+            log.recovered()
 
-    def _well(self) -> None:
-        if self._unwell:
-            self._unwell = False
-            self._broken_in_a_row = 0
+    def _report_recovered(self) -> None:
+        if self._is_failing:
+            self._is_failing = False
+            self._failures_in_a_row = 0
             self._backoff.reset()
             self._interruption.recovered()
 
 
-async def _lines(stream: Stream) -> AsyncIterator[bytes]:
-    """Cut a stream into lines. A last line without an end is a cut, not a line."""
+async def _read_lines(stream: Stream) -> AsyncIterator[bytes]:
+    """Yield the lines of a stream. Raises BrokenError for a last line without an end, which was cut."""
     rest = b""
     while chunk := await stream.read():
         *lines, rest = (rest + chunk).split(b"\n")

@@ -15,7 +15,8 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from scheduler_runtime.catalog.durations import Duration
 from scheduler_runtime.config import Extender, ExtenderTLSConfig
-from scheduler_runtime.kube.http.http1 import Connection, ConnectionLostError, Endpoint, Pool, Response
+from scheduler_runtime.kube.http.http1 import ConnectionPool, Http1Connection
+from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint, Response
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
@@ -67,7 +68,7 @@ class ExtenderClient:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._pool: Pool | None = None
+        self._pool: ConnectionPool | None = None
         self._is_closed = False
 
     def close(self) -> None:
@@ -115,8 +116,8 @@ class ExtenderClient:
         return await self._exchange(target, request, before_send, repeats=False)
 
     @asynccontextmanager
-    async def _connection(self, target: SplitResult) -> AsyncIterator[Connection]:
-        pool = self._pool = self._pool or Pool(_place(target, self.address), CONNECTIONS)
+    async def _connection(self, target: SplitResult) -> AsyncIterator[Http1Connection]:
+        pool = self._pool = self._pool or ConnectionPool(_place(target, self.address), CONNECTIONS)
         try:
             connection = await pool.acquire()
         except TimeoutError as error:

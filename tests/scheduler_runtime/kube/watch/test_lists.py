@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.kube.watch import Reflector
-from scheduler_runtime.kube.watch import streaming_list as parts
+from scheduler_runtime.kube.watch import Reflector, lists
 from scheduler_runtime.kube.watch.envelopes import Page, read_items
 from scheduler_runtime.state.objects.kinds import NODES
 from tests.scheduler_runtime.kube.watch.scripted import (
@@ -51,14 +50,14 @@ def text_of(envelope: dict[str, Any]) -> bytes:
 
 async def read(*answers: Answer) -> list[Page[Any]]:
     async with serving(Script(list(answers))) as client:
-        listed = parts.stream_list(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
+        listed = lists.stream_list(client, "/api/v1/nodes", {}, lambda raw: read_items(raw, msgspec.json.decode))
         return [part async for part in listed]
 
 
 @pytest.mark.parametrize("size", [1, 40, 300, 500, 900, 1500, 10_000])
 @pytest.mark.parametrize("envelope", ENVELOPES.values(), ids=ENVELOPES.keys())
 async def test_no_item_is_lost_or_torn(envelope: dict[str, Any], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", size)
+    monkeypatch.setattr(lists, "PART_BYTES", size)
     found = await read(streamed(text_of(envelope)))
     assert [item for part in found for item in part.items] == [metadata_first(item) for item in ITEMS]
     assert found[-1].metadata.resource_version == "10"
@@ -69,7 +68,7 @@ async def test_no_item_is_lost_or_torn(envelope: dict[str, Any], size: int, monk
 def test_an_item_longer_than_a_part_is_one_alone(
     long_ones: set[int], filling: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 5_000)
+    monkeypatch.setattr(lists, "PART_BYTES", 5_000)
     filled = filling * (10_000 if filling == "x" else 400)
     items = [
         {**node(f"n{number}", number), **({"long": filled} if number in long_ones else {})} for number in range(1000)
@@ -81,26 +80,26 @@ def test_an_item_longer_than_a_part_is_one_alone(
         sizes.append(len(raw))
         return found
 
-    coming = parts._Coming(read)
-    found = [part for at in range(0, len(text), 5_000) for part in coming.take(text[at : at + 5_000])]
-    assert [item for part in [*found, coming.rest()] for item in part] == [metadata_first(item) for item in items]
+    splitter = lists._ListSplitter(read)
+    found = [part for at in range(0, len(text), 5_000) for part in splitter.feed(text[at : at + 5_000])]
+    assert [item for part in [*found, splitter.finish()] for item in part] == [metadata_first(item) for item in items]
     assert max(sizes) < 5_000 + max(len(json.dumps(item)) for item in items)
     assert sum(size > 10_000 for size in sizes) == len(long_ones)
 
 
 def test_brackets_are_counted_once_however_long_an_item_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 1000)
+    monkeypatch.setattr(lists, "PART_BYTES", 1000)
     text = text_of({"metadata": {"resourceVersion": "10"}, "items": [{**node("a", 1), "many": [[]] * 10_000}]})
-    coming = parts._Coming(msgspec.json.decode)
+    splitter = lists._ListSplitter(msgspec.json.decode)
     for at in range(0, len(text) - 1, 1000):
-        before = coming._counted
-        assert not [*coming.take(text[at : at + 1000])]
-        assert coming._counted >= before >= at - 2000
-    assert len(coming.rest()["items"][0]["many"]) == 10_000
+        before = splitter._counted_bytes
+        assert not [*splitter.feed(text[at : at + 1000])]
+        assert splitter._counted_bytes >= before >= at - 2000
+    assert len(splitter.finish()["items"][0]["many"]) == 10_000
 
 
 async def test_a_list_that_falls_silent_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(lists, "SILENCE_SECONDS", 0.2)
     script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:1500], hold=True), listed(20, *ITEMS[:4])])
     async with watching(script=script) as watched:
         await watched.until(watched.reflector.synced.is_set)
@@ -109,7 +108,7 @@ async def test_a_list_that_falls_silent_is_taken_in_pages(monkeypatch: pytest.Mo
 
 
 async def test_a_part_is_read_before_the_list_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 600)
+    monkeypatch.setattr(lists, "PART_BYTES", 600)
     begun = text_of(ENVELOPES["metadata-first"])[:1500]
     async with watching(streamed(begun, hold=True)) as watched:
         await watched.until(lambda: "uid-a" in watched.copy)
@@ -126,7 +125,7 @@ async def test_a_list_may_be_empty(items: str) -> None:
 
 @pytest.mark.parametrize("end", [20, 400, -1])
 async def test_a_list_that_ends_too_early_is_asked_for_again(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    monkeypatch.setattr(lists, "PART_BYTES", 300)
     text = text_of(ENVELOPES["metadata-first"])
     async with watching(streamed(text[:end]), streamed(text)) as watched:
         await watched.until(watched.reflector.synced.is_set)
@@ -134,7 +133,7 @@ async def test_a_list_that_ends_too_early_is_asked_for_again(end: int, monkeypat
 
 
 async def test_a_list_that_is_cut_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    monkeypatch.setattr(lists, "PART_BYTES", 300)
     pages = [listed(20, *ITEMS[:4], more="next"), listed(20, *ITEMS[4:6])]
     script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:-1], reset=True), *pages])
     async with watching(script=script) as watched:
@@ -176,7 +175,7 @@ async def test_a_list_that_expires_and_then_fails_is_begun_again_from_the_start(
 
 
 async def test_others_have_their_turn_between_parts_that_are_there_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    monkeypatch.setattr(lists, "PART_BYTES", 300)
     turns, seen = 0, set[int]()
 
     async def turn() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from scheduler_runtime.kube.client import Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.kube.http import http1 as connections
-from scheduler_runtime.kube.http.timeouts import READ_SECONDS, limit
+from scheduler_runtime.kube.http import transport
+from scheduler_runtime.kube.http.transport import READ_SECONDS, timeout
 
 SHORT_SECONDS = 0.2
 STANDSTILL_SECONDS = 0.7
@@ -86,7 +86,7 @@ def run(loop: str, ask: Callable[[Client, str], Awaitable[bytes]], server: str, 
 def test_an_answer_that_came_while_nothing_went_on_is_taken(
     monkeypatch: pytest.MonkeyPatch, server: str, loop: str, ask: Callable[[Client, str], Awaitable[bytes]]
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", SHORT_SECONDS)
+    monkeypatch.setattr(transport, "CONNECT_SECONDS", SHORT_SECONDS)
     assert run(loop, ask, server, "/x") == b"yes"
 
 
@@ -103,7 +103,7 @@ async def test_a_limit_is_longer_only_after_a_standstill_and_only_where_nothing_
     seconds: float, waits: bool, expected: float
 ) -> None:
     with pytest.raises(TimeoutError):  # noqa: PT012
-        async with limit(0.02, waits=lambda: waits):
+        async with timeout(0.02, may_extend=lambda: waits):
             stand_still(seconds)
             began = time.monotonic()
             await asyncio.Event().wait()
