@@ -22,6 +22,7 @@ SMOKE = Plan(nodes=100, minutes=0.5, round_seconds=15, lease_seconds=12, per_sec
 """A leader that a slow machine hinders renews in time, and one that was killed is not missed for too long."""
 
 
+@pytest.mark.nightly(reason="churn and kills are tested in tests/integration/scheduler/faults, in a third of the time")
 def test_under_churn_and_kills_every_pod_is_bound_once_and_every_number_is_true() -> None:
     with stage(SMOKE) as (cluster, audit):
         soak = asyncio.run(soaked(SMOKE, cluster, audit))

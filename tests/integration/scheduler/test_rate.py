@@ -12,7 +12,12 @@ import devcluster
 from devcluster import Cluster, Spec
 from tests.integration.scheduler.support import SchedulerProcess, api, document, scheduler
 
-pytestmark = [pytest.mark.cluster, pytest.mark.rate, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.rate,
+    pytest.mark.timeout(300),
+    pytest.mark.nightly(reason="it prints a rate, for which make bench-micro runs it, and asserts nothing new"),
+]
 
 NODES, PODS = 1000, 5000
 ELECTION = {"resourceNamespace": "default"}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from devcluster import Cluster
-from tests.integration.scheduler.support import document, free_port, scheduler
+from tests.integration.scheduler.support import SchedulerProcess, document, free_port, scheduler
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.cluster
@@ -42,23 +44,42 @@ def broken(server: Cluster, directory: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize(
-    ("path", "is_broken", "wanted"),
-    [
-        pytest.param("/healthz", False, 200, id="/healthz"),
-        pytest.param("/livez", False, 200, id="/livez"),
-        pytest.param("/livez/ping", False, 200, id="/livez with ping check"),
-        pytest.param("/readyz", False, 200, id="/readyz"),
-        pytest.param("/readyz/sched-handler-sync", False, 200, id="/readyz with sched-handler-sync"),
-        pytest.param("/readyz/shutdown", False, 200, id="/readyz with shutdown"),
-        pytest.param("/readyz", True, 500, id="/readyz with broken apiserver"),
-    ],
-)
-def test_endpoint_handlers(server: Cluster, tmp_path: Path, path: str, is_broken: bool, wanted: int) -> None:
-    kubeconfig = broken(server, tmp_path) if is_broken else server.kubeconfig
-    flags = ["--leader-elect=false", "--cert-dir", str(tmp_path), "--authorization-always-allow-paths", path]
-    with scheduler(tmp_path, kubeconfig, document(), *flags) as process:
-        eventually(lambda: asked(tmp_path, process.port, path) == wanted, 30, explain=lambda: process.log)
+HEALTH = [
+    pytest.param("/healthz", id="/healthz"),
+    pytest.param("/livez", id="/livez"),
+    pytest.param("/livez/ping", id="/livez with ping check"),
+    pytest.param("/readyz", id="/readyz"),
+    pytest.param("/readyz/sched-handler-sync", id="/readyz with sched-handler-sync"),
+    pytest.param("/readyz/shutdown", id="/readyz with shutdown"),
+]
+
+
+@contextlib.contextmanager
+def answering(kubeconfig: Path, directory: Path) -> Iterator[SchedulerProcess]:
+    """A scheduler whose health anybody may ask for."""
+    paths = ",".join(str(param.values[0]) for param in HEALTH)
+    flags = ["--leader-elect=false", "--cert-dir", str(directory), "--authorization-always-allow-paths", paths]
+    with scheduler(directory, kubeconfig, document(), *flags) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def healthy(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SchedulerProcess, Path]]:
+    directory = tmp_path_factory.mktemp("healthy")
+    with answering(server.kubeconfig, directory) as process:
+        yield process, directory
+
+
+@pytest.mark.parametrize("path", HEALTH)
+def test_endpoint_handlers(healthy: tuple[SchedulerProcess, Path], path: str) -> None:
+    process, directory = healthy
+    eventually(lambda: asked(directory, process.port, path) == 200, 30, explain=lambda: process.log)
+
+
+@pytest.mark.parametrize("path", [pytest.param("/readyz", id="/readyz with broken apiserver")])
+def test_endpoint_handlers_without_an_api_server(server: Cluster, tmp_path: Path, path: str) -> None:
+    with answering(broken(server, tmp_path), tmp_path) as process:
+        eventually(lambda: asked(tmp_path, process.port, path) == 500, 30, explain=lambda: process.log)
 
 
 NOBODY, SOMEBODY = "", "flwqkenfjasasdfmwerasd"
