@@ -159,12 +159,16 @@ def config_map(version: int, data: dict[str, str] | None) -> dict[str, Any]:
     return {"metadata": metadata, **({"data": data} if data is not None else {})}
 
 
+CHECK_SECONDS = 0.25
+"""Half as long as a slow machine may take for a first answer; what is unknown at two checks is reported."""
+
+
 @contextlib.asynccontextmanager
 async def watching_config_map(*answers: Answer) -> AsyncIterator[tuple[Reports, Script]]:
     script = Script(list(answers))
     async with (
         serving(script) as client,
-        watching(OwnConfigMap(client, "n", "berth-a", 0.02), DocumentText("a")) as reports,
+        watching(OwnConfigMap(client, "n", "berth-a", CHECK_SECONDS), DocumentText("a")) as reports,
     ):
         yield reports, script
 
