@@ -79,8 +79,8 @@ class Scene:
         enabled = [{"name": plugin.__name__} for plugin in plugins]
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
-        self.lending = ExtenderFactory(client, self.binds)
-        asked = self.lending.made([Extender.model_validate_json(json.dumps(each)) for each in extenders])
+        self.extenders = ExtenderFactory(client, self.binds)
+        asked = self.extenders.build([Extender.model_validate_json(json.dumps(each)) for each in extenders])
         frameworks = self.frameworks = {
             "test": testing.framework(profile, *plugins, services=services, version=version, extenders=asked)
         }
@@ -161,4 +161,4 @@ async def running(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            scene.lending.close()
+            scene.extenders.close()

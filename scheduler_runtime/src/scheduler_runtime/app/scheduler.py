@@ -104,10 +104,10 @@ class Scheduler:
 
         binds = FencedBinds(client, self.election.leads_until, self.election.bind_seconds)
         self.extenders = ExtenderFactory(client, binds)
-        self.extenders.adopt(self.extenders.reflectors_for(plan.document.extenders), plan.document.extenders)
+        self.extenders.adopt(self.extenders.create_reflectors(plan.document.extenders), plan.document.extenders)
 
         # Still empty: frameworks need services, which need the queue, which asks the frameworks.
-        self.profiles = Frameworks(given.target, given.settings.seed, self.extenders.made)
+        self.profiles = Frameworks(given.target, given.settings.seed, self.extenders.build)
         self.queue = self._queue(given)
         revisions = WatchRevisions()
         self.updates = ClusterUpdates(
@@ -266,7 +266,7 @@ class Scheduler:
     async def prepare(self, plan: Plan) -> PreparedChange:
         """Get ready for another plan, or raise RegistrationError or NotListedError and leave everything as it is."""
         before, new = self.objects.watches, self.objects.create_reflectors(plan.watches)
-        originals = self.extenders.reflectors_for(plan.document.extenders)
+        originals = self.extenders.create_reflectors(plan.document.extenders)
         begun = (*new.values(), *originals)
         self.informers.start(begun)
         try:
@@ -291,7 +291,7 @@ class Scheduler:
         changed = self.profiles.replace(plan, made)
         for part in (self.loop, self.binding, self.preemption, self.queue):
             part.failures.reset()
-        self.extenders.keep(framework.extenders for framework in made.values())
+        self.extenders.close_others(framework.extenders for framework in made.values())
         self.queue.change_backoff(plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds)
         self.updates.change_profiles(changed, frozenset(self.profiles) - before, self.pods.objects.values())
         self.reporter.change_mode(plan.extras.events)

@@ -207,7 +207,7 @@ async def test_nobody_is_passed_over_because_the_api_server_stumbles(verb: str, 
             scene.script.otherwise = _stumbles
             scene.add("p")
             said = await message(scene)
-            assert said == "pod default/p, of which an extender is to be told, cannot be read: 500: no"
+            assert said == "pod default/p, about which an extender is to be asked, cannot be read: 500: no"
             scene.script.otherwise = _api
             await scene.until(lambda: scene.binds.bound)
             assert scene.binds.bound == [("p", "b")]

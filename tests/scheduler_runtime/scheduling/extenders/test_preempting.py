@@ -115,7 +115,7 @@ async def test_nobody_is_preempted_without_the_say_of_one_that_cannot_be_told_of
         async with full(extender.configuration(ignorable=True)) as scene:
             scene.script.otherwise = without_victims
             assert await nominated(scene) == ""
-            assert "of which an extender is to be told, cannot be read: 500" in await note(scene)
+            assert "about which an extender is to be asked, cannot be read: 500" in await note(scene)
         assert extender.asked == []
 
 

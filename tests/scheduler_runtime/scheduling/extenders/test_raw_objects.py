@@ -101,7 +101,7 @@ async def test_pods_that_are_gone_are_not_told_of(answer: Answer) -> None:
     async with serving(Script([answer], otherwise=shows)) as client:
         assert (await RawObjects(client).pods([pod("a"), pod("b")])).keys() == {"uid-of-b"}
     async with serving(Script([answer])) as client:
-        with pytest.raises(RawObjectError, match=r"^pod default/a, of which an extender is to be told, is gone$"):
+        with pytest.raises(RawObjectError, match=r"^pod default/a, about which an extender is to be asked, is gone$"):
             await RawObjects(client).pod(pod("a"))
 
 

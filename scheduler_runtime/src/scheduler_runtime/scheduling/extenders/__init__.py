@@ -1,8 +1,7 @@
-"""Extenders: services that are asked over HTTP which nodes do, how good they are, whom to preempt, and to bind."""
+"""Extenders: HTTP services that filter and score nodes, choose victims of preemption, and bind pods."""
 
-from scheduler_runtime.scheduling.extenders.chain import ExtenderChain
+from scheduler_runtime.scheduling.extenders.chain import ExtenderChain, ExtenderFactory
 from scheduler_runtime.scheduling.extenders.extender import Extender, needs_nodes
-from scheduler_runtime.scheduling.extenders.factory import ExtenderFactory
 from scheduler_runtime.scheduling.extenders.http_calls import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjectError, RawObjects
 

@@ -1,171 +1,246 @@
-"""The extenders of a profile, asked in turn."""
+"""The extenders of a profile, asked in turn, and the factory that creates them for a document."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from scheduler_runtime.api import Consulted, Pod, Reject, Victims
-from scheduler_runtime.config import Extender as Written
+from scheduler_runtime.config import Extender as ExtenderConfig
 from scheduler_runtime.framework import (
     ExtenderAnswers,
     FilterAnswer,
     FilterQuestion,
     Question,
+    RegistrationError,
     ScoreQuestion,
     VictimQuestion,
 )
+from scheduler_runtime.kube.client import Client
+from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.scheduling.extenders.extender import Extender, PodsOn, needs_nodes
-from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError
+from scheduler_runtime.scheduling.extenders.http_calls import ExtenderError, without_credentials
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 from scheduler_runtime.state.table import Table
 
 logger = logging.getLogger(__name__)
 
+Reflectors = Collection[Reflector[Any]]
+
 
 class Binds(Protocol):
-    """What has to be known of bindings that others make."""
+    """What has to be known of bindings that extenders make."""
 
     def check_fence(self) -> None:
         """Raise FencedError when this process does not surely lead."""
         ...
 
     async def is_bound(self, pod: Pod, node: str) -> bool:
-        """Whether ``pod`` is on ``node``. Raises GoneError, TakenError or FencedError."""
+        """Whether ``pod`` is on ``node``. Raises PodGoneError, AlreadyBoundError or FencedError."""
         ...
 
 
 class ExtenderChain:
-    """Those that may not be passed over are asked first, as upstream asks them."""
+    """The extenders of one profile. Those that must not be ignored are asked first, as upstream asks them."""
 
-    def __init__(self, extenders: Iterable[Extender], originals: RawObjects, binds: Binds) -> None:
-        self._extenders = sorted(extenders, key=lambda each: each.is_ignorable)
-        self._originals = originals
+    def __init__(self, extenders: Iterable[Extender], raw_objects: RawObjects, binds: Binds) -> None:
+        self._extenders = sorted(extenders, key=lambda extender: extender.is_ignorable)
+        self._raw_objects = raw_objects
         self._binds = binds
         self.scoring = 0
-        """How many of them are being asked how good nodes are."""
+        """How many of them are scoring nodes at this moment."""
 
     @property
     def weigh_nodes(self) -> bool:
-        """Whether one of them is asked which nodes do, or how good they are, whichever pods it looks after."""
-        return any(each.written.filter_verb or each.written.prioritize_verb for each in self._extenders)
+        """Whether one of them filters or scores nodes, whichever pods it looks after."""
+        return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._extenders)
 
     def concern(self, pod: Pod) -> bool:
         """Whether one of them has a say in where ``pod`` goes."""
-        return any(each.has_a_say and each.looks_after(pod) for each in self._extenders)
+        return any(extender.has_a_say and extender.looks_after(pod) for extender in self._extenders)
 
     def weigh_victims(self, pod: Pod) -> bool:
         """Whether one of them has a say in whom ``pod`` preempts."""
-        return any(each.written.preempt_verb and each.looks_after(pod) for each in self._extenders)
+        return any(extender.config.preempt_verb and extender.looks_after(pod) for extender in self._extenders)
 
-    async def answer(self, asks: Question, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
-        """``advice``, with what they say to ``asks``. Raises ExtenderError or OriginalError."""
-        match asks:
+    async def answer(self, question: Question, pod: Pod, answers: ExtenderAnswers, table: Table) -> ExtenderAnswers:
+        """Return ``answers`` with those to ``question``.
+
+        Raises ExtenderError when an extender fails that must not be ignored, or RawObjectError.
+        """
+        match question:
             case FilterQuestion(is_nominated_node=True):
-                return replace(advice, nominated_node=await self._own(asks, pod))
+                try:
+                    answer = await self._filter(question, pod)
+                except ExtenderError as error:
+                    # As upstream's evaluateNominatedNode: if this fails, the other nodes are looked at.
+                    logger.warning("the nominated node is ignored", extra={"pod": pod.key, "because": str(error)})
+                    answer = FilterAnswer(question, frozenset())
+                return replace(answers, nominated_node=answer)
             case FilterQuestion():
-                return ExtenderAnswers(advice.nominated_node, await self._filter(asks, pod), rounds=advice.rounds + 1)
+                answer = await self._filter(question, pod)
+                return ExtenderAnswers(answers.nominated_node, answer, rounds=answers.rounds + 1)
             case ScoreQuestion(nodes):
-                return replace(advice, scores=await self._scores(pod, nodes))
+                return replace(answers, scores=await self._score(pod, nodes))
             case VictimQuestion(candidates):
-                return replace(advice, victims=await self._victims(pod, candidates, partial(_pods_on, table)))
 
-    async def _own(self, asks: FilterQuestion, pod: Pod) -> FilterAnswer:
-        """As upstream: if one of them fails, the other nodes are looked at."""
-        try:
-            return await self._filter(asks, pod)
-        except ExtenderError as error:
-            logger.warning("the nominated node is passed over", extra={"pod": pod.key, "because": str(error)})
-            return FilterAnswer(asks, frozenset())
+                def pods_on(node: str) -> Iterable[Pod] | None:
+                    row = table.row(node)
+                    return None if row is None else table.pods(row)
 
-    async def _filter(self, asks: FilterQuestion, pod: Pod) -> FilterAnswer:
-        extenders = self._asked(pod, lambda written: written.filter_verb)
-        if any(needs_nodes(each.written) for each in extenders):
-            asks = replace(asks, nodes=await self._originals.known(asks.nodes))
-        names, rejects = list(asks.nodes), dict[str, Reject]()
-        for each in extenders:
+                return replace(answers, victims=await self._choose_victims(pod, candidates, pods_on))
+
+    async def _filter(self, question: FilterQuestion, pod: Pod) -> FilterAnswer:
+        extenders = self._extenders_for(pod, lambda config: config.filter_verb)
+        if any(needs_nodes(extender.config) for extender in extenders):
+            question = replace(question, nodes=await self._raw_objects.wait_for_nodes(question.nodes))
+        names, rejects = list(question.nodes), dict[str, Reject]()
+        for extender in extenders:
             if not names:
                 break
             try:
-                names, said = await each.filter(pod, names)
+                names, new_rejects = await extender.filter(pod, names)
             except ExtenderError as error:
-                self._pass_over(each, error, pod)
+                self._ignore(extender, error, pod)
             else:
-                rejects |= said
-        return FilterAnswer(asks, frozenset(names), rejects)
+                rejects |= new_rejects
+        return FilterAnswer(question, frozenset(names), rejects)
 
-    async def _scores(self, pod: Pod, names: Sequence[str]) -> Counter[str]:
-        """As upstream: who fails has no say."""
-        asked = [
-            self._scored_by(each, pod, names) for each in self._asked(pod, lambda written: written.prioritize_verb)
-        ]
+    async def _score(self, pod: Pod, names: Sequence[str]) -> Counter[str]:
+        """Ask all of them at once. As upstream, an extender that fails has no say, ignorable or not."""
+
+        async def score(extender: Extender) -> list[tuple[str, int]]:
+            self.scoring += 1
+            try:
+                return await extender.prioritize(pod, names)
+            finally:
+                self.scoring -= 1
+
+        extenders = self._extenders_for(pod, lambda config: config.prioritize_verb)
         scores: Counter[str] = Counter()
-        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        for outcome in await asyncio.gather(*map(score, extenders), return_exceptions=True):
             if isinstance(outcome, ExtenderError):
-                logger.info("scores are passed over", extra={"pod": pod.key, "because": str(outcome)})
+                logger.info("scores are ignored", extra={"pod": pod.key, "because": str(outcome)})
             elif isinstance(outcome, BaseException):
                 raise outcome
             else:
-                for name, score in outcome:
-                    scores[name] += score
+                for name, points in outcome:
+                    scores[name] += points
         return scores
 
-    async def _scored_by(self, extender: Extender, pod: Pod, names: Sequence[str]) -> list[tuple[str, int]]:
-        self.scoring += 1
-        try:
-            return await extender.prioritize(pod, names)
-        finally:
-            self.scoring -= 1
-
-    async def _victims(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> Consulted:
-        for each in self._asked(pod, lambda written: written.preempt_verb):
+    async def _choose_victims(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> Consulted:
+        for extender in self._extenders_for(pod, lambda config: config.preempt_verb):
             try:
-                candidates = await each.preempt(pod, candidates, pods_on)
+                candidates = await extender.preempt(pod, candidates, pods_on)
             except ExtenderError as error:
-                if not each.is_ignorable:
+                if not extender.is_ignorable:
                     return Consulted(problem=str(error))
-                self._pass_over(each, error, pod)
+                self._ignore(extender, error, pod)
             if not candidates:
                 break
         return Consulted(candidates)
 
     async def bind(self, pod: Pod, node: str) -> bool:
-        """Have ``pod`` bound by the one that binds such pods; whether there is one.
+        """Have ``pod`` bound by the extender that binds such pods; return whether there is one.
 
-        Raises ExtenderError, FencedError when this process does not lead, and GoneError or TakenError when it is found
-        out that there is nothing to bind any more.
+        Raises ExtenderError, FencedError when this process does not lead, and PodGoneError or AlreadyBoundError when
+        there is nothing to bind any more.
         """
-        for each in self._asked(pod, lambda written: written.bind_verb):
+        for extender in self._extenders_for(pod, lambda config: config.bind_verb):
             try:
-                await each.bind(pod, node, self._binds.check_fence)
+                await extender.bind(pod, node, self._binds.check_fence)
             except ExtenderError as error:
+                # The extender may have bound the pod although its answer was lost: binding again would fail.
                 if error.sent and await self._binds.is_bound(pod, node):
                     return True
-                self._pass_over(each, error, pod)
+                self._ignore(extender, error, pod)
             else:
                 return True
         return False
 
     def close(self) -> None:
         """Keep no connection to any of them open any more."""
-        for each in self._extenders:
-            each.close()
+        for extender in self._extenders:
+            extender.close()
 
-    def _asked(self, pod: Pod, verb: Callable[[Written], str]) -> list[Extender]:
-        return [each for each in self._extenders if verb(each.written) and each.looks_after(pod)]
+    def _extenders_for(self, pod: Pod, verb: Callable[[ExtenderConfig], str]) -> list[Extender]:
+        return [extender for extender in self._extenders if verb(extender.config) and extender.looks_after(pod)]
 
-    def _pass_over(self, extender: Extender, error: Exception, pod: Pod) -> None:
-        """Go on without one that failed, if it may be passed over; otherwise raises ``error``."""
+    def _ignore(self, extender: Extender, error: Exception, pod: Pod) -> None:
+        """Go on without an extender that failed, if it may be ignored; otherwise raises ``error``."""
         if not extender.is_ignorable:
             raise error
-        logger.warning("an extender is passed over", extra={"pod": pod.key, "because": str(error)})
+        logger.warning("an extender is ignored", extra={"pod": pod.key, "because": str(error)})
 
 
-def _pods_on(table: Table, node: str) -> Iterable[Pod] | None:
-    row = table.row(node)
-    return None if row is None else table.pods(row)
+class ExtenderFactory:
+    """Creates extenders for documents; owns the copies of pods and nodes that they share.
+
+    For a document without extenders nothing is watched, and nothing is connected to.
+    """
+
+    def __init__(self, client: Client, binds: Binds) -> None:
+        self._raw_objects = RawObjects(client)
+        self._binds = binds
+        self._chains: list[ExtenderChain] = []
+
+    def build(self, configs: Sequence[ExtenderConfig]) -> ExtenderChain | None:
+        """Return the extenders of a profile, None when it has none. Raises RegistrationError."""
+        if not configs:
+            return None
+        extenders = []
+        for config in configs:
+            try:
+                extenders.append(Extender(config, self._raw_objects))
+            except (OSError, ValueError) as error:
+                name = without_credentials(config.url_prefix)
+                raise RegistrationError(f"extender {name}: its tlsConfig cannot be used: {error}") from error
+        self._chains.append(ExtenderChain(extenders, self._raw_objects, self._binds))
+        return self._chains[-1]
+
+    @property
+    def scoring(self) -> int:
+        """How many extenders are scoring nodes at this moment."""
+        return sum(chain.scoring for chain in self._chains)
+
+    # The copy of the nodes. Another document is taken over as in ``WatchedObjects``.
+
+    @property
+    def reflectors(self) -> Reflectors:
+        """What has to run for the copies to be true."""
+        return self._raw_objects.reflectors
+
+    def create_reflectors(self, configs: Sequence[ExtenderConfig]) -> Reflectors:
+        """What has to run besides, for the extenders of another document."""
+        if self.reflectors or not any(map(needs_nodes, configs)):
+            return ()
+        return (self._raw_objects.create_nodes_reflector(),)
+
+    def adopt(self, reflectors: Reflectors, configs: Sequence[ExtenderConfig]) -> Reflectors:
+        """Read nodes as the extenders of ``configs`` need it; return the reflectors that need not run any longer.
+
+        ``reflectors`` are what ``create_reflectors`` returned. Takes effect at once and cannot fail.
+        """
+        before = self.reflectors
+        if not any(map(needs_nodes, configs)):
+            self._raw_objects.read_nodes_from(None)
+            return before
+        for reflector in reflectors:
+            self._raw_objects.read_nodes_from(reflector)
+        return ()
+
+    def close_others(self, in_force: Iterable[object]) -> None:
+        """End the connections of all extenders that are not ``in_force``. To be called in the event loop."""
+        stay = set(in_force)
+        for chain in self._chains:
+            if chain not in stay:
+                chain.close()
+        self._chains = [chain for chain in self._chains if chain in stay]
+
+    def close(self) -> None:
+        """End all connections."""
+        self.close_others(())

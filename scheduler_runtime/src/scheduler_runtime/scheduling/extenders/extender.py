@@ -1,4 +1,7 @@
-"""One extender: whom it looks after, what it is asked, and what its answers mean."""
+"""One extender: the pods it looks after, the questions it is asked, and the meaning of its answers.
+
+The words of errors, and the rules for answers that make no sense, are those of pkg/scheduler/extender.go.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,18 @@ from dataclasses import replace
 import msgspec
 
 from scheduler_runtime.api import MAX_SCORE, Pod, Reject, Victims
-from scheduler_runtime.config import Extender as Written
+from scheduler_runtime.config import Extender as ExtenderConfig
 from scheduler_runtime.scheduling.extenders import messages
-from scheduler_runtime.scheduling.extenders.http_calls import Address, ExtenderClient, ExtenderError, shown
+from scheduler_runtime.scheduling.extenders.http_calls import (
+    Address,
+    ExtenderClient,
+    ExtenderError,
+    without_credentials,
+)
 from scheduler_runtime.scheduling.extenders.raw_objects import RawObjects
 
-BEST_SCORE = 10
-"""Of extenders; they score from 0."""
-
-
+MAX_EXTENDER_SCORE = 10
+"""Extenders score from 0 to 10, plugins from 0 to 100."""
 PodsOn = Callable[[str], Iterable[Pod] | None]
 """The pods on the node of a name; None when there is no such node."""
 
@@ -24,111 +30,111 @@ PodsOn = Callable[[str], Iterable[Pod] | None]
 class Extender:
     """A service that has a say where some pods go."""
 
-    def __init__(self, written: Written, originals: RawObjects) -> None:
+    def __init__(self, config: ExtenderConfig, raw_objects: RawObjects) -> None:
         """Raises OSError or ValueError when its certificates cannot be used."""
-        self.written = written
-        self.name = shown(written.url_prefix)
-        self.is_ignorable = written.ignorable
-        self._calls = ExtenderClient(Address.of(written))
-        self._originals = originals
-        self._managed = frozenset(resource.name for resource in written.managed_resources)
+        self.config = config
+        self.name = without_credentials(config.url_prefix)
+        self.is_ignorable = config.ignorable
+        self._client = ExtenderClient(Address.of(config))
+        self._raw_objects = raw_objects
+        self._managed_resources = frozenset(resource.name for resource in config.managed_resources)
 
     @property
     def has_a_say(self) -> bool:
         """Whether it is asked before a pod is placed, and not only to bind it."""
-        written = self.written
-        return bool(written.filter_verb or written.prioritize_verb or written.preempt_verb)
+        config = self.config
+        return bool(config.filter_verb or config.prioritize_verb or config.preempt_verb)
 
     def looks_after(self, pod: Pod) -> bool:
         """Whether ``pod`` asks for one of its resources; if it has none, it looks after all pods."""
-        return not self._managed or any(name in self._managed for name in _resources(pod))
+        return not self._managed_resources or any(name in self._managed_resources for name in _resources(pod))
 
     async def filter(self, pod: Pod, names: Sequence[str]) -> tuple[list[str], dict[str, Reject]]:
-        """Which of the nodes do, and why others do not. Raises ExtenderError or OriginalError."""
-        answer = await self._ask_about_nodes(self.written.filter_verb, pod, names, messages.read_filter)
+        """Return the nodes that it allows, and why it rejects others. Raises ExtenderError or RawObjectError."""
+        answer = await self._ask_about_nodes(self.config.filter_verb, pod, names, messages.read_filter)
         if answer.Error:
-            raise self._calls.address.failed(self.written.filter_verb, f": {answer.Error}")
+            raise self._client.address.failed(self.config.filter_verb, f": {answer.Error}")
+
+        if self.config.node_cache_capable and answer.NodeNames is not None:
+            allowed = list(answer.NodeNames)
+        else:
+            allowed = [node.metadata.name for node in (answer.Nodes.items if answer.Nodes else None) or ()]
+        questioned = frozenset(names)
+        for name in allowed:
+            if name not in questioned:
+                problem = f'claims a filtered node "{name}" which is not found in the input node list'
+                raise ExtenderError(f'extender "{self.name}" {problem}')
+
         failed, unresolvable = answer.FailedNodes or {}, answer.FailedAndUnresolvableNodes or {}
         rejects = {name: Reject(True, reason) for name, reason in failed.items()}
         rejects |= {name: Reject(True, reason, resolvable=False) for name, reason in unresolvable.items()}
-        return self._allowed(answer, frozenset(names)), rejects
-
-    def _allowed(self, answer: messages.FilterAnswer, asked: frozenset[str]) -> list[str]:
-        if self.written.node_cache_capable and answer.NodeNames is not None:
-            names = list(answer.NodeNames)
-        else:
-            names = [node.metadata.name for node in (answer.Nodes.items if answer.Nodes else None) or ()]
-        for name in names:
-            if name not in asked:
-                problem = f'claims a filtered node "{name}" which is not found in the input node list'
-                raise ExtenderError(f'extender "{self.name}" {problem}')
-        return names
+        return allowed, rejects
 
     async def prioritize(self, pod: Pod, names: Sequence[str]) -> list[tuple[str, int]]:
-        """What is added to the scores of nodes. Raises ExtenderError or OriginalError."""
-        scores = await self._ask_about_nodes(self.written.prioritize_verb, pod, names, messages.read_scores)
-        factor = self.written.weight * (MAX_SCORE // BEST_SCORE)
-        return [(each.Host or "", (each.Score or 0) * factor) for each in scores]
+        """Return what is added to the scores of nodes. Raises ExtenderError or RawObjectError."""
+        scores = await self._ask_about_nodes(self.config.prioritize_verb, pod, names, messages.read_scores)
+        factor = self.config.weight * (MAX_SCORE // MAX_EXTENDER_SCORE)
+        return [(score.Host or "", (score.Score or 0) * factor) for score in scores]
 
     async def preempt(self, pod: Pod, candidates: Sequence[Victims], pods_on: PodsOn) -> list[Victims]:
-        """Which of ``candidates`` do, perhaps with other victims. Raises ExtenderError or OriginalError."""
-        whole = None
-        if not self.written.node_cache_capable:
-            whole = await self._originals.pods([victim for each in candidates for victim in each.pods])
-            candidates = _still_there(candidates, whole)
+        """Return those of ``candidates`` that it allows, perhaps with other victims.
+
+        Raises ExtenderError or RawObjectError.
+        """
+        raw_pods = None
+        if not self.config.node_cache_capable:
+            raw_pods = await self._raw_objects.pods([victim for candidate in candidates for victim in candidate.pods])
+            candidates = _without_missing_pods(candidates, raw_pods)
             if not candidates:
                 return []
-        question = messages.victims_question(await self._originals.pod(pod), candidates, whole)
-        told = await self._ask(self.written.preempt_verb, question, messages.read_victims)
-        known = {each.node: {victim.uid: victim for victim in each.pods} for each in candidates}
-        return [
-            Victims(node, self._victims(node, victims, known.get(node, {}), pods_on), victims.NumPDBViolations or 0)
-            for node, victims in told.items()
-            if self._has_victims(node, victims)
-        ]
+        question = messages.victims_question(await self._raw_objects.pod(pod), candidates, raw_pods)
+        answer = await self._ask(self.config.preempt_verb, question, messages.read_victims)
+        proposed = {candidate.node: {victim.uid: victim for victim in candidate.pods} for candidate in candidates}
 
-    def _has_victims(self, node: str, victims: messages.NodeVictims) -> bool:
-        if victims.Pods:
-            return True
-        if not self.is_ignorable:
-            problem = f': expected at least one victim pod on node "{node}"'
-            raise self._calls.address.failed(self.written.preempt_verb, problem)
-        return False
+        allowed: list[Victims] = []
+        for node, victims in answer.items():
+            if victims.Pods:
+                pods = self._find_victims(node, victims, proposed.get(node, {}), pods_on)
+                allowed.append(Victims(node, pods, victims.NumPDBViolations or 0))
+            elif not self.is_ignorable:
+                problem = f': expected at least one victim pod on node "{node}"'
+                raise self._client.address.failed(self.config.preempt_verb, problem)
+        return allowed
 
-    def _victims(
-        self, node: str, victims: messages.NodeVictims, known: Mapping[str, Pod], pods_on: PodsOn
+    def _find_victims(
+        self, node: str, victims: messages.NodeVictims, proposed: Mapping[str, Pod], pods_on: PodsOn
     ) -> list[Pod]:
-        """The pods it means; those that are gone since it was asked need not be preempted any more."""
-        there = pods_on(node)
-        if there is None and not known:
+        """The pods that it means. Those that ended since it was asked need not be preempted any more."""
+        pods = pods_on(node)
+        if pods is None and not proposed:
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, which is not there")
-        by_uid = {pod.uid: pod for pod in there or ()}
+        by_uid = {pod.uid: pod for pod in pods or ()}
         uids = [victim.UID or "" for victim in victims.Pods or ()]
         for uid in uids:
-            if uid not in by_uid and uid not in known:
+            if uid not in by_uid and uid not in proposed:
                 problem = f"claims to preempt pod (UID: {uid}) on node: {node}, but the pod is not found on that node"
                 raise ExtenderError(f"extender: {self.name} {problem}")
         return [by_uid[uid] for uid in uids if uid in by_uid]
 
     async def bind(self, pod: Pod, node: str, before_send: Callable[[], None]) -> None:
-        """Have it bind ``pod``; what ``before_send`` raises is raised. Raises ExtenderError."""
+        """Have it bind ``pod``. Raises ExtenderError, and whatever ``before_send`` raises."""
         question = messages.binding_question(pod, node)
-        problem = await self._ask(self.written.bind_verb, question, messages.read_binding, before_send)
+        problem = await self._ask(self.config.bind_verb, question, messages.read_binding, before_send)
         if problem:
-            raise self._calls.address.failed(self.written.bind_verb, f": {problem}")
+            raise self._client.address.failed(self.config.bind_verb, f": {problem}")
 
     def close(self) -> None:
         """Keep no connection to it open any more."""
-        self._calls.close()
+        self._client.close()
 
     async def _ask_about_nodes(
         self, verb: str, pod: Pod, names: Sequence[str], read: Callable[[bytes], messages.T]
     ) -> messages.T:
-        text = await self._originals.pod(pod)
-        if self.written.node_cache_capable:
-            return await self._ask(verb, messages.nodes_question(text, None, names), read)
-        nodes = list(self._originals.nodes(names).values())
-        return await self._ask(verb, messages.nodes_question(text, nodes, None), read)
+        raw_pod = await self._raw_objects.pod(pod)
+        if self.config.node_cache_capable:
+            return await self._ask(verb, messages.nodes_question(raw_pod, None, names), read)
+        nodes = list(self._raw_objects.nodes(names).values())
+        return await self._ask(verb, messages.nodes_question(raw_pod, nodes, None), read)
 
     async def _ask(
         self,
@@ -137,22 +143,24 @@ class Extender:
         read: Callable[[bytes], messages.T],
         before_send: Callable[[], None] | None = None,
     ) -> messages.T:
-        answer = await self._calls.post(verb, question, before_send)
+        answer = await self._client.post(verb, question, before_send)
         try:
             return read(answer)
         except msgspec.MsgspecError as error:
-            raise self._calls.address.failed(verb, f": its answer cannot be read: {error}") from error
+            raise self._client.address.failed(verb, f": its answer cannot be read: {error}") from error
 
 
-def needs_nodes(written: Written) -> bool:
-    """Whether an extender is told of nodes as objects."""
-    return not written.node_cache_capable and bool(written.filter_verb or written.prioritize_verb)
+def needs_nodes(config: ExtenderConfig) -> bool:
+    """Whether an extender is sent nodes as objects, not only their names."""
+    return not config.node_cache_capable and bool(config.filter_verb or config.prioritize_verb)
 
 
-def _still_there(candidates: Iterable[Victims], there: Container[str]) -> list[Victims]:
-    """``candidates`` without the victims that are gone; where none is left, nobody has to be preempted."""
-    left = [replace(each, pods=[pod for pod in each.pods if pod.uid in there]) for each in candidates]
-    return [each for each in left if each.pods]
+def _without_missing_pods(candidates: Iterable[Victims], existing: Container[str]) -> list[Victims]:
+    """``candidates`` without the victims that do not exist any more, and without nodes where none is left."""
+    remaining = [
+        replace(candidate, pods=[pod for pod in candidate.pods if pod.uid in existing]) for candidate in candidates
+    ]
+    return [candidate for candidate in remaining if candidate.pods]
 
 
 def _resources(pod: Pod) -> Iterable[str]:

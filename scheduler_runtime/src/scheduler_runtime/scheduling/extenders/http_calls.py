@@ -1,4 +1,7 @@
-"""Calling extenders over HTTP, and how to know that it is they who answer."""
+"""HTTP calls to extenders: addresses, TLS, connections, and what a failed call may have done.
+
+URLs are written, credentials shown and certificates checked as by kube-scheduler's extender client.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,16 @@ from scheduler_runtime.kube.http.transport import ConnectionLostError, Endpoint,
 
 DEFAULT_SECONDS = 5.0
 CONNECTIONS = 16
-"""As many calls to one extender are under way at a time; further ones wait for one of them to be answered."""
+"""How many calls to one extender are under way at a time; further ones wait until one of them is answered."""
 
-IN_PATHS = "/%:@!$&'()*+,;=~"
-IN_QUERIES = IN_PATHS + "?"
+SAFE_IN_PATHS = "/%:@!$&'()*+,;=~"
+SAFE_IN_QUERIES = SAFE_IN_PATHS + "?"
 
 
 class ExtenderError(Exception):
     """An extender could not be asked, or its answer makes no sense; the message names it.
 
-    ``sent`` tells whether what it was asked to do may have been done.
+    ``sent`` is whether the request may have been carried out.
     """
 
     def __init__(self, problem: str, *, sent: bool = True) -> None:
@@ -39,7 +42,7 @@ class ExtenderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an extender is, how to know that it is there, and how long to wait for an answer."""
+    """The URL of an extender, how to verify who answers there, and how long to wait for an answer."""
 
     url_prefix: str
     tls: ssl.SSLContext | None
@@ -47,20 +50,22 @@ class Address:
     seconds: float | None
 
     @classmethod
-    def of(cls, written: Extender) -> Address:
+    def of(cls, config: Extender) -> Address:
         """The address of an extender. Raises OSError or ValueError when its certificates cannot be used."""
-        seconds = Duration(written.http_timeout).seconds or DEFAULT_SECONDS
-        tls = written.tls_config
+        seconds = Duration(config.http_timeout).seconds or DEFAULT_SECONDS
+        tls = config.tls_config
+        has_authority = tls is not None and bool(tls.ca_data or tls.ca_file)
         return cls(
-            written.url_prefix.rstrip("/"),
-            tls_context(tls, verifies=not written.enable_https or _has_authority(tls)),
+            config.url_prefix.rstrip("/"),
+            tls_context(tls, verifies=not config.enable_https or has_authority),
             (tls.server_name if tls else "") or None,
             seconds if seconds > 0 else None,
         )
 
     def failed(self, verb: str, problem: object, *, sent: bool = True) -> ExtenderError:
-        """That asking did not help."""
-        return ExtenderError(f"failed {verb} with extender at URL {shown(self.url_prefix)}/{verb}{problem}", sent=sent)
+        """Return the error that says that asking failed, in upstream's words."""
+        url = without_credentials(self.url_prefix)
+        return ExtenderError(f"failed {verb} with extender at URL {url}/{verb}{problem}", sent=sent)
 
 
 class ExtenderClient:
@@ -72,30 +77,33 @@ class ExtenderClient:
         self._is_closed = False
 
     def close(self) -> None:
-        """Keep no connection open any more. What is under way is answered, and what is still asked opens its own."""
+        """Keep no connection open any more. Calls under way are answered; later ones open their own connections."""
         self._is_closed = True
         if self._pool is not None:
             self._pool.close()
 
     async def post(self, verb: str, body: bytes, before_send: Callable[[], None] | None = None) -> bytes:
-        """Ask something. What ``before_send`` raises is raised, at the last moment. Raises ExtenderError.
+        """Send a question and return the answer. Raises ExtenderError.
 
-        With ``before_send`` it is sent once at most. A mere question is repeated when the extender ended a connection
-        that was idle just as it was asked over it, as servers do that keep none open for long.
+        ``before_send`` is called at the last moment; what it raises is raised, and nothing is sent then.
+
+        With ``before_send``, as for a binding, it is sent once at most. A mere question is sent again when the extender
+        ended an idle connection just as the question was sent, as servers do that keep none open for long.
         """
         address, sent = self.address, False
         limit = asyncio.timeout(address.seconds)
 
-        def sends() -> None:
+        def note_sending() -> None:
             nonlocal sent
             if before_send is not None:
                 before_send()
             sent = True
 
         try:
-            target = _target(f"{address.url_prefix}/{verb}")
+            target = _parse_url(f"{address.url_prefix}/{verb}")
+            request = _encode_request(target, body)
             async with limit:
-                answer = await self._exchange(target, _request(target, body), sends, repeats=before_send is None)
+                answer = await self._request(target, request, note_sending, may_repeat=before_send is None)
         except (ConnectionLostError, OSError, ValueError) as error:
             late = f"no answer within {address.seconds:g} s" if limit.expired() else ""
             raise address.failed(verb, f": {late or str(error) or type(error).__name__}", sent=sent) from error
@@ -103,21 +111,28 @@ class ExtenderClient:
             raise address.failed(verb, f", code {answer.status}")
         return answer.body
 
-    async def _exchange(
-        self, target: SplitResult, request: bytes, before_send: Callable[[], None], *, repeats: bool
+    async def _request(
+        self, target: SplitResult, request: bytes, before_send: Callable[[], None], *, may_repeat: bool
     ) -> Response:
         async with self._connection(target) as connection:
             was_idle = connection.idle_since > 0
             try:
                 return await connection.request(request, before_send)
             except ConnectionLostError:
-                if not (repeats and was_idle):
+                if not (may_repeat and was_idle):
                     raise
-        return await self._exchange(target, request, before_send, repeats=False)
+        return await self._request(target, request, before_send, may_repeat=False)
 
     @asynccontextmanager
     async def _connection(self, target: SplitResult) -> AsyncIterator[Http1Connection]:
-        pool = self._pool = self._pool or ConnectionPool(_place(target, self.address), CONNECTIONS)
+        if self._pool is None:
+            is_secure = target.scheme == "https"
+            tls = (self.address.tls or ssl.create_default_context()) if is_secure else None
+            port = target.port or (443 if is_secure else 80)
+            self._pool = ConnectionPool(
+                Endpoint(target.hostname or "", port, tls, self.address.server_name), CONNECTIONS
+            )
+        pool = self._pool
         try:
             connection = await pool.acquire()
         except TimeoutError as error:
@@ -130,76 +145,66 @@ class ExtenderClient:
             pool.release(connection)
 
 
-def shown(url_prefix: str) -> str:
-    """An address as everybody may read it: who asks, and by which password, is nobody else's business."""
+def without_credentials(url_prefix: str) -> str:
+    """An address as everybody may read it, with stars in place of user and password."""
     return re.sub(r"^(\w+://)?.*@", r"\1***@", url_prefix)
 
 
-def _target(url: str) -> SplitResult:
-    """Raises ValueError, without a word of ``url``."""
+def _parse_url(url: str) -> SplitResult:
+    """Raises ValueError, without a word of ``url``, which may contain a password."""
     if "#" in url:
         raise ValueError("nothing after the # of an address is sent, and so not which verb is meant; write it as %23")
     try:
         target = urlsplit(url)
         if target.scheme in ("http", "https") and target.hostname and target.port != 0:
             return target
-    except ValueError:  # It quotes what it cannot read.
+    except ValueError:  # its message would quote the address
         pass
     raise ValueError("it is no address of an HTTP server")
 
 
-def _place(target: SplitResult, address: Address) -> Endpoint:
-    is_secure = target.scheme == "https"
-    tls = (address.tls or ssl.create_default_context()) if is_secure else None
-    return Endpoint(target.hostname or "", target.port or (443 if is_secure else 80), tls, address.server_name)
-
-
-def _request(target: SplitResult, body: bytes) -> bytes:
-    """A POST of JSON. A name and a password in the address are shown, as kube-scheduler does it."""
-    user, _, host = target.netloc.rpartition("@")
-    who = unquote(user if ":" in user else f"{user}:")
-    query = f"?{quote(target.query, safe=IN_QUERIES)}" if target.query else ""
+def _encode_request(target: SplitResult, body: bytes) -> bytes:
+    """A POST of JSON. User and password of the address are sent as basic authentication, as kube-scheduler does it."""
+    credentials, _, host = target.netloc.rpartition("@")
+    user = unquote(credentials if ":" in credentials else f"{credentials}:")
+    query = f"?{quote(target.query, safe=SAFE_IN_QUERIES)}" if target.query else ""
     lines = [
-        f"POST {quote(target.path, safe=IN_PATHS) or '/'}{query} HTTP/1.1",
+        f"POST {quote(target.path, safe=SAFE_IN_PATHS) or '/'}{query} HTTP/1.1",
         f"Host: {host}",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
-        *([f"Authorization: Basic {base64.b64encode(who.encode()).decode()}"] if user else []),
+        *([f"Authorization: Basic {base64.b64encode(user.encode()).decode()}"] if credentials else []),
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def tls_context(written: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLContext | None:
-    """What ``tlsConfig`` means; None for what everybody trusts. Raises OSError or ValueError.
+def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLContext | None:
+    """What ``tlsConfig`` means; None for the system's authorities. Raises OSError or ValueError.
 
-    Where nothing is said about whom to trust, HTTPS that was asked for explicitly ``verifies`` nothing, as upstream.
+    As upstream, ``enableHTTPS`` without an authority ``verifies`` nothing.
     """
-    if written is None and verifies:
+    if config is None and verifies:
         return None
-    written = written or ExtenderTLSConfig()
-    if written.ca_data:
-        context = ssl.create_default_context(cadata=base64.b64decode(written.ca_data).decode())
+    config = config or ExtenderTLSConfig()
+    if config.ca_data:
+        context = ssl.create_default_context(cadata=base64.b64decode(config.ca_data).decode())
     else:
-        context = ssl.create_default_context(cafile=written.ca_file or None)
-    if written.insecure or not verifies:
+        context = ssl.create_default_context(cafile=config.ca_file or None)
+    if config.insecure or not verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if (written.cert_data or written.cert_file) and (written.key_data or written.key_file):
-        _load_certificate(context, written)
+    if (config.cert_data or config.cert_file) and (config.key_data or config.key_file):
+        _load_certificate(context, config)
     return context
 
 
-def _has_authority(written: ExtenderTLSConfig | None) -> bool:
-    return written is not None and bool(written.ca_data or written.ca_file)
-
-
-def _load_certificate(context: ssl.SSLContext, written: ExtenderTLSConfig) -> None:
-    """Load what the scheduler says who it is with; OpenSSL reads it from files only, so data passes through one."""
-    with tempfile.TemporaryDirectory(prefix="berth-") as scratch:
-        files = [written.cert_file, written.key_file]
-        for index, data in enumerate((written.cert_data, written.key_data)):
+def _load_certificate(context: ssl.SSLContext, config: ExtenderTLSConfig) -> None:
+    """Load the client certificate; OpenSSL reads files only, so data is written to one that only we can read."""
+    with tempfile.TemporaryDirectory(prefix="berth-") as directory:
+        files = [config.cert_file, config.key_file]
+        for index, data in enumerate((config.cert_data, config.key_data)):
             if data:
-                file = Path(scratch, str(index))
+                file = Path(directory, str(index))
                 file.touch(mode=0o600)
                 file.write_bytes(base64.b64decode(data))
                 files[index] = str(file)

@@ -1,7 +1,7 @@
-"""What is said to extenders, and what they answer: JSON with the names of Go's fields.
+"""Questions to extenders and their answers: JSON with the field names of Go's k8s.io/kube-scheduler/extender/v1.
 
-Keys of answers are read without regard to case, as kube-scheduler reads them: their names are folded to small letters
-first, which is why the structs below are named as in Go and renamed to ``lower``.
+Keys of answers are read without regard to case, as Go's decoder reads them: their names are lowered first, which is why
+the structs below are named as in Go and renamed to ``lower``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Message(msgspec.Struct, frozen=True, gc=False):
-    """Part of an answer; what is not listed is skipped."""
+    """Part of an answer; fields that it does not have are skipped."""
 
 
 class _Metadata(_Message, frozen=True, gc=False):
@@ -34,8 +34,8 @@ class _NodeList(_Message, frozen=True, gc=False):
     items: tuple[_Node, ...] | None = None
 
 
-class FilterAnswer(_Message, frozen=True, gc=False, rename="lower"):
-    """Which nodes do, as objects or by name, and why others do not."""
+class ExtenderFilterResult(_Message, frozen=True, gc=False, rename="lower"):
+    """The allowed nodes, as objects or by name, and why others are rejected."""
 
     Nodes: _NodeList | None = None
     NodeNames: tuple[str, ...] | None = None
@@ -44,92 +44,98 @@ class FilterAnswer(_Message, frozen=True, gc=False, rename="lower"):
     Error: str | None = None
 
 
-class Score(_Message, frozen=True, gc=False, rename="lower"):
-    """How good a node is, from 0 to 10."""
+class HostPriority(_Message, frozen=True, gc=False, rename="lower"):
+    """The score of a node, from 0 to 10."""
 
     Host: str | None = None
     Score: Int64 | None = None
 
 
-class Victim(_Message, frozen=True, gc=False, rename="lower"):
-    """A pod."""
+class MetaPod(_Message, frozen=True, gc=False, rename="lower"):
+    """A victim."""
 
     UID: str | None = None
 
 
 class NodeVictims(_Message, frozen=True, gc=False, rename="lower"):
-    """Who has to leave a node."""
+    """The pods that have to leave a node."""
 
-    Pods: tuple[Victim, ...] | None = None
+    Pods: tuple[MetaPod, ...] | None = None
     NumPDBViolations: Int64 | None = None
 
 
-class _BindingAnswer(_Message, frozen=True, gc=False, rename="lower"):
+class _BindingResult(_Message, frozen=True, gc=False, rename="lower"):
     Error: str | None = None
 
 
 def nodes_question(pod: Raw, nodes: Sequence[Raw] | None, names: Sequence[str] | None) -> bytes:
-    """To filter or to prioritize: the nodes are told as objects or by name."""
-    listed = None if nodes is None else {"metadata": {}, "items": nodes}
-    return msgspec.json.encode({"Pod": pod, "Nodes": listed, "NodeNames": names})
+    """Encode a question to filter or to prioritize, with the nodes as objects or by name."""
+    node_list = None if nodes is None else {"metadata": {}, "items": nodes}
+    return msgspec.json.encode({"Pod": pod, "Nodes": node_list, "NodeNames": names})
 
 
-def victims_question(pod: Raw, candidates: Iterable[Victims], whole: Mapping[str, Raw] | None) -> bytes:
-    """To preempt: the victims are told as objects, ``whole`` by uid, or by uid alone."""
-    if whole is None:
-        by_uid = {each.node: _victims([{"UID": pod.uid} for pod in each.pods], each) for each in candidates}
-        return msgspec.json.encode({"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": by_uid})
-    told = {each.node: _victims([whole[pod.uid] for pod in each.pods], each) for each in candidates}
-    return msgspec.json.encode({"Pod": pod, "NodeNameToVictims": told, "NodeNameToMetaVictims": None})
-
-
-def _victims(pods: Sequence[object], candidate: Victims) -> Mapping[str, object]:
-    return {"Pods": pods, "NumPDBViolations": candidate.violations}
+def victims_question(pod: Raw, candidates: Iterable[Victims], raw_pods: Mapping[str, Raw] | None) -> bytes:
+    """Encode a question to preempt, with the victims as objects, from ``raw_pods`` by uid, or by uid alone."""
+    victims = {
+        candidate.node: {
+            "Pods": [{"UID": pod.uid} if raw_pods is None else raw_pods[pod.uid] for pod in candidate.pods],
+            "NumPDBViolations": candidate.violations,
+        }
+        for candidate in candidates
+    }
+    by_uid = raw_pods is None
+    return msgspec.json.encode(
+        {
+            "Pod": pod,
+            "NodeNameToVictims": None if by_uid else victims,
+            "NodeNameToMetaVictims": victims if by_uid else None,
+        }
+    )
 
 
 def binding_question(pod: Pod, node: str) -> bytes:
-    """To bind."""
+    """Encode a question to bind."""
     return msgspec.json.encode({"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node})
 
 
-def read_filter(answer: bytes) -> FilterAnswer:
-    """Raises msgspec.MsgspecError."""
-    return _read(_folded(answer), FilterAnswer)
+def read_filter(answer: bytes) -> ExtenderFilterResult:
+    """Decode an answer to filter. Raises msgspec.MsgspecError."""
+    return _convert(_lowered_fields(answer), ExtenderFilterResult)
 
 
-def read_scores(answer: bytes) -> list[Score]:
-    """Raises msgspec.MsgspecError."""
+def read_scores(answer: bytes) -> list[HostPriority]:
+    """Decode an answer to prioritize. Raises msgspec.MsgspecError."""
     items = msgspec.json.decode(answer, type=list[Raw] | None) or []
-    return [_read(_folded(item), Score) for item in items]
+    return [_convert(_lowered_fields(item), HostPriority) for item in items]
 
 
 def read_victims(answer: bytes) -> Mapping[str, NodeVictims]:
-    """Raises msgspec.MsgspecError."""
-    folded = _folded(answer)
-    by_node = msgspec.json.decode(folded.pop("nodenametometavictims", _NULL), type=dict[str, Raw] | None) or {}
-    return {node: _read_victims(told) for node, told in by_node.items()}
+    """Decode an answer to preempt: the victims by node. Raises msgspec.MsgspecError."""
+    fields = _lowered_fields(answer)
+    by_node = msgspec.json.decode(fields.pop("nodenametometavictims", _NULL), type=dict[str, Raw] | None) or {}
+    return {node: _read_node_victims(victims) for node, victims in by_node.items()}
 
 
-def _read_victims(told: Raw) -> NodeVictims:
-    folded = _folded(told)
-    pods = msgspec.json.decode(folded.pop("pods", _NULL), type=list[Raw] | None) or []
-    victims = _read(folded, NodeVictims)
-    return msgspec.structs.replace(victims, Pods=tuple(_read(_folded(pod), Victim) for pod in pods))
+def _read_node_victims(text: Raw) -> NodeVictims:
+    fields = _lowered_fields(text)
+    pods = msgspec.json.decode(fields.pop("pods", _NULL), type=list[Raw] | None) or []
+    victims = _convert(fields, NodeVictims)
+    return msgspec.structs.replace(victims, Pods=tuple(_convert(_lowered_fields(pod), MetaPod) for pod in pods))
 
 
 def read_binding(answer: bytes) -> str:
-    """Why the pod was not bound; empty when it was. Raises msgspec.MsgspecError."""
-    return _read(_folded(answer), _BindingAnswer).Error or ""
+    """Decode an answer to bind: why the pod was not bound, empty when it was. Raises msgspec.MsgspecError."""
+    return _convert(_lowered_fields(answer), _BindingResult).Error or ""
 
 
 _NULL = Raw(b"null")
 
 
-def _folded(text: bytes | Raw) -> dict[str, Raw]:
-    """The fields of an object, by their names in small letters."""
+def _lowered_fields(text: bytes | Raw) -> dict[str, Raw]:
+    """The fields of an object, by their names in lower case."""
     fields = msgspec.json.decode(text, type=dict[str, Raw] | None) or {}
     return {name.lower(): value for name, value in fields.items()}
 
 
-def _read(fields: Mapping[str, Raw], kind: type[T]) -> T:
+def _convert(fields: Mapping[str, Raw], kind: type[T]) -> T:
     return msgspec.json.decode(msgspec.json.encode(fields), type=kind)
