@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from scheduler_runtime import __main__ as berth_scheduler
-from scheduler_runtime.app import startup as running
+from scheduler_runtime.app import startup
 
 BEAT_SECONDS = 0.005
 LEAST_SECONDS = 0.01
@@ -91,7 +91,7 @@ def main() -> int:
     file, *arguments = sys.argv[1:]
     pauses = Pauses()
     gc.callbacks.append(Collections(pauses).happened)
-    running.run = beating(running.run, pauses)  # type: ignore[assignment]
+    startup.run = beating(startup.run, pauses)  # type: ignore[assignment]
     try:
         return berth_scheduler.main(arguments)
     finally:

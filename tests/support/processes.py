@@ -7,15 +7,15 @@ from pathlib import Path
 
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin
-from scheduler_runtime.app import startup as running
-from scheduler_runtime.app.scheduler import Scheduler
+from scheduler_runtime.app import startup
+from scheduler_runtime.app.scheduler import Clients, Scheduler
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.reload.planner import Planner
+from scheduler_runtime.reload.plan import DocumentText, Planner
+from scheduler_runtime.reload.reloader import DocumentSource
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 
@@ -45,16 +45,20 @@ async def assembled(
     client: Client,
     plugins: Iterable[type[Plugin]] = (),
     metrics: Metrics | None = None,
+    source: DocumentSource | None = None,
 ) -> tuple[Scheduler, Planner]:
     """A process that goes by the document ``first``, with these plugins of its own, and what plans others for it."""
     settings = settings_of(directory, first, client.server, plugins)
-    return await assembled_with(settings, (client, client), metrics)
+    return await assembled_with(settings, (client, client), metrics, source)
 
 
 async def assembled_with(
-    settings: Settings, clients: tuple[Client, Client], metrics: Metrics | None = None
+    settings: Settings,
+    clients: tuple[Client, Client],
+    metrics: Metrics | None = None,
+    source: DocumentSource | None = None,
 ) -> tuple[Scheduler, Planner]:
     """The same with these settings, and a client for what is done and one for what is told."""
-    planner = running.planner_of(settings, VERSION, clients[0])
-    plan = await running.first_plan(settings, planner)
-    return running.assemble(settings, plan, VERSION, clients, metrics or Metrics()), planner
+    planner = startup.create_planner(settings, VERSION, clients[0])
+    plan = await startup.first_plan(settings, planner)
+    return startup.assemble(settings, plan, planner, Clients(*clients), metrics or Metrics(), source), planner

@@ -1,4 +1,4 @@
-"""A program whose event loop is stuck in a plugin: ``python -m tests.support.stuck HEARD_SECONDS LOOP [lost]``."""
+"""A program whose event loop is stuck in a plugin: ``python -m tests.support.stuck REACTION_SECONDS LOOP [lost]``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.app import forced_exit as ending
+from scheduler_runtime.app import forced_exit
 
 
 class Stuck(Plugin):
-    """Says when it begins, and never returns."""
+    """Prints a line when it begins, and never returns."""
 
     def filter(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[Reject]:
         sys.stdout.write("stuck\n")
@@ -28,18 +28,18 @@ class Stuck(Plugin):
 
 
 async def decide(*, is_lost: bool) -> None:
-    """Begin a decision that does not end; with ``is_lost`` the loop is to hear that the lease is."""
+    """Begin a decision that does not end; with ``is_lost`` the loop is to react to the loss of the lease."""
     decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Stuck"}]}}}, Stuck)
-    with ending.handle_signals((signal.SIGTERM, signal.SIGINT), lambda: None):
+    with forced_exit.handle_signals((signal.SIGTERM, signal.SIGINT), lambda: None):
         if is_lost:
-            ending.run_or_exit(asyncio.get_running_loop(), lambda: None, "lease a/b is not held any more")
+            forced_exit.run_or_exit(asyncio.get_running_loop(), lambda: None, "lease a/b is not held any more")
         decides.schedule(testing.pod("p"), testing.Cluster(testing.node("a"), testing.node("b")))
 
 
 def main() -> None:
     """Run as the command line says."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    ending.HEARD_SECONDS = float(sys.argv[1])
+    forced_exit.REACTION_SECONDS = float(sys.argv[1])
     importlib.import_module(sys.argv[2]).run(decide(is_lost="lost" in sys.argv))
 
 

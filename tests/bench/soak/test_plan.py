@@ -14,7 +14,7 @@ from bench.soak.plan import Plan
 from bench.soak.pod_families import families
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Target, Version
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText
 
 PLAN = Plan(nodes=100, minutes=8)
 

@@ -21,15 +21,15 @@ import yaml
 from devcluster import Cluster
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, Watch, declaration_of
-from scheduler_runtime.app import startup as running
+from scheduler_runtime.app import startup
 from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Problems
 from scheduler_runtime.kube import credentials
 from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.plan import DocumentText
 from scheduler_runtime.scheduling.watched_objects import WatchedObjects
 from scheduler_runtime.serving.https import ServingSettings
 
@@ -196,7 +196,7 @@ class World:
         """A scheduler at work, as ``assembled``."""
         async with self.assembled(*plugins, **how) as made:
             stop = asyncio.Event()
-            running = asyncio.create_task(made.live(stop))
+            running = asyncio.create_task(made.run(stop))
             try:
                 yield made
             finally:
@@ -237,12 +237,13 @@ class World:
         settings = settings_of(self.cluster, written, (*plugins, *REPLACED.get()), feature_gates)
         version = Version.parse(self.cluster.version)
         metrics = Metrics()
-        async with running.connected(settings, metrics) as clients:
-            plan = await running.first_plan(settings, running.planner_of(settings, version, clients[0]))
+        async with startup.connect(settings, metrics) as clients:
+            planner = startup.create_planner(settings, version, clients.deciding)
+            plan = await startup.first_plan(settings, planner)
             if not backs_off:
                 at_once = {"pod_initial_backoff_seconds": 0, "pod_max_backoff_seconds": 0}
                 plan = replace(plan, document=plan.document.model_copy(update=at_once))
-            yield running.assemble(settings, plan, version, clients, metrics)
+            yield startup.assemble(settings, plan, planner, clients, metrics)
 
 
 Outcome = Callable[[World, str], Awaitable[str]]

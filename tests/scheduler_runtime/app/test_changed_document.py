@@ -1,4 +1,4 @@
-"""A process that gets other profiles: what becomes of the pods that it knows."""
+"""A scheduler process with a new document: what becomes of its pods, watches, extenders and memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ import yaml
 
 from scheduler_runtime import config, testing
 from scheduler_runtime.api import Answer, Plugin, Pod, Reject, Wait, Watch
-from scheduler_runtime.app import scheduler as process
+from scheduler_runtime.app import memory
+from scheduler_runtime.app.scheduler import Scheduler
 from scheduler_runtime.framework import RegistrationError
 from scheduler_runtime.kube.watch import Change
-from scheduler_runtime.reload.reloader import Reloader
+from scheduler_runtime.reload.document_sources import DocumentState, Report
+from scheduler_runtime.reload.plan import DocumentText, Plan, Planner
+from scheduler_runtime.reload.reloader import DocumentSource
 from scheduler_runtime.scheduling.pending import QueuePlace
-from scheduler_runtime.scheduling.plan import DocumentText, Plan
 from tests.support.extenders import keeps
 from tests.support.extenders import serving as serving_extender
 from tests.support.processes import assembled
 from tests.support.scripted import Script, hangs, says, serving
+from tests.support.tiny_cluster import TinyCluster
 
 HEADER = {
     "apiVersion": config.API_VERSION,
@@ -55,7 +58,7 @@ class Watches(Plugin):
         return Answer.ALLOW
 
 
-def written(**fields: Any) -> DocumentText:
+def document_text(**fields: Any) -> DocumentText:
     profiles = fields.pop("profiles")
     return DocumentText(yaml.safe_dump({**HEADER, **fields, "profiles": profiles}))
 
@@ -63,11 +66,11 @@ def written(**fields: Any) -> DocumentText:
 class Scene:
     """A process at work on one node, without any watch."""
 
-    def __init__(self, made: process.Scheduler, planner: Any) -> None:
-        self.process = made
+    def __init__(self, process: Scheduler, planner: Planner) -> None:
+        self.process = process
         self._planner = planner
-        made.nodes.objects["n"] = testing.node("n", cpu="4")
-        made.updates.node(Change(None, made.nodes.objects["n"]))
+        process.nodes.objects["n"] = testing.node("n", cpu="4")
+        process.updates.node(Change(None, process.nodes.objects["n"]))
 
     def add(self, name: str, scheduler: str) -> Pod:
         pod = testing.pod(name, {"cpu": "1"}, schedulerName=scheduler)
@@ -75,10 +78,10 @@ class Scene:
         self.process.updates.pod(Change(None, pod))
         return pod
 
-    async def change(self, found: DocumentText) -> None:
-        made = await self._planner.plan(found)
-        assert isinstance(made, Plan), str(made)
-        await Reloader(made, (self.process,), self._planner, lambda _: None).apply(made)
+    async def change(self, text: DocumentText) -> None:
+        plan = await self._planner.plan(text)
+        assert isinstance(plan, Plan), str(plan)
+        await self.process.reloader.apply(plan)
 
     @property
     def cpu(self) -> int:
@@ -94,25 +97,31 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(directory: Path, first: DocumentText, script: Script, *plugins: type[Plugin]) -> AsyncIterator[Scene]:
+async def scene(
+    directory: Path,
+    first: DocumentText,
+    script: Script,
+    *plugins: type[Plugin],
+    source: DocumentSource | None = None,
+) -> AsyncIterator[Scene]:
     async with serving(script) as client:
-        made = Scene(*await assembled(directory, first, client, (Holds, *plugins)))
-        deciding = asyncio.create_task(made.process.loop.run())
+        at = Scene(*await assembled(directory, first, client, (Holds, *plugins), source=source))
+        deciding = asyncio.create_task(at.process.loop.run())
         try:
-            yield made
+            yield at
         finally:
             deciding.cancel()
-            await made.process.underway.finish(0)
+            await at.process.underway.finish(0)
             await asyncio.gather(deciding, return_exceptions=True)
 
 
 def bindings(script: Script) -> list[str]:
-    return [each.path for each in script.asked if each.path.endswith("/binding")]
+    return [request.path for request in script.asked if request.path.endswith("/binding")]
 
 
-async def test_what_a_refused_document_would_have_watched_is_not_looked_at(tmp_path: Path) -> None:
-    refused = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Unmade"}]}}}])
-    async with scene(tmp_path, written(profiles=[{}]), Script(), Unmade) as at:
+async def test_what_a_refused_document_would_have_watched_is_not_read(tmp_path: Path) -> None:
+    refused = document_text(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Unmade"}]}}}])
+    async with scene(tmp_path, document_text(profiles=[{}]), Script(), Unmade) as at:
         before = at.process.objects.watches
         with pytest.raises(RegistrationError, match="not here"):
             await at.change(refused)
@@ -121,17 +130,48 @@ async def test_what_a_refused_document_would_have_watched_is_not_looked_at(tmp_p
         assert at.process.objects.revision(Watch("v1", "Pod")) == 0
 
 
-async def test_who_is_told_to_end_while_a_new_document_waits_for_its_watches_ends_in_good_order(tmp_path: Path) -> None:
-    new = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Watches"}]}}}])
+async def test_a_part_that_cannot_get_ready_leaves_all_others_as_they_were(tmp_path: Path) -> None:
+    """What plugins watch and what extenders read is listed already when a plugin cannot be created."""
+    enabled = {"permit": {"enabled": [{"name": "Watches"}, {"name": "Unmade"}]}}
+    extender = {"urlPrefix": "http://127.0.0.1:9", "filterVerb": "filter"}
+    refused = document_text(profiles=[{"plugins": enabled}], extenders=[extender])
+    script = Script(otherwise=TinyCluster().answer)
+    async with scene(tmp_path, document_text(profiles=[{}]), script, Watches, Unmade) as at:
+        process = at.process
+        watches, frameworks = process.objects.watches, dict(process.frameworks)
+        with pytest.raises(RegistrationError, match="not here"):
+            await at.change(refused)
+        assert {"/api/v1/configmaps", "/api/v1/nodes"} <= {request.path for request in script.asked}
+        await at.until(lambda: not any(task.get_name().startswith("watch ") for task in asyncio.all_tasks()))
+        assert (process.objects.watches, process.extenders.reflectors) == (watches, ())
+        assert dict(process.frameworks) == frameworks
+
+
+class OneDocument:
+    """A source with one new document."""
+
+    def __init__(self, text: DocumentText) -> None:
+        self._text = text
+
+    async def watch(self, report: Report, current: DocumentState) -> None:
+        report(self._text)
+        await asyncio.Event().wait()
+
+    def locate(self, problem: str) -> str:
+        return problem
+
+
+async def test_a_process_that_shuts_down_while_new_watches_are_listed_ends_in_good_order(tmp_path: Path) -> None:
+    new = document_text(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Watches"}]}}}])
     script, stop = Script(otherwise=hangs), asyncio.Event()
-    async with scene(tmp_path, written(profiles=[{}]), script, Watches) as at:
-        living = asyncio.create_task(at.process.live(stop, at.change(new)))
-        await at.until(lambda: "/api/v1/configmaps" in [each.path for each in script.asked])
+    async with scene(tmp_path, document_text(profiles=[{}]), script, Watches, source=OneDocument(new)) as at:
+        running = asyncio.create_task(at.process.run(stop))
+        await at.until(lambda: "/api/v1/configmaps" in [request.path for request in script.asked])
         stop.set()
-        assert await living == 0
+        assert await running == 0
 
 
-async def test_what_a_plugin_fails_in_is_told_anew_after_a_new_document(
+async def test_what_a_plugin_fails_in_is_logged_anew_after_a_new_document(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Fails(Plugin):
@@ -139,61 +179,61 @@ async def test_what_a_plugin_fails_in_is_told_anew_after_a_new_document(
             raise ValueError("always this")
 
     profile = {"schedulerName": "a", "plugins": {"permit": {"enabled": [{"name": "Fails"}]}}}
-    async with scene(tmp_path, written(profiles=[profile]), Script(), Fails) as at:
+    async with scene(tmp_path, document_text(profiles=[profile]), Script(), Fails) as at:
         for name, other in (("p", "b"), ("q", "c")):
             at.add(name, "a")
             await at.until(lambda: set(at.places().values()) == {QueuePlace.BACKOFF})
-            await at.change(written(profiles=[profile, {"schedulerName": other}]))
-    told = [record for record in caplog.records if record.getMessage() == "deciding failed"]
-    assert [bool(record.exc_info) for record in told] == [True, True]
+            await at.change(document_text(profiles=[profile, {"schedulerName": other}]))
+    failures = [record for record in caplog.records if record.getMessage() == "deciding failed"]
+    assert [bool(record.exc_info) for record in failures] == [True, True]
 
 
 async def test_a_pod_that_waits_for_a_permit_of_a_profile_that_goes_gives_its_room_back(tmp_path: Path) -> None:
     script = Script()
-    async with scene(tmp_path, written(profiles=[{"schedulerName": "a", **HELD}]), script) as at:
+    async with scene(tmp_path, document_text(profiles=[{"schedulerName": "a", **HELD}]), script) as at:
         at.add("p", "a")
         await at.until(lambda: at.cpu == 1000)
-        await at.change(written(profiles=[{"schedulerName": "b"}]))
+        await at.change(document_text(profiles=[{"schedulerName": "b"}]))
         await at.until(lambda: at.cpu == 0)
         assert (at.places(), bindings(script)) == ({}, [])
 
 
-async def test_pods_whose_profile_goes_are_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async with scene(tmp_path, written(profiles=[{"schedulerName": "a", **HELD}]), Script()) as at:
+async def test_pods_whose_profile_goes_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(tmp_path, document_text(profiles=[{"schedulerName": "a", **HELD}]), Script()) as at:
         at.add("p", "a")
-        await at.change(written(profiles=[{"schedulerName": "b"}]))
-        (said,) = [each for each in caplog.records if each.getMessage() == "pods wait for profiles that are gone"]
-        assert (vars(said)["pods"], vars(said)["profiles"]) == (1, ["a"])
+        await at.change(document_text(profiles=[{"schedulerName": "b"}]))
+        (line,) = [line for line in caplog.records if line.getMessage() == "pods wait for profiles that are gone"]
+        assert (vars(line)["pods"], vars(line)["profiles"]) == (1, ["a"])
 
 
 async def test_a_pod_that_waits_for_a_permit_survives_other_changes(tmp_path: Path) -> None:
-    first = written(profiles=[{"schedulerName": "a", **HELD}])
+    first = document_text(profiles=[{"schedulerName": "a", **HELD}])
     script = Script()
     async with scene(tmp_path, first, script) as at:
         at.add("p", "a")
         await at.until(lambda: at.cpu == 1000)
-        await at.change(written(profiles=[{"schedulerName": "a", **HELD}, {"schedulerName": "b"}]))
+        await at.change(document_text(profiles=[{"schedulerName": "a", **HELD}, {"schedulerName": "b"}]))
         assert (at.cpu, at.places(), bindings(script)) == (1000, {"p": QueuePlace.IN_FLIGHT}, [])
-        await at.change(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
+        await at.change(document_text(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
         await at.until(lambda: bindings(script))
 
 
 async def test_pods_that_were_nobodys_are_those_of_a_profile_that_comes(tmp_path: Path) -> None:
     script = Script()
-    async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), script) as at:
+    async with scene(tmp_path, document_text(profiles=[{"schedulerName": "a"}]), script) as at:
         at.add("p", "b")
         assert at.places() == {}
-        await at.change(written(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
+        await at.change(document_text(profiles=[{"schedulerName": "a"}, {"schedulerName": "b"}]))
         await at.until(lambda: bindings(script))
 
 
 async def test_a_pod_that_is_being_bound_is_bound_once_though_its_profile_goes_and_comes_back(tmp_path: Path) -> None:
-    first = written(profiles=[{"schedulerName": "a"}])
+    first = document_text(profiles=[{"schedulerName": "a"}])
     script = Script(otherwise=hangs)
     async with scene(tmp_path, first, script) as at:
         at.add("p", "a")
         await at.until(lambda: bindings(script))
-        await at.change(written(profiles=[{"schedulerName": "b"}]))
+        await at.change(document_text(profiles=[{"schedulerName": "b"}]))
         assert at.places() == {}
         await at.change(first)
         await asyncio.sleep(0.05)
@@ -201,36 +241,36 @@ async def test_a_pod_that_is_being_bound_is_bound_once_though_its_profile_goes_a
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-async def test_what_the_profiles_before_were_made_of_is_not_kept(
+async def test_the_memory_of_replaced_profiles_is_freed(
     is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Remembers(Plugin):
-        made: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
+        instances: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
 
         def __init__(self, args: Any, handle: Any) -> None:
             super().__init__(args, handle)
             self.itself = self
-            self.made.add(self)
+            self.instances.add(self)
 
         def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
             return Answer.ALLOW
 
     both = {"plugins": {"permit": {"enabled": [{"name": "Remembers"}, {"name": "Unmade"}]}}}
-    monkeypatch.setattr(process, "TIDY_SECONDS", 0.01)
-    first = written(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Remembers"}]}}}])
+    monkeypatch.setattr(memory, "RELEASE_SECONDS", 0.01)
+    first = document_text(profiles=[{"plugins": {"permit": {"enabled": [{"name": "Remembers"}]}}}])
     async with scene(tmp_path, first, Script(), Remembers, Unmade) as at:
         if is_refused:
             with pytest.raises(RegistrationError, match="not here"):
-                await at.change(written(profiles=[both]))
+                await at.change(document_text(profiles=[both]))
         else:
-            await at.change(written(profiles=[{}]))
-        await at.until(lambda: len(Remembers.made) == is_refused)
+            await at.change(document_text(profiles=[{}]))
+        await at.until(lambda: len(Remembers.instances) == is_refused)
 
 
 async def test_events_are_posted_as_the_new_document_says(tmp_path: Path) -> None:
-    async with scene(tmp_path, written(profiles=[{"schedulerName": "a"}]), Script()) as at:
-        await at.change(DocumentText(written(profiles=[{"schedulerName": "a"}]).text, "events: None"))
-        assert at.process.events.mode == "None"
+    async with scene(tmp_path, document_text(profiles=[{"schedulerName": "a"}]), Script()) as at:
+        await at.change(DocumentText(document_text(profiles=[{"schedulerName": "a"}]).text, "events: None"))
+        assert at.process.pod_events.mode == "None"
 
 
 async def test_connections_to_an_extender_end_with_the_last_document_that_names_it(tmp_path: Path) -> None:
@@ -238,11 +278,11 @@ async def test_connections_to_an_extender_end_with_the_last_document_that_names_
     with serving_extender({"filter": keeps("n")}) as extender:
         asks = extender.configuration(nodeCacheCapable=True)
         script.otherwise = says({"metadata": {"name": "p", "uid": "uid-of-p"}})
-        async with scene(tmp_path, written(profiles=profiles, extenders=[asks]), script) as at:
+        async with scene(tmp_path, document_text(profiles=profiles, extenders=[asks]), script) as at:
             at.process.cache.set_node(testing.node("m", cpu="4"))
             at.add("p", "a")
             await at.until(lambda: bindings(script))
-            await at.change(written(profiles=[*profiles, {"schedulerName": "b"}], extenders=[asks]))
+            await at.change(document_text(profiles=[*profiles, {"schedulerName": "b"}], extenders=[asks]))
             assert len(extender.connected) == 1
-            await at.change(written(profiles=profiles))
+            await at.change(document_text(profiles=profiles))
             await at.until(lambda: not extender.connected)

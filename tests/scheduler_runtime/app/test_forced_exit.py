@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler_runtime.app import forced_exit as ending
+from scheduler_runtime.app import forced_exit
 
-NOBODY_HEARS = "and for 0 s nothing has gone on: filter of plugin Stuck for default/p does not end\n"
+NO_REACTION = "and for 0 s nothing has gone on: filter of plugin Stuck for default/p does not end\n"
 
 
 @contextlib.contextmanager
@@ -29,8 +29,8 @@ def stuck(*arguments: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def interrupted(process: subprocess.Popen[str]) -> str:
-    """What a process says in the end that is interrupted, as somebody at a terminal does it: until it ends.
+def interrupt(process: subprocess.Popen[str]) -> str:
+    """Interrupt a process, as somebody at a terminal does it, until it ends; return its log.
 
     A signal that comes while another is on its way may go to a thread that does not wake the one that sleeps.
     """
@@ -42,24 +42,24 @@ def interrupted(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_signal_that_is_not_heard_ends_the_process(loop: str) -> None:
+def test_a_signal_without_a_reaction_ends_the_process(loop: str) -> None:
     with stuck("0.1", loop) as process:
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
-    assert (process.returncode, said) == (1, f"ending with exit code 1: SIGTERM, {NOBODY_HEARS}")
+        _, log = process.communicate(timeout=20)
+    assert (process.returncode, log) == (1, f"ending with exit code 1: SIGTERM, {NO_REACTION}")
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_second_signal_ends_the_process_at_once(loop: str) -> None:
     with stuck("600", loop) as process:
         process.send_signal(signal.SIGTERM)
-        said = interrupted(process)
+        log = interrupt(process)
     assert process.returncode == 1
-    assert said.startswith("ending with exit code 1: SIG")
-    assert " after SIG" in said
+    assert log.startswith("ending with exit code 1: SIG")
+    assert " after SIG" in log
 
 
-def test_the_same_signal_twice_within_a_second_is_one_wish() -> None:
+def test_the_same_signal_twice_within_a_second_is_one_signal() -> None:
     ends: list[str] = []
     with stuck("600", "asyncio") as process:
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGTERM):
@@ -67,27 +67,27 @@ def test_the_same_signal_twice_within_a_second_is_one_wish() -> None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 ends.append(process.communicate(timeout=0.2)[1])
         assert not ends
-        said = interrupted(process)
-    assert said == "ending with exit code 1: SIGINT after SIGTERM\n"
+        log = interrupt(process)
+    assert log == "ending with exit code 1: SIGINT after SIGTERM\n"
 
 
-async def test_the_same_signal_a_second_later_is_another_wish(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended, acted = asyncio.Event(), asyncio.Event()
+async def test_the_same_signal_a_second_later_is_another_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    exited, acted = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(ending, "ONE_WISH_SECONDS", 0.0)
-    monkeypatch.setattr(ending, "_end", lambda _: loop.call_soon_threadsafe(ended.set))
-    with ending.handle_signals((signal.SIGUSR1,), acted.set):
+    monkeypatch.setattr(forced_exit, "REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr(forced_exit, "_exit", lambda _: loop.call_soon_threadsafe(exited.set))
+    with forced_exit.handle_signals((signal.SIGUSR1,), acted.set):
         signal.raise_signal(signal.SIGUSR1)
         await asyncio.wait_for(acted.wait(), 5)
-        assert not ended.is_set()
+        assert not exited.is_set()
         signal.raise_signal(signal.SIGUSR1)
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(exited.wait(), 5)
 
 
-def test_a_lost_lease_that_is_not_heard_of_ends_the_process() -> None:
+def test_a_lost_lease_without_a_reaction_ends_the_process() -> None:
     with stuck("0.1", "asyncio", "lost") as process:
-        _, said = process.communicate(timeout=20)
-    assert (process.returncode, said) == (
+        _, log = process.communicate(timeout=20)
+    assert (process.returncode, log) == (
         1,
-        f"ending with exit code 1: lease a/b is not held any more, {NOBODY_HEARS}",
+        f"ending with exit code 1: lease a/b is not held any more, {NO_REACTION}",
     )

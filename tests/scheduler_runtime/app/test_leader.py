@@ -1,14 +1,14 @@
-"""What a process says of whoever leads instead of it."""
+"""The holder of the lease in the log of a process that stands by."""
 
 from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.app.leader import standing_by
+from scheduler_runtime.app.leader import LONGEST_LIST, describe_holder, shorten
 
 
 @pytest.mark.parametrize(
-    ("identity", "seconds", "said"),
+    ("identity", "seconds", "text"),
     [
         ("a", 14.9, "a; standing by, for 15 s at most if it is not renewed"),
         ("thief", 0.0, "thief"),
@@ -16,5 +16,10 @@ from scheduler_runtime.app.leader import standing_by
     ],
     ids=["another-leads", "we-led-and-end", "it-is-free"],
 )
-def test_how_long_a_holder_is_waited_for_is_said_with_who_it_is(identity: str, seconds: float, said: str) -> None:
-    assert standing_by(identity, seconds) == said
+def test_a_holder_is_described_with_how_long_others_wait(identity: str, seconds: float, text: str) -> None:
+    assert describe_holder(identity, seconds) == text
+
+
+def test_only_a_few_are_named() -> None:
+    assert shorten(["a"]) == "a"
+    assert shorten(["a"] * (LONGEST_LIST + 2)) == f"{', '.join(['a'] * LONGEST_LIST)} and 2 more"

@@ -1,4 +1,4 @@
-"""What a scheduler tells of itself: the words and the shape of kube-scheduler, and no more than is useful."""
+"""Events about the Lease: the words and the shape of kube-scheduler's, and no more than is useful."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from scheduler_runtime.app import lease_events as own_events_module
+from scheduler_runtime.app import lease_events as lease_events_module
 from scheduler_runtime.app.leader import Election
-from scheduler_runtime.app.lease_events import SAID_AGAIN_SECONDS, LeaseEvents
+from scheduler_runtime.app.lease_events import REPEAT_SECONDS, LeaseEvents
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.credentials import Credentials
@@ -34,7 +34,7 @@ class Elected:
         self.is_leader = is_leader
 
 
-def own_events(
+def lease_events(
     client: Client,
     outbox: Outbox,
     elected: Elected | None = None,
@@ -45,13 +45,13 @@ def own_events(
     return LeaseEvents(client, outbox, election, "first", events=lambda: events, clock=clock or Clock())
 
 
-async def test_a_new_leader_is_told_of_in_upstreams_shape() -> None:
+async def test_a_new_leader_posts_an_event_in_upstreams_shape() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        own_events(client, outbox).became_leader()
-    (asked,) = script.asked
-    assert (asked.method, asked.path) == ("POST", EVENTS)
-    body = asked.body
+        lease_events(client, outbox).became_leader()
+    (request,) = script.asked
+    assert (request.method, request.path) == ("POST", EVENTS)
+    body = request.body
     assert re.fullmatch(r"ours\.[0-9a-f]{16}", body["metadata"].pop("name"))
     at = body.pop("firstTimestamp")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at)
@@ -77,54 +77,56 @@ async def test_a_new_leader_is_told_of_in_upstreams_shape() -> None:
     }
 
 
-async def test_whoever_has_lost_its_lease_says_so_before_it_ends() -> None:
+async def test_a_process_that_has_lost_its_lease_posts_that_before_it_ends() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        await own_events(client, outbox).stopped_leading()
-        assert [each.body["message"] for each in script.asked] == ["me stopped leading"]
+        await lease_events(client, outbox).stopped_leading()
+        assert [request.body["message"] for request in script.asked] == ["me stopped leading"]
 
 
-async def test_a_last_word_that_is_refused_holds_nobody_up() -> None:
+async def test_a_last_event_that_is_refused_delays_nothing() -> None:
     async with sending(Script([refuses(403)])) as (client, outbox):
-        await own_events(client, outbox).stopped_leading()
+        await lease_events(client, outbox).stopped_leading()
 
 
-async def test_a_last_word_that_nobody_hears_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_events_module, "LAST_WORD_SECONDS", 0.1)
+async def test_a_last_event_without_an_answer_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_events_module, "LAST_EVENT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"http://127.0.0.1:{silent.getsockname()[1]}"
         async with Client(Credentials(server), "tests") as client, asyncio.timeout(5):
-            await own_events(client, Outbox()).stopped_leading()
+            await lease_events(client, Outbox()).stopped_leading()
 
 
-async def test_what_happened_is_told_once_in_a_few_minutes() -> None:
+async def test_a_warning_is_posted_once_in_a_few_minutes() -> None:
     script, clock = Script(), Clock()
     async with sending(script) as (client, outbox):
-        told = own_events(client, outbox, clock=clock)
+        events_of_lease = lease_events(client, outbox, clock=clock)
         for _ in range(3):
-            told.warn("LeaseMadeAgain", WHAT)
-        told.warn("OlderData", "something else")
-        clock.now += SAID_AGAIN_SECONDS
-        told.warn("LeaseMadeAgain", WHAT)
-    said = [(each.body["type"], each.body["reason"], each.body["message"]) for each in script.asked]
+            events_of_lease.warn("LeaseMadeAgain", WHAT)
+        events_of_lease.warn("OlderData", "something else")
+        clock.now += REPEAT_SECONDS
+        events_of_lease.warn("LeaseMadeAgain", WHAT)
+    posted = [(request.body["type"], request.body["reason"], request.body["message"]) for request in script.asked]
     again = ("Warning", "LeaseMadeAgain", f"me {WHAT}")
-    assert said == [again, ("Warning", "OlderData", "me something else"), again]
+    assert posted == [again, ("Warning", "OlderData", "me something else"), again]
 
 
 @pytest.mark.parametrize(
-    ("elected", "events", "said"),
+    ("elected", "events", "expected"),
     [
         pytest.param(Elected(), "All", ["LeaderElection", "LeaseMadeAgain"], id="everything"),
         pytest.param(Elected(), "Failures", ["LeaseMadeAgain"], id="failures-alone"),
         pytest.param(Elected(), "None", [], id="nothing"),
         pytest.param(Elected({}), "All", [], id="there-is-no-lease"),
-        pytest.param(Elected(is_leader=False), "All", ["LeaderElection"], id="what-happened-the-leader-tells"),
+        pytest.param(Elected(is_leader=False), "All", ["LeaderElection"], id="only-a-leader-warns"),
     ],
 )
-async def test_no_more_is_told_than_is_wanted(elected: Elected, events: EventsMode, said: list[str]) -> None:
+async def test_the_mode_and_the_lease_decide_which_events_are_posted(
+    elected: Elected, events: EventsMode, expected: list[str]
+) -> None:
     script = Script()
     async with sending(script) as (client, outbox):
-        told = own_events(client, outbox, elected, events)
-        told.became_leader()
-        told.warn("LeaseMadeAgain", WHAT)
-    assert [each.body["reason"] for each in script.asked] == said
+        events_of_lease = lease_events(client, outbox, elected, events)
+        events_of_lease.became_leader()
+        events_of_lease.warn("LeaseMadeAgain", WHAT)
+    assert [request.body["reason"] for request in script.asked] == expected

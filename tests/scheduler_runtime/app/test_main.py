@@ -18,9 +18,8 @@ import yaml
 from scheduler_operator.cli import parameters
 from scheduler_runtime import catalog
 from scheduler_runtime.__main__ import main
-from scheduler_runtime.app import logging_setup as logs
-from scheduler_runtime.app import startup as running
-from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter
+from scheduler_runtime.app import startup
+from scheduler_runtime.app.logging_setup import JsonFormatter, TextFormatter, set_up_logging
 from scheduler_runtime.framework import DECISION
 from scheduler_runtime.reload.document_sources import ObjectName
 from tests.support.kubeconfigs import kubeconfig
@@ -116,8 +115,8 @@ def test_a_kubeconfig_that_the_document_names_is_said_to_be_named_there(
 
 def test_a_sighup_that_has_nothing_to_be_read_again_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    running.look(None, ObjectName("n", "berth-a"))()
-    running.look(None, None)()
+    startup.sighup_action(None, ObjectName("n", "berth-a"))()
+    startup.sighup_action(None, None)()
     assert caplog.messages == [
         "SIGHUP changes nothing: a ConfigMap is followed as it changes",
         "SIGHUP changes nothing: there is no file to read again",
@@ -261,7 +260,7 @@ def test_text_lines_have_the_values_after_the_message() -> None:
 def test_decisions_are_logged_from_two_on_and_details_from_four(
     capsys: pytest.CaptureFixture[str], verbosity: int, shown: int
 ) -> None:
-    logs.set_up(as_json=False, verbosity=verbosity)
+    set_up_logging(as_json=False, verbosity=verbosity)
     for level in (logging.INFO, DECISION, logging.DEBUG):
         logging.getLogger("x").log(level, "said")
     written = [line.split()[1] for line in capsys.readouterr().err.splitlines()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MEGABYTE = 1 << 20
-SET_UP = "from scheduler_runtime.app import memory; memory.set_up()"
+SET_UP = "from scheduler_runtime.app import memory; memory.set_up_malloc()"
 RESIDENT = f"""
 import resource
 def resident():
@@ -39,35 +39,35 @@ import ctypes, sys, threading
 together = threading.Barrier(4)
 def allocate():
     together.wait()
-    kept = [b"x" * 4096 for _ in range(100)]
+    blocks = [b"x" * 4096 for _ in range(100)]
     together.wait()
 threads = [threading.Thread(target=allocate) for _ in range(4)]
-for each in threads: each.start()
-for each in threads: each.join()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
 file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
 libc.malloc_info(0, file)
 libc.fclose(file)
-with open(sys.argv[1]) as told:
-    print(told.read().count("<heap nr="))
+with open(sys.argv[1]) as report:
+    print(report.read().count("<heap nr="))
 """
 
 pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
 
 
 def test_large_blocks_are_given_back_though_small_ones_between_them_stay() -> None:
-    without, with_it = (printed(each + TAKES_TURNS) for each in ("", SET_UP))
+    without, with_it = (printed(setup + TAKES_TURNS) for setup in ("", SET_UP))
     assert with_it < 1 < without
 
 
 def test_pages_between_blocks_that_stay_are_given_back_when_it_is_tidied() -> None:
-    without, with_it = (printed(SET_UP + SCATTERED.replace("TIDY", each)) for each in ("", "memory.release_memory()"))
+    without, with_it = (printed(SET_UP + SCATTERED.replace("TIDY", call)) for call in ("", "memory.release_memory()"))
     assert with_it < 8 < 24 < without
 
 
 def test_all_threads_allocate_from_one_region(tmp_path: Path) -> None:
-    without, with_it = (printed(each + BY_THREADS, str(tmp_path / "told")) for each in ("", SET_UP))
+    without, with_it = (printed(setup + BY_THREADS, str(tmp_path / "report")) for setup in ("", SET_UP))
     assert with_it == 1 < without
 
 

@@ -1,4 +1,4 @@
-"""``clientConnection.qps`` and ``burst`` of a document hold for what is done and for what is told, each by itself."""
+"""``clientConnection.qps`` and ``burst`` of a document hold for decisions and for reports, each by itself."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from scheduler_runtime import config
-from scheduler_runtime.app import startup as running
+from scheduler_runtime.app import startup
 from scheduler_runtime.kube.client import Client
+from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.plan import DocumentText
 from tests.support.processes import assembled_with, settings_of
 from tests.support.scripted import Asked, Script, served
 from tests.support.tiny_cluster import TinyCluster, pod
@@ -55,7 +55,7 @@ async def test_each_client_has_all_of_what_the_document_allows(
 ) -> None:
     settings = settings_of(tmp_path, document(clientConnection=connection), "http://unasked")
     later = [round(apart * number, 3) for number in range(1, NO_LIMIT - at_once + 1)]
-    async with running.connected(settings, Metrics()) as clients:
+    async with startup.connect(settings, Metrics()) as clients:
         for client in clients:
             assert waits(client) == pytest.approx([0.0] * at_once + later)
 
@@ -64,24 +64,24 @@ async def test_each_client_has_all_of_what_the_document_allows(
 async def at_work(directory: Path, first: DocumentText, server: str) -> AsyncIterator[None]:
     """Run a scheduler with the connections that it has as a process."""
     settings = settings_of(directory, first, server)
-    async with running.connected(settings, Metrics()) as clients:
+    async with startup.connect(settings, Metrics()) as clients:
         process, _ = await assembled_with(settings, clients)
-        living = asyncio.create_task(process.live(asyncio.Event()))
+        running = asyncio.create_task(process.run(asyncio.Event()))
         try:
             yield
-            assert not living.done()
+            assert not running.done()
         finally:
-            living.cancel()
-            await asyncio.gather(living, return_exceptions=True)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
             await process.underway.finish(0)
             await process.election.stop(release=False)
 
 
-def purpose(asked: Asked) -> str:
-    """What a request is for: the Lease, what is only told of pods, or what is done."""
-    if "/leases" in asked.path:
+def purpose(request: Asked) -> str:
+    """Return what a request is for: the Lease, a report about a pod, or a decision."""
+    if "/leases" in request.path:
         return "lease"
-    return "told" if "/events" in asked.path or asked.path.endswith("/status") else "done"
+    return "report" if "/events" in request.path or request.path.endswith("/status") else "decision"
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -90,17 +90,17 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_is_done_and_what_is_told_have_a_rate_each_and_the_lease_has_none(tmp_path: Path) -> None:
+async def test_decisions_and_reports_have_a_rate_each_and_the_lease_has_none(tmp_path: Path) -> None:
     """There is more of both than the burst allows; as much is sent of each, and the Lease is renewed meanwhile."""
     script = Script(otherwise=TinyCluster(*FIT, *FIT_NOWHERE).answer)
 
-    def asked() -> Counter[str]:
-        return Counter(purpose(each) for each in script.asked)
+    def count() -> Counter[str]:
+        return Counter(purpose(request) for request in script.asked)
 
     first = document(clientConnection={"qps": 0.001, "burst": BURST}, leaderElection=QUICK)
     async with served(script) as url, at_work(tmp_path, first, url):
-        await until(lambda: asked()["done"] >= BURST and asked()["told"] >= BURST)
-        renewed = asked()["lease"]
-        await until(lambda: asked()["lease"] >= renewed + 5)
-    assert (asked()["done"], asked()["told"]) == (BURST, BURST)
-    assert any(each.path.endswith("/binding") for each in script.asked)
+        await until(lambda: count()["decision"] >= BURST and count()["report"] >= BURST)
+        renewed = count()["lease"]
+        await until(lambda: count()["lease"] >= renewed + 5)
+    assert (count()["decision"], count()["report"]) == (BURST, BURST)
+    assert any(request.path.endswith("/binding") for request in script.asked)

@@ -1,4 +1,4 @@
-"""A process that is told to end: what it leaves behind for whoever leads next."""
+"""The lease of a process that shuts down: released, or left to expire."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import yaml
 from aiohttp import web
 
 from scheduler_runtime import config
-from scheduler_runtime.app import scheduler as process
+from scheduler_runtime.app import scheduler
 from scheduler_runtime.kube.client import Client
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText
 from tests.support.processes import assembled
 from tests.support.scripted import Answer, Script, hangs, says, serving
 from tests.support.tiny_cluster import TinyCluster, pod
@@ -21,15 +21,15 @@ from tests.support.tiny_cluster import TinyCluster, pod
 DOCUMENT = DocumentText(yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}))
 
 
-async def ended(directory: Path, client: Client, is_asked_to_bind: asyncio.Event) -> int:
+async def run_until_stopped(directory: Path, client: Client, is_asked_to_bind: asyncio.Event) -> int:
     """Run a scheduler until it binds, tell it to end, and return its exit code."""
-    made, _ = await assembled(directory, DOCUMENT, client)
+    process, _ = await assembled(directory, DOCUMENT, client)
     stop = asyncio.Event()
-    living = asyncio.create_task(made.live(stop))
+    running = asyncio.create_task(process.run(stop))
     async with asyncio.timeout(10):
         await is_asked_to_bind.wait()
         stop.set()
-        return await living
+        return await running
 
 
 @pytest.mark.parametrize(("binding", "is_released"), [(says({}, 201), True), (hangs, False)])
@@ -41,19 +41,19 @@ async def test_the_lease_is_given_up_unless_a_binding_may_still_be_carried_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(process, "FINISH_SECONDS", 10 if is_released else 0.1)
+    monkeypatch.setattr(scheduler, "FINISH_SECONDS", 10 if is_released else 0.1)
     is_asked_to_bind = asyncio.Event()
 
-    async def noted(request: web.Request) -> web.StreamResponse:
+    async def record(request: web.Request) -> web.StreamResponse:
         is_asked_to_bind.set()
         return await binding(request)
 
-    cluster = TinyCluster(pod("p"), binding=noted)
+    cluster = TinyCluster(pod("p"), binding=record)
     async with serving(Script(otherwise=cluster.answer)) as client:
-        assert await ended(tmp_path, client, is_asked_to_bind) == 0
+        assert await run_until_stopped(tmp_path, client, is_asked_to_bind) == 0
     assert cluster.leases.record.is_released is is_released
     assert ("is not released, others wait until it runs out" in caplog.text) is not is_released
-    left = "may still be carried out: bind default/p (bind of plugin DefaultBinder)"
-    assert (left in caplog.text) is not is_released
+    unfinished = "may still be carried out: bind default/p (bind of plugin DefaultBinder)"
+    assert (unfinished in caplog.text) is not is_released
     (start,) = (record for record in caplog.records if record.getMessage() == "starting")
     assert cluster.leases.record.holder == ("" if is_released else vars(start)["identity"])

@@ -1,4 +1,4 @@
-"""What is made of the API server's answer to /version."""
+"""The API server's answer to /version, and versions that this build does not know."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 
 from scheduler_runtime import config
-from scheduler_runtime.app import startup as running
-from scheduler_runtime.app.server_version import refusal, remark, server_version
+from scheduler_runtime.app import startup
+from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, Settings
 from scheduler_runtime.catalog import NEWEST_MINOR, OLDEST_MINOR, Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.kube.retry import Backoff
 from scheduler_runtime.reload.document_sources import ObjectName
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.serving.https import ServingSettings
 from tests.support.kubeconfigs import kubeconfig
 from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
@@ -37,41 +37,39 @@ async def html(request: web.Request) -> web.StreamResponse:
         pytest.param(html, id="html"),
     ],
 )
-async def test_an_odd_answer_is_said_in_one_line_and_asked_for_again(
-    odd: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_odd_answer_is_logged_once_and_requested_again(odd: Any, caplog: pytest.LogCaptureFixture) -> None:
     script = Script([odd, odd, says({"gitVersion": "v1.36.4"})])
     async with serving(script) as client:
-        assert await server_version(client, asyncio.Event(), Backoff(0.01)) == Version(1, 36, 4)
-        (said,) = (record.getMessage() for record in caplog.records)
-        assert said.startswith(f"the API server's version cannot be read: {client.server}/version: ")
-    assert "\n" not in said
+        assert await read_server_version(client, asyncio.Event(), Backoff(0.01)) == Version(1, 36, 4)
+        (line,) = (record.getMessage() for record in caplog.records)
+        assert line.startswith(f"the API server's version cannot be read: {client.server}/version: ")
+    assert "\n" not in line
     assert caplog.records[0].exc_info is None
 
 
-async def test_who_is_told_to_end_waits_for_no_answer() -> None:
+async def test_a_process_that_shuts_down_waits_for_no_answer() -> None:
     stop = asyncio.Event()
 
-    async def told_to_end_meanwhile(request: web.Request) -> web.StreamResponse:
+    async def stops_meanwhile(request: web.Request) -> web.StreamResponse:
         stop.set()
         return await hangs(request)
 
-    async with serving(Script([told_to_end_meanwhile])) as client, asyncio.timeout(20):
-        assert await server_version(client, stop) is None
+    async with serving(Script([stops_meanwhile])) as client, asyncio.timeout(20):
+        assert await read_server_version(client, stop) is None
 
 
-def test_versions_outside_of_what_is_known() -> None:
-    known = [Version.parse(OLDEST_MINOR), Version.parse(f"{NEWEST_MINOR}.99")]
-    assert [refusal(version) + remark(version) for version in known] == ["", ""]
-    assert refusal(Version(1, 20)).endswith(f"it knows {OLDEST_MINOR} to {NEWEST_MINOR}")
-    assert remark(Version(1, 99)).endswith(f"it is taken as {NEWEST_MINOR}")
+def test_versions_that_this_build_does_not_know() -> None:
+    versions = [Version.parse(OLDEST_MINOR), Version.parse(f"{NEWEST_MINOR}.99")]
+    assert [explain_refusal(version) + explain_fallback(version) for version in versions] == ["", ""]
+    assert explain_refusal(Version(1, 20)).endswith(f"it knows {OLDEST_MINOR} to {NEWEST_MINOR}")
+    assert explain_fallback(Version(1, 99)).endswith(f"it is taken as {NEWEST_MINOR}")
 
 
 SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'}}}}}}"
 
 
 @pytest.mark.parametrize(
-    ("answer", "version", "extras", "said"),
+    ("answer", "version", "extras", "message"),
     [
         pytest.param(
             says({"gitVersion": "v1.20.1"}),
@@ -87,7 +85,7 @@ SOURCE = f"plugins: {{X: {{configMap: {{name: x, key: x.py, sha256: '{64 * '0'}'
     ],
 )
 async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
-    answer: Answer, version: str | None, extras: str, said: str, tmp_path: Path
+    answer: Answer, version: str | None, extras: str, message: str, tmp_path: Path
 ) -> None:
     text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     document = config.load(text)
@@ -104,5 +102,5 @@ async def test_what_is_wrong_at_the_start_ends_the_process_in_one_line(
             user_agent="tests",
             pod=ObjectName("n", "p"),
         )
-        with pytest.raises(NotReadyError, match=said):
-            await running.run(settings)
+        with pytest.raises(NotReadyError, match=message):
+            await startup.run(settings)

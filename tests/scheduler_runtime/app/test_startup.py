@@ -9,12 +9,12 @@ from pathlib import Path
 
 from devcluster.system.ports import free_ports
 from scheduler_runtime import config
-from scheduler_runtime.app import startup as running
+from scheduler_runtime.app import startup
 from scheduler_runtime.app.settings import Settings
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.config import Document
 from scheduler_runtime.reload.document_sources import DocumentFiles
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.serving.https import AccessRules, ServingSettings
 from tests.scheduler_runtime.serving.https.client import get
 from tests.support.kubeconfigs import kubeconfig
@@ -50,7 +50,7 @@ async def process(file: Path) -> AsyncIterator[int]:
     """Run one beside an API server that does not answer; the port of its pages."""
     (port,) = free_ports(1)
     async with served(Script(otherwise=hangs)) as url:
-        task = asyncio.create_task(running.run(settings(file, url, port)))
+        task = asyncio.create_task(startup.run(settings(file, url, port)))
         try:
             yield port
         finally:

@@ -1,4 +1,4 @@
-"""A plugin that watches pods is woken by those without a node, whoever's they are; no other plugin is."""
+"""A plugin that watches pods is woken by those without a node, of any scheduler; no other plugin is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Action, Answer, ClusterEvent, Cycle, NodeTable, Plugin, Pod, Reject, Watch
 from scheduler_runtime.kube.watch import Change
+from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.pending import QueuePlace
-from scheduler_runtime.scheduling.plan import DocumentText
-from tests.scheduler_runtime.app.test_changed_document import Scene, bindings, scene, written
+from tests.scheduler_runtime.app.test_changed_document import Scene, bindings, document_text, scene
 from tests.support.scripted import Script
 
 
@@ -45,7 +45,7 @@ class Refuses(Plugin):
 
 def paired(*names: str) -> DocumentText:
     enabled = [{"name": name} for name in names]
-    return written(
+    return document_text(
         podInitialBackoffSeconds=1, profiles=[{"schedulerName": "a", "plugins": {"multiPoint": {"enabled": enabled}}}]
     )
 

@@ -18,7 +18,7 @@ from scheduler_runtime.reload.document_sources import (
     UnknownDocument,
     UnreadableDocument,
 )
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DocumentText
 from tests.support.scripted import Answer, Script, listed, refuses, serving, watched
 
 

@@ -16,10 +16,9 @@ from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import Document, Problems
 from scheduler_runtime.config.berth_options import BerthOptions, ConfigMapSource, OwnPlugin
 from scheduler_runtime.framework import PluginServices, RegistrationError
-from scheduler_runtime.reload.frameworks import Frameworks
-from scheduler_runtime.reload.planner import Planner, plugin_origins
+from scheduler_runtime.reload.parts import Frameworks
+from scheduler_runtime.reload.plan import DocumentText, Plan, Planner, plugin_origins
 from scheduler_runtime.reload.plugin_sources import PluginSources
-from scheduler_runtime.scheduling.plan import DocumentText, Plan
 from tests.support.distributions import install
 from tests.support.scripted import Script, serving
 
@@ -76,7 +75,10 @@ def running(first: Plan) -> Frameworks:
 
 
 def changed(profiles: Frameworks, to: Plan) -> frozenset[str]:
-    return profiles.replace(to, profiles.build(to, SERVICES))
+    before = dict(profiles)
+    profiles.replace(to, profiles.build(to, SERVICES))
+    names = before.keys() | profiles.keys()
+    return frozenset(name for name in names if before.get(name) is not profiles.get(name))
 
 
 @pytest.mark.parametrize(

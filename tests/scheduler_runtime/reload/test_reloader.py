@@ -25,11 +25,10 @@ from scheduler_runtime.reload.document_sources import (
     UnknownDocument,
     UnreadableDocument,
 )
-from scheduler_runtime.reload.planner import Planner
+from scheduler_runtime.reload.plan import DocumentText, Plan, Planner
 from scheduler_runtime.reload.plugin_sources import PluginSources
-from scheduler_runtime.reload.reloader import WAITS, Reloader
+from scheduler_runtime.reload.reloader import WAITS, PreparedChange, Reloader
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.plan import DocumentText, Plan, PreparedChange
 from scheduler_runtime.serving.scrape_gauges import add_document_gauges
 from tests.support.scripted import Answer, Script, refuses, resets, says, serving
 
@@ -202,6 +201,43 @@ async def test_a_refused_document_stays_refused_while_the_api_server_does_not_an
         assert (await at.report(WITH_SOURCE)).error == "plugin X: ConfigMap n/x: has no x.py"
         await times(paths, 4)
         assert len(at.reports) == 2
+
+
+class Recording:
+    """A part that records what happens to it; without a ``name`` it cannot get ready."""
+
+    def __init__(self, name: str, calls: list[str]) -> None:
+        self._name = name
+        self._calls = calls
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        self._calls.append(f"prepare {self._name}")
+        if not self._name:
+            raise RegistrationError("no")
+        record = self._calls.append
+        return PreparedChange(lambda: record(f"commit {self._name}"), lambda: record(f"discard {self._name}"))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a", "b"], ["prepare a", "prepare b", "commit b", "commit a"]),
+        (["a", "b", "", "d"], ["prepare a", "prepare b", "prepare ", "discard b", "discard a"]),
+    ],
+    ids=["all-are-ready", "the-third-is-not"],
+)
+async def test_parts_get_ready_in_order_and_change_in_reverse_order_or_not_at_all(
+    names: list[str], expected: list[str]
+) -> None:
+    calls: list[str] = []
+    async with serving(Script()) as client:
+        planner = Planner(Target.parse("v1.36.4"), PluginSources(client, "n"))
+        plan = await planner.plan(FIRST)
+        assert isinstance(plan, Plan)
+        reloader = Reloader(plan, [Recording(name, calls) for name in names], planner, lambda _: None)
+        with contextlib.suppress(RegistrationError):
+            await reloader.apply(plan)
+    assert calls == expected
 
 
 @pytest.mark.parametrize("trouble", [RegistrationError("plugin X: no"), NotListedError("configmaps: 403")])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scheduler_runtime.api import Plugin, Wait
-from scheduler_runtime.app.leader import SHOWN, a_few
 from scheduler_runtime.serving.debug_dumps import dump_queue
 from tests.support.scheduling import Scene, running
 
@@ -74,8 +73,3 @@ async def test_what_does_not_end_in_time_is_named_with_what_it_waits_for() -> No
         assert scene.underway.unfinished == tuple(
             f"bind default/{name} (pre_bind of plugin Own)" for name in ("a", "b")
         )
-
-
-def test_onlya_few_are_named() -> None:
-    assert a_few(["a"]) == "a"
-    assert a_few(["a"] * (SHOWN + 2)) == f"{', '.join(['a'] * SHOWN)} and 2 more"

@@ -11,6 +11,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.app.leader import Election
+from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.framework import Progress
@@ -37,10 +38,14 @@ class SchedulerParts:
     cache: Cache
     queue: SchedulingQueue
     election: Election
+    heartbeat: Heartbeat = field(default_factory=Heartbeat)
     pods: Any = field(default_factory=PodReflector)
     progress: Progress = field(default_factory=Progress)
     is_stopping: bool = False
     reflectors: tuple[Any, ...] = ()
+
+    def configz(self) -> dict[str, str]:
+        return {"hash": "i"}
 
 
 def scheduler_parts() -> SchedulerParts:
@@ -50,7 +55,7 @@ def scheduler_parts() -> SchedulerParts:
 
 @pytest.fixture
 def pages() -> Pages:
-    return Pages(Metrics(), lambda: {"hash": "h"}, elects=False)
+    return Pages(Metrics(), {"hash": "h"}, elects=False)
 
 
 @pytest.fixture
@@ -77,6 +82,7 @@ async def test_a_process_that_shuts_down_is_not_ready_and_alive(endpoints: Endpo
     scheduler = scheduler_parts()
     pages.show_scheduler(scheduler)
     assert endpoints.respond("/readyz").body == "ok"
+    assert json.loads(endpoints.respond("/configz").body) == {"hash": "i"}
     scheduler.is_stopping = True
     assert "[-]shutdown failed: the process is shutting down" in endpoints.respond("/readyz").body
     assert endpoints.respond("/livez").body == "ok"

@@ -1,7 +1,7 @@
-"""Ending a process whose event loop may be stuck, for example in a plugin that never returns.
+"""Exit of a process whose event loop is stuck, for example in a plugin that never returns.
 
-A stuck loop hears neither signals nor that the lease is lost. What has to be heard is said to the loop, and a thread
-beside it ends the process if the loop does not listen. Nothing is given back then: the lease runs out.
+A stuck loop handles neither signals nor the loss of the lease. So both are passed to the loop, and a thread ends the
+process if the loop does not react. Nothing is given back then: the lease expires.
 """
 
 from __future__ import annotations
@@ -20,77 +20,70 @@ from scheduler_runtime.framework import find_running_hook
 
 logger = logging.getLogger(__name__)
 
-ONE_WISH_SECONDS = 1.0
-"""The same signal twice within that time is one wish: GNU timeout signals a process, and its group with it in it."""
-HEARD_SECONDS = 15.0
-"""How long a loop may take to hear that it has to end."""
+REPEAT_SECONDS = 1.0
+"""The same signal again within this time counts as one: GNU timeout signals a process, and its group with it in it."""
+REACTION_SECONDS = 15.0
+"""How long a loop may take to react."""
 
 
 def run_or_exit(loop: asyncio.AbstractEventLoop, act: Callable[[], None], because: str) -> None:
-    """Have ``loop`` act, from any thread. If it does not begin to, the process ends with exit code 1."""
-    heard = threading.Event()
+    """Call ``act`` in ``loop``, from any thread. If the loop does not react, the process ends with exit code 1."""
+    has_reacted = threading.Event()
 
-    def hear() -> None:
-        heard.set()
+    def react() -> None:
+        has_reacted.set()
         act()
 
     def watch() -> None:
-        if not heard.wait(HEARD_SECONDS) and not loop.is_closed():
-            _end(f"{because}, and for {HEARD_SECONDS:.0f} s nothing has gone on: {_suspect()} does not end")
+        if not has_reacted.wait(REACTION_SECONDS) and not loop.is_closed():
+            hook = find_running_hook(threading.main_thread().ident)
+            _exit(f"{because}, and for {REACTION_SECONDS:.0f} s nothing has gone on: {hook} does not end")
 
-    with contextlib.suppress(RuntimeError):  # It has been closed: the process ends already.
-        loop.call_soon_threadsafe(hear)
-        threading.Thread(target=watch, name="ending", daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends already
+        loop.call_soon_threadsafe(react)
+        threading.Thread(target=watch, name="forced-exit", daemon=True).start()
 
 
 @contextlib.contextmanager
 def handle_signals(signals: Iterable[signal.Signals], act: Callable[[], None]) -> Iterator[None]:
-    """Have the running loop act on the first of ``signals``; the second ends the process at once.
+    """Call ``act`` in the running loop at the first of ``signals``; the second ends the process at once.
 
-    The same once more right after the first is the first.
-
-    Handlers of the loop would run only when it turns. These run as soon as the main thread runs Python, in the middle
-    of whatever it does and of each other, so they only pass on what came: what takes a lock could wait for itself.
+    Handlers of the loop (``add_signal_handler``) would not run while it is stuck. Those of the ``signal`` module run
+    as soon as the main thread executes Python, in the middle of whatever it does and even of each other. So they only
+    put the signal on a queue that needs no lock: taking a lock could wait for the very code that was interrupted.
     """
-    came: SimpleQueue[tuple[str, float]] = SimpleQueue()
+    arrived: SimpleQueue[tuple[str, float]] = SimpleQueue()
+    loop = asyncio.get_running_loop()
 
-    def hear(number: int, _: object) -> None:
-        came.put((signal.Signals(number).name, time.monotonic()))
+    def on_signal(number: int, _: object) -> None:
+        arrived.put((signal.Signals(number).name, time.monotonic()))
 
-    threading.Thread(target=_watch, args=(asyncio.get_running_loop(), came, act), name="signals", daemon=True).start()
-    before = {each: signal.signal(each, hear) for each in signals}
+    def watch() -> None:
+        first, at = arrived.get()
+        if not first:
+            return
+
+        def log_and_act() -> None:
+            logger.info("%s: ending", first)
+            act()
+
+        run_or_exit(loop, log_and_act, first)
+        second, again_at = arrived.get()
+        while second == first and again_at - at < REPEAT_SECONDS:
+            second, again_at = arrived.get()
+        if second:
+            _exit(f"{second} after {first}")
+
+    threading.Thread(target=watch, name="signals", daemon=True).start()
+    before = {number: signal.signal(number, on_signal) for number in signals}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        came.put(("", 0.0))
+        arrived.put(("", 0.0))  # ends the thread
 
 
-def _watch(loop: asyncio.AbstractEventLoop, came: SimpleQueue[tuple[str, float]], act: Callable[[], None]) -> None:
-    first, at = came.get()
-    if not first:
-        return
-    run_or_exit(loop, _said(f"{first}: ending", act), first)
-    second, again_at = came.get()
-    while second == first and again_at - at < ONE_WISH_SECONDS:
-        second, again_at = came.get()
-    if second:
-        _end(f"{second} after {first}")
-
-
-def _said(line: str, act: Callable[[], None]) -> Callable[[], None]:
-    def say_and_act() -> None:
-        logger.info("%s", line)
-        act()
-
-    return say_and_act
-
-
-def _suspect() -> str:
-    return str(find_running_hook(threading.main_thread().ident))
-
-
-def _end(because: str) -> None:
+def _exit(because: str) -> None:
     logger.critical("ending with exit code 1: %s", because)
     os._exit(1)

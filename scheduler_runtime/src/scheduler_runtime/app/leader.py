@@ -1,4 +1,4 @@
-"""Leadership as the event loop sees it: an elector in a thread of its own, and events to wait for."""
+"""Leader election for the event loop: runs the elector in a thread, and turns its callbacks into events to await."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from scheduler_runtime.app.forced_exit import run_or_exit
-from scheduler_runtime.app.watchdog.heartbeat import Heartbeat
 from scheduler_runtime.config import LeaderElection
 from scheduler_runtime.kube.leader_election import (
     LeaderCallbacks,
@@ -25,48 +24,54 @@ logger = logging.getLogger(__name__)
 
 BIND_SECONDS_WITHOUT_ELECTION = 30.0
 STOP_SECONDS = 6.0
-SHOWN = 5
-"""So many of what has not ended are named."""
+LONGEST_LIST = 5
+"""How many of the unfinished bindings are named in the log."""
 
 
 class Election:
-    """Whether and until when this process may act. Without leader election: always.
+    """Whether, and until when, this process leads. Without leader election it always does."""
 
-    Raises CredentialsError or ValueError when it cannot take part.
-    """
+    def __init__(
+        self,
+        config: LeaderElection,
+        kubeconfig: str,
+        user_agent: str,
+        health_check: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """``health_check`` returns the problem for which a leader gives up its lease.
 
-    def __init__(self, wanted: LeaderElection, kubeconfig: str, user_agent: str) -> None:
+        Raises CredentialsError or ValueError when this process cannot take part.
+        """
         self.won = asyncio.Event()
         self.lost = asyncio.Event()
-        self.heartbeat = Heartbeat()
         self._on_restored: Callable[[str, str], None] = lambda *_: None
         self._elector: LeaderElector | None = None
         self._thread: threading.Thread | None = None
         self.bind_seconds = BIND_SECONDS_WITHOUT_ELECTION
-        if not wanted.leader_elect:
+        if not config.leader_elect:
             return
         settings = LeaseSettings(
-            namespace=wanted.resource_namespace,
-            name=wanted.resource_name,
+            namespace=config.resource_namespace,
+            name=config.resource_name,
             identity=unique_identity(),
-            lease_duration=wanted.lease_duration_seconds,
-            renew_deadline=wanted.renew_deadline_seconds,
-            retry_period=wanted.retry_period_seconds,
+            lease_duration=config.lease_duration_seconds,
+            renew_deadline=config.renew_deadline_seconds,
+            retry_period=config.retry_period_seconds,
         )
-        # A binding that arrives must have been sent so late at most that no other leads yet.
+        # A binding is sent only while it would arrive, or time out, before another leader may act.
         self.bind_seconds = 0.9 * (settings.lease_duration - settings.renew_deadline)
-        loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()  # all callbacks come from the elector's thread
         self._elector = create_elector(
             settings,
             LeaderCallbacks(
                 on_started=partial(_call_in_loop, loop, self.won.set),
                 on_stopped=lambda: run_or_exit(loop, self.lost.set, f"lease {settings.key} is not held any more"),
-                on_new_leader=self._say_holder,
+                on_new_leader=self._log_holder,
                 on_restored=lambda *how: _call_in_loop(loop, self._on_restored, *how),
             ),
             kubeconfig=kubeconfig,
             user_agent=user_agent,
-            health_check=self.heartbeat.check_by_name,
+            health_check=health_check,
         )
 
     @property
@@ -76,7 +81,7 @@ class Election:
 
     @property
     def identity(self) -> str:
-        """Who this process is in the Lease, empty without leader election."""
+        """This process's name in the Lease, empty without leader election."""
         return self._elector.settings.identity if self._elector else ""
 
     @property
@@ -86,7 +91,7 @@ class Election:
 
     @property
     def has_rivals(self) -> bool:
-        """Whether others may have led, and acted, until we did."""
+        """Whether another process may have led, and acted, before."""
         return self._elector is not None
 
     @property
@@ -94,11 +99,11 @@ class Election:
         return self._elector.is_leader if self._elector else self.won.is_set()
 
     def leads_until(self) -> float:
-        """The monotonic instant until which acting is safe."""
+        """Return the monotonic instant until which acting as the leader is safe."""
         return self._elector.leads_until if self._elector else math.inf
 
     def check(self) -> str | None:
-        """Say what is wrong with a leader that should have stopped, for /livez."""
+        """Return the problem of a leader that should have stopped, for /livez; None if there is none."""
         return self._elector.check() if self._elector else None
 
     def start(self, on_restored: Callable[[str, str], None] = lambda *_: None) -> None:
@@ -110,11 +115,11 @@ class Election:
         self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
         self._thread.start()
 
-    async def stop(self, *, release: bool, left: Sequence[str] = ()) -> None:
-        """Renew the lease no more. To be called when we do not act as the leader any more.
+    async def stop(self, *, release: bool, unfinished: Sequence[str] = ()) -> None:
+        """Stop renewing the lease. To be called when this process does not act as the leader any more.
 
-        With ``release`` it is given up at once, which is for when nothing that was sent may still arrive either.
-        What is ``left`` without it is for the log.
+        With ``release`` the lease is free at once. That is safe only if no request that was sent may still arrive:
+        otherwise the lease is left to expire, and the log names the ``unfinished`` work.
         """
         if self._elector and self._thread:
             if not release:
@@ -122,36 +127,38 @@ class Election:
                     "lease %s is not released, others wait until it runs out: bindings or preemptions did not end "
                     "in time, and may still be carried out%s",
                     self._elector.settings.key,
-                    f": {a_few(left)}" if left else "",
+                    f": {shorten(unfinished)}" if unfinished else "",
                 )
             self._elector.stop(release=release)
             await asyncio.to_thread(self._thread.join, STOP_SECONDS)
 
-    def _say_holder(self, identity: str) -> None:
-        """Say who leads, and how long that is waited for at most; that we do is said elsewhere."""
+    def _log_holder(self, identity: str) -> None:
+        # That we lead ourselves is logged by the elector.
         elector = self._elector
         if elector is None or identity == elector.settings.identity:
             return
-        logger.info("lease %s is held by %s", elector.settings.key, standing_by(identity, elector.seconds_until_free))
+        logger.info(
+            "lease %s is held by %s", elector.settings.key, describe_holder(identity, elector.seconds_until_free)
+        )
 
     def _run(self, elector: LeaderElector) -> None:
         try:
             elector.run()
-        except Exception:  # an elector that fails has lost: on_stopped has said so
+        except Exception:  # on_stopped was called all the same, so this process ends
             logger.exception("leader election failed")
 
 
-def standing_by(identity: str, seconds: float) -> str:
-    """Who holds a lease, and for how many ``seconds`` that is waited for if it is not renewed."""
+def describe_holder(identity: str, seconds: float) -> str:
+    """Return the holder of a lease, and for how many ``seconds`` others wait if it is not renewed."""
     if seconds <= 0:
         return identity or "nobody"
     return f"{identity or 'nobody'}; standing by, for {seconds:.0f} s at most if it is not renewed"
 
 
-def a_few(of: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(of) - SHOWN} more" if len(of) > SHOWN else ""
-    return ", ".join(of[:SHOWN]) + more
+def shorten(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else ""
+    return ", ".join(names[:LONGEST_LIST]) + more
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, act: Callable[..., object], *arguments: object) -> None:

@@ -1,6 +1,6 @@
-"""What a scheduler tells of itself: events about its Lease, as those of kube-scheduler in the core API.
+"""Events about this process's Lease: leadership, and trouble that people should know of, as kube-scheduler posts them.
 
-`kubectl describe lease` shows them. Without leader election there is no Lease, and the log alone tells.
+``kubectl describe lease`` shows them. Without leader election there is no Lease, and only the log has them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from scheduler_runtime.scheduling.reporting.outbox import Outbox
 from scheduler_runtime.scheduling.reporting.pod_events import event_object_name, truncate
 
 LEADERSHIP = "LeaderElection"
-SAID_AGAIN_SECONDS = 360.0
-LAST_WORD_SECONDS = 1.0
-"""Whoever has lost its lease does not wait for longer than this to say so."""
+REPEAT_SECONDS = 360.0
+"""How long a warning with the same reason is not repeated."""
+LAST_EVENT_SECONDS = 1.0
+"""How long a process that has lost its lease waits for its last event to be written."""
 
 
 class LeaseEvents:
-    """Writes events about the Lease of this process."""
+    """Posts events about the Lease, in the shape that client-go's leader election gives them: core/v1."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class LeaseEvents:
         events: Callable[[], EventsMode],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``reporter`` is who speaks: kube-scheduler takes the name of its first profile."""
+        """``reporter`` is the name of the first profile, as in kube-scheduler; ``events`` returns the mode in force."""
         self._client = client
         self._outbox = outbox
         self._election = election
@@ -47,52 +48,47 @@ class LeaseEvents:
         self._warned_at: dict[str, float] = {}
 
     def became_leader(self) -> None:
-        """Say that this process leads from now on."""
-        if self._has_lease and self._events() == "All":
-            self._put("Normal", LEADERSHIP, "became leader")
+        """Post that this process leads from now on."""
+        if self._election.lease and self._events() == "All":
+            self._send("Normal", LEADERSHIP, "became leader")
 
     async def stopped_leading(self) -> None:
-        """Say that this process, which led, has lost its lease. It is the last that it does, so it is sent at once."""
-        if self._has_lease and self._events() == "All":
+        """Post that this process has lost its lease.
+
+        That is the last thing that the process does, so the event is sent at once, and tried once.
+        """
+        if self._election.lease and self._events() == "All":
             with contextlib.suppress(ApiError, NoResponseError, TimeoutError):
-                async with asyncio.timeout(LAST_WORD_SECONDS):
+                async with asyncio.timeout(LAST_EVENT_SECONDS):
                     await self._post(self._event("Normal", LEADERSHIP, "stopped leading"))
 
     def warn(self, reason: str, what: str) -> None:
-        """Say what happened to a leader that people should know, for the same reason once in a few minutes."""
+        """Post what happened to this leader; the same reason once in a few minutes."""
         now = self._clock()
-        is_known = now - self._warned_at.get(reason, float("-inf")) < SAID_AGAIN_SECONDS
-        if self._has_lease and self._election.is_leader and self._events() != "None" and not is_known:
+        is_repeated = now - self._warned_at.get(reason, float("-inf")) < REPEAT_SECONDS
+        if self._election.lease and self._election.is_leader and self._events() != "None" and not is_repeated:
             self._warned_at[reason] = now
-            self._put("Warning", reason, what)
+            self._send("Warning", reason, what)
 
-    @property
-    def _has_lease(self) -> bool:
-        return bool(self._election.lease)
-
-    @property
-    def _lease(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = self._election.lease["metadata"]
-        return metadata
-
-    def _put(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> None:
+    def _send(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> None:
         event = self._event(kind, reason, what)
         self._outbox.put(("event", event["metadata"]["name"]), lambda: self._post(event))
 
     async def _post(self, event: dict[str, Any]) -> None:
-        """Write it about the Lease as it is by now: one that was made again is another."""
+        # The Lease as it is when the event is sent: one that was deleted and created again has another uid.
+        lease = self._election.lease["metadata"]
         path = f"/api/v1/namespaces/{event['metadata']['namespace']}/events"
-        lease = {name: self._lease.get(name, "") for name in ("namespace", "name", "uid", "resourceVersion")}
-        regarding = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease}
+        reference = {name: lease.get(name, "") for name in ("namespace", "name", "uid", "resourceVersion")}
+        regarding = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **reference}
         await self._client.request("POST", path, body={**event, "involvedObject": regarding})
 
     def _event(self, kind: Literal["Normal", "Warning"], reason: str, what: str) -> dict[str, Any]:
+        lease = self._election.lease["metadata"]
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        name = event_object_name(self._lease["name"], time.time_ns())
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"namespace": self._lease["namespace"], "name": name},
+            "metadata": {"namespace": lease["namespace"], "name": event_object_name(lease["name"], time.time_ns())},
             "type": kind,
             "reason": reason,
             "message": truncate(f"{self._election.identity} {what}"),

@@ -1,4 +1,4 @@
-"""Which Kubernetes the API server is, and whether this build knows how that one schedules."""
+"""The API server's Kubernetes version, and whether this build knows how that version schedules."""
 
 from __future__ import annotations
 
@@ -15,45 +15,43 @@ from scheduler_runtime.kube.retry import Backoff, run_until
 logger = logging.getLogger(__name__)
 
 
-class _Answer(msgspec.Struct, rename="camel"):
-    """What is read of ``/version``."""
+class _VersionInfo(msgspec.Struct, rename="camel"):
+    """The part of ``/version`` that is read."""
 
     git_version: str
 
 
-async def server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
-    """Ask the API server until it says its version, None when stopped meanwhile."""
-    return await run_until(stop, _asked(client, backoff or Backoff(longest=5.0)))
+async def read_server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
+    """Request the version until the API server returns a valid one; None if ``stop`` is set before."""
+    return await run_until(stop, _keep_reading(client, backoff or Backoff(longest=5.0)))
 
 
-async def _asked(client: Client, backoff: Backoff) -> Version:
+async def _keep_reading(client: Client, backoff: Backoff) -> Version:
     trouble = LogOnce(logger)
     while True:
         try:
-            return _parse(await client.request("GET", "/version"))
+            body = await client.request("GET", "/version")
+            try:
+                text = msgspec.json.decode(body, type=_VersionInfo).git_version
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                message = "the answer is not that of an API server; check the server in the kubeconfig"
+                raise ValueError(message) from error
+            return Version.parse(text)
         except (NoResponseError, ApiError, ValueError) as error:
-            if not isinstance(error, NoResponseError) or error.sent:  # an absent server is said by the client
+            if not isinstance(error, NoResponseError) or error.sent:  # the client logs an absent server
                 trouble.failing(f"the API server's version cannot be read: {client.server}/version: {error}")
             await asyncio.sleep(backoff.next_delay())
 
 
-def refusal(version: Version) -> str:
-    """Say why ``version`` cannot be followed; empty when it can."""
+def explain_refusal(version: Version) -> str:
+    """Return why this build refuses to behave like ``version``; empty if it does not."""
     if not is_too_old(version):
         return ""
     return f"Kubernetes {version} is older than this build knows; it knows {OLDEST_MINOR} to {NEWEST_MINOR}"
 
 
-def remark(version: Version) -> str:
-    """Say how ``version`` is followed when it is newer than this build; empty when it is known."""
+def explain_fallback(version: Version) -> str:
+    """Return how this build behaves for a ``version`` newer than itself; empty if it knows the version."""
     if not is_too_new(version):
         return ""
     return f"Kubernetes {version} is newer than this build knows; it is taken as {NEWEST_MINOR}"
-
-
-def _parse(answer: bytes) -> Version:
-    try:
-        text = msgspec.json.decode(answer, type=_Answer).git_version
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError("the answer is not that of an API server; check the server in the kubeconfig") from error
-    return Version.parse(text)

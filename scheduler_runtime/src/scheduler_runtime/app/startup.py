@@ -1,4 +1,4 @@
-"""How a scheduler process comes to run: it serves, connects, learns the version, and goes by its document."""
+"""The start of a scheduler process: serve, connect, read the API server's version, load the document, run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any
 
 from scheduler_runtime.app import flags
 from scheduler_runtime.app.forced_exit import handle_signals
 from scheduler_runtime.app.leader import Election
-from scheduler_runtime.app.scheduler import Scheduler, SchedulerInputs
-from scheduler_runtime.app.server_version import refusal, remark, server_version
+from scheduler_runtime.app.scheduler import Clients, Scheduler, SchedulerInputs, build
+from scheduler_runtime.app.server_version import explain_fallback, explain_refusal, read_server_version
 from scheduler_runtime.app.settings import NotReadyError, Settings
+from scheduler_runtime.app.watchdog import Heartbeat
 from scheduler_runtime.catalog import Target, Version, gate_problems
 from scheduler_runtime.config import LoadReport, Problems
 from scheduler_runtime.framework import RegistrationError
@@ -25,12 +25,10 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.rate_limit import RateLimit
 from scheduler_runtime.reload.document_sources import DocumentFiles, NoSource, ObjectName, OwnConfigMap
-from scheduler_runtime.reload.planner import Planner, log_values
+from scheduler_runtime.reload.plan import Plan, Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSources, retry_until_available
-from scheduler_runtime.reload.pod_condition import ConfigCondition
-from scheduler_runtime.reload.reloader import DocumentSource, Reloader, configz
+from scheduler_runtime.reload.reloader import DocumentSource, configz
 from scheduler_runtime.scheduling.metrics import Metrics
-from scheduler_runtime.scheduling.plan import Plan
 from scheduler_runtime.serving.https import CertificateError, NotServedError, SuiteError, serve_configured
 from scheduler_runtime.serving.pages import Pages
 from scheduler_runtime.serving.scrape_gauges import add_document_gauges
@@ -41,50 +39,35 @@ logger = logging.getLogger(__name__)
 async def run(settings: Settings) -> int:
     """Run a scheduler until it is told to stop or loses its lease; return the exit code.
 
-    Raises NotReadyError when it cannot start as it was asked to.
+    Raises NotReadyError when it cannot start with these settings.
     """
-    stop = asyncio.Event()
-    metrics, changes = Metrics(settings.without_metrics), list[Reloader]()
-
-    def loaded() -> dict[str, Any]:
-        return changes[0].configz() if changes else configz(LoadReport(settings.text.hash, ""), {})
-
-    pages = Pages(metrics, loaded, elects=settings.document.leader_election.leader_elect)
-    _hear(settings, pages)
+    stop, metrics = asyncio.Event(), Metrics(settings.hidden_metrics)
+    elects = settings.document.leader_election.leader_elect
+    pages = Pages(metrics, configz(LoadReport(settings.text.hash, ""), {}), elects=elects)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, sighup_action(settings.files, settings.config_map))
+    loop.add_signal_handler(signal.SIGUSR2, pages.log_debug_pages)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(handle_signals((signal.SIGTERM, signal.SIGINT), stop.set))
+        # Probes and metrics are answered from here on, while the API server may be away.
         _serve(stack, settings, pages)
-        client, teller = clients = await stack.enter_async_context(connected(settings, metrics))
-        version = settings.version or await server_version(client, stop)
+        clients = await stack.enter_async_context(connect(settings, metrics))
+        version = settings.version or await read_server_version(clients.deciding, stop)
         if version is None:
             return 0
-        _check_version(version)
-        planner = planner_of(settings, version, client)
-        pages.set_target(settings.process_info, Target(version, settings.feature_gates))
+        planner = create_planner(settings, version, clients.deciding)
+        pages.set_target(settings.process_info, planner.target)
         plan = await retry_until_available(lambda: first_plan(settings, planner), stop)
         if plan is None:
             return 0
-        process = assemble(settings, plan, version, clients, metrics)
-        pages.show_scheduler(process)
-        own_pod = ConfigCondition(teller, *settings.pod) if settings.pod else None
-        changes.append(Reloader(plan, (process,), planner, own_pod.set if own_pod else _ignore))
-        add_document_gauges(metrics, changes[0], _source(settings))
-        others = [changes[0].run(_follows(settings, teller)), *([own_pod.run()] if own_pod else [])]
-        return await process.live(stop, *others)
+        scheduler = assemble(settings, plan, planner, clients, metrics)
+        pages.show_scheduler(scheduler)
+        add_document_gauges(metrics, scheduler.reloader, _source_name(settings))
+        return await scheduler.run(stop)
 
 
-def _hear(settings: Settings, pages: Pages) -> None:
-    """Act on signals, those that end the process excepted."""
-    signals: Mapping[int, Callable[[], None]] = {
-        signal.SIGHUP: look(settings.files, settings.config_map),
-        signal.SIGUSR2: pages.log_debug_pages,
-    }
-    for number, act in signals.items():
-        asyncio.get_running_loop().add_signal_handler(number, act)
-
-
-def look(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable[[], None]:
-    """What to do when somebody wants the document to be looked at now."""
+def sighup_action(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable[[], None]:
+    """Return what to do at SIGHUP: read the document again, or log why that changes nothing."""
     if files and not config_map:
         return files.read_now
     why = "a ConfigMap is followed as it changes" if config_map else "there is no file to read again"
@@ -93,112 +76,111 @@ def look(files: DocumentFiles | None, config_map: ObjectName | None) -> Callable
 
 def _serve(stack: contextlib.AsyncExitStack, settings: Settings, pages: Pages) -> None:
     """Serve ``pages`` until the end of ``stack``. Raises NotReadyError."""
+    serving = settings.serving
+    endpoints = pages.endpoints(settings.kubeconfig, settings.user_agent)
     try:
-        asked = settings.serving
-        port = stack.enter_context(serve_configured(asked, pages.endpoints(settings.kubeconfig, settings.user_agent)))
+        port = stack.enter_context(serve_configured(serving, endpoints))
     except (NotServedError, CertificateError, SuiteError) as error:
         raise NotReadyError(str(error)) from error
     if port:
-        host = f"[{asked.address}]" if ":" in asked.address else asked.address
+        host = f"[{serving.address}]" if ":" in serving.address else serving.address
         logger.info("serves health, metrics and pages", extra={"at": f"https://{host}:{port}"})
 
 
-def _check_version(version: Version) -> None:
-    """Say what there is to say of a version. Raises NotReadyError for one that is refused."""
-    if why := refusal(version):
+@contextlib.asynccontextmanager
+async def connect(settings: Settings, metrics: Metrics) -> AsyncIterator[Clients]:
+    """Open both clients until the end of the ``async with``. Raises NotReadyError."""
+    connection = settings.document.client_connection
+    try:
+        logins = [credentials.load(settings.kubeconfig) for _ in range(2)]
+    except credentials.CredentialsError as error:
+        where = f"{settings.source}: clientConnection.kubeconfig: " if connection.kubeconfig else ""
+        raise NotReadyError(f"{where}{error}") from error
+    if os.environ.get("DISABLE_HTTP2"):  # an environment variable of kube-scheduler's, too
+        logins = [replace(login, http2_tls=None) for login in logins]
+    # One log entry for an API server that is away, although both clients notice.
+    trouble = LogOnce(logger)
+
+    def create_client(index: int) -> Client:
+        rate_limit = RateLimit(connection.qps or 50.0, connection.burst or 100)
+        return Client(logins[index], settings.user_agent, rate_limit, metrics.requests, trouble)
+
+    async with create_client(0) as deciding, create_client(1) as reporting:
+        yield Clients(deciding, reporting)
+
+
+def create_planner(settings: Settings, version: Version, client: Client) -> Planner:
+    """Return the planner for documents of this process. Raises NotReadyError for a version or gates it refuses."""
+    if why := explain_refusal(version):
         raise NotReadyError(f"{why}; --kubernetes-version chooses one of these")
-    if said := remark(version):
-        logger.warning("%s", said)
+    if why := explain_fallback(version):
+        logger.warning("%s", why)
+    target = Target(version, settings.feature_gates)
+    if problems := gate_problems(target):
+        raise NotReadyError("\n".join(f"--feature-gates: {problem}" for problem in problems))
+    sources = PluginSources(client, settings.namespace, settings.plugins)
+    return Planner(target, sources, lambda text: flags.load_document(text, settings.overrides))
 
 
 async def first_plan(settings: Settings, planner: Planner) -> Plan:
-    """What the process is to do at first. Raises NotReadyError, and NotNowError when that cannot be said yet."""
+    """Return the plan that the process starts with.
+
+    Raises NotReadyError for a document that is not valid, and PluginSourceUnavailableError.
+    """
     plan = await planner.plan(settings.text)
     if isinstance(plan, Problems):
         raise NotReadyError("\n".join(f"{settings.source}: {problem}" for problem in plan))
     return plan
 
 
-def planner_of(settings: Settings, version: Version, client: Client) -> Planner:
-    """What understands documents for this process. Raises NotReadyError."""
-    target = Target(version, settings.feature_gates)
-    if refused := gate_problems(target):
-        raise NotReadyError("\n".join(f"--feature-gates: {why}" for why in refused))
-    sources = PluginSources(client, settings.namespace, settings.plugins)
-    return Planner(target, sources, lambda text: flags.load(text, settings.overrides))
-
-
-def _follows(settings: Settings, client: Client) -> DocumentSource:
-    """Where new documents come from."""
-    if settings.config_map:
-        return OwnConfigMap(client, *settings.config_map)
-    return settings.files or NoSource()
-
-
-def _ignore(*_: object) -> None:
-    """Nobody has to be told."""
-
-
-@contextlib.asynccontextmanager
-async def connected(settings: Settings, metrics: Metrics) -> AsyncIterator[tuple[Client, Client]]:
-    """Two connection pools, so that what is only told does not hold up what is done."""
-    connection = settings.document.client_connection
-    throttles = [RateLimit(connection.qps or 50.0, connection.burst or 100) for _ in range(2)]
-    try:
-        found = [credentials.load(settings.kubeconfig) for _ in range(2)]
-    except credentials.CredentialsError as error:
-        named = f"{settings.source}: clientConnection.kubeconfig: " if connection.kubeconfig else ""
-        raise NotReadyError(f"{named}{error}") from error
-    if os.environ.get("DISABLE_HTTP2"):  # what kube-scheduler goes by, too
-        found = [replace(each, http2_tls=None) for each in found]
-    counted, out_of_reach = metrics.requests, LogOnce(logger)
-    async with (
-        Client(found[0], settings.user_agent, throttles[0], counted, out_of_reach) as client,
-        Client(found[1], settings.user_agent, throttles[1], counted, out_of_reach) as teller,
-    ):
-        yield client, teller
-
-
-def _started_as(settings: Settings, plan: Plan, version: Version, process: Scheduler) -> dict[str, Any]:
-    """What it is, as whom it decides, and by which document, for the log."""
-    identity = process.election.identity
-    return {
-        "berth": settings.process_info.release,
-        "kubernetes": str(version),
-        **({"identity": identity} if identity else {}),
-        "follows": _source(settings),
-        **log_values(plan),
-    }
-
-
-def _source(settings: Settings) -> str:
-    """Where new documents come from, for people."""
-    return f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source
-
-
 def assemble(
-    settings: Settings, plan: Plan, version: Version, clients: tuple[Client, Client], metrics: Metrics
+    settings: Settings,
+    plan: Plan,
+    planner: Planner,
+    clients: Clients,
+    metrics: Metrics,
+    source: DocumentSource | None = None,
 ) -> Scheduler:
-    """Build the process that goes by ``plan``. Raises NotReadyError."""
+    """Build the scheduler that starts with ``plan``. Raises NotReadyError.
+
+    New documents come from ``source``, by default from where the settings say.
+    """
+    heartbeat = Heartbeat()
     try:
-        election = Election(settings.document.leader_election, settings.kubeconfig, settings.user_agent)
+        election = Election(
+            settings.document.leader_election, settings.kubeconfig, settings.user_agent, heartbeat.describe_stuck_hook
+        )
     except ValueError as error:
-        involved = settings.overrides.involved("leaderElection")
-        raise NotReadyError(f"{settings.source}: leaderElection.{error}{involved}") from error
-    client, teller = clients
-    target = Target(version, settings.feature_gates)
-    given = SchedulerInputs(
+        overrides = settings.overrides.describe("leaderElection")
+        raise NotReadyError(f"{settings.source}: leaderElection.{error}{overrides}") from error
+    if source is None:
+        in_cluster = OwnConfigMap(clients.reporting, *settings.config_map) if settings.config_map else None
+        source = in_cluster or settings.files or NoSource()
+    inputs = SchedulerInputs(
         settings=settings,
         plan=plan,
-        target=target,
-        client=client,
-        teller=teller,
+        planner=planner,
+        source=source,
+        target=planner.target,
+        clients=clients,
         election=election,
+        heartbeat=heartbeat,
         metrics=metrics,
     )
     try:
-        process = Scheduler(given)
+        scheduler = build(inputs)
     except RegistrationError as error:
         raise NotReadyError(f"{settings.source}: {error}") from error
-    logger.info("starting", extra=_started_as(settings, plan, version, process))
-    return process
+    values = {
+        "berth": settings.process_info.release,
+        "kubernetes": str(planner.target.version),
+        **({"identity": election.identity} if election.identity else {}),
+        "follows": _source_name(settings),
+        **log_values(plan),
+    }
+    logger.info("starting", extra=values)
+    return scheduler
+
+
+def _source_name(settings: Settings) -> str:
+    return f"ConfigMap {'/'.join(settings.config_map)}" if settings.config_map else settings.source

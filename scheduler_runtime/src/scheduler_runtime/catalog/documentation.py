@@ -1,7 +1,4 @@
-"""Sentences for people about each in-tree plugin and each argument, as ``berth plugins`` prints them.
-
-A test compares the paths with the models in ``args``, so that no argument goes without a sentence.
-"""
+"""What the in-tree plugins do and what their arguments mean, for people: one sentence each."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "VolumeZone": "Rejects nodes outside the zone of a volume of the pod.",
     }
 )
-"""The purpose of each plugin of kube-scheduler, in one sentence."""
+"""What each plugin of kube-scheduler is for."""
 
 ARGUMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -127,4 +124,4 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-"""The meaning of each argument, by plugin and path; ``[]`` stands for the entries of a list."""
+"""What each argument means, by plugin and path; ``[]`` stands for the entries of a list."""

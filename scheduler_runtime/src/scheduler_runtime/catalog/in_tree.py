@@ -1,8 +1,4 @@
-"""The declarations of the plugins of this build; their code is in ``scheduler_runtime.plugins``.
-
-A declaration names the hooks of a plugin, the permissions and watches that it needs, and the events after which a pod
-that it rejected is tried again: upstream's EventsToRegister.
-"""
+"""The plugins this build has, and what they declare. The code is in ``scheduler_runtime.plugins``."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from scheduler_runtime.catalog.declaration import Action, ClusterEvent, Declarat
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
-_HOOKS_OF_POD_COUNTERS = (
+_OF_WHO_COUNTS_PODS = (
     *("pre_filter", "filter", "filter_row", "add_pod", "remove_pod"),
     *("pre_score", "score", "normalize_score", "hint"),
 )
@@ -23,7 +19,7 @@ STATEFUL_SETS = Watch("apps/v1", "StatefulSet")
 
 
 def _selecting_objects(args: PluginArgs | None) -> tuple[Watch, ...]:
-    """Return the objects whose selectors default constraints use; none in a profile without default constraints."""
+    """What tells which pods belong together; nothing in a profile that has no default constraints."""
     if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:
         return ()
     return SERVICES, CONTROLLERS, REPLICA_SETS, STATEFUL_SETS
@@ -83,7 +79,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="PodTopologySpread",
-        hooks=_HOOKS_OF_POD_COUNTERS,
+        hooks=_OF_WHO_COUNTS_PODS,
         args=IN_TREE_ARGS["PodTopologySpread"],
         watches=_selecting_objects,
         events=(
@@ -93,7 +89,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="InterPodAffinity",
-        hooks=_HOOKS_OF_POD_COUNTERS,
+        hooks=_OF_WHO_COUNTS_PODS,
         args=IN_TREE_ARGS["InterPodAffinity"],
         watches=(Watch("v1", "Namespace"),),
         events=(

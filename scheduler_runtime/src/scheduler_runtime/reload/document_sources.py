@@ -17,15 +17,13 @@ from typing import NamedTuple
 from scheduler_runtime.api import Watch
 from scheduler_runtime.kube.client import Client
 from scheduler_runtime.kube.watch import Change, Reflector
-from scheduler_runtime.scheduling.plan import DocumentText
+from scheduler_runtime.reload.plan import DOCUMENT_KEY, EXTRAS_KEY, DocumentText
 from scheduler_runtime.scheduling.watched_objects import reflected_kind
 from scheduler_runtime.state.objects import ConfigMap
 
 POLL_SECONDS = 0.5
 CHECK_SECONDS = 1.0
 """How often the watch of the ConfigMap is checked. An interruption that has ended by the next check is not reported."""
-DOCUMENT_KEY = "config.yaml"
-EXTRAS_KEY = "berth.yaml"
 
 
 class ObjectName(NamedTuple):

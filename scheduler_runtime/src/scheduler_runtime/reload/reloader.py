@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scheduler_runtime import config
@@ -27,10 +28,9 @@ from scheduler_runtime.reload.document_sources import (
     UnknownDocument,
     UnreadableDocument,
 )
-from scheduler_runtime.reload.planner import Planner, log_values
+from scheduler_runtime.reload.plan import DocumentText, Plan, Planner, log_values
 from scheduler_runtime.reload.plugin_sources import PluginSourceUnavailableError
 from scheduler_runtime.reload.pod_condition import now
-from scheduler_runtime.scheduling.plan import DocumentText, Plan, PreparedChange
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,16 @@ class DocumentSource(Protocol):
     def locate(self, problem: str) -> str:
         """Return ``problem`` with the file or the object that has it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChange:
+    """A change of one part to another plan that is ready, and that no decision sees so far."""
+
+    commit: Callable[[], None]
+    """Makes the change take effect. Called between two decisions; must neither wait nor raise."""
+    discard: Callable[[], None] = lambda: None
+    """Undoes the preparation. Called instead of ``commit``; must not raise either."""
 
 
 class Reloadable(Protocol):
@@ -73,9 +83,10 @@ class Reloader:
         report: Callable[[LoadReport], None],
         backoff: Backoff | None = None,
     ) -> None:
-        """``parts`` change in this order. ``report`` is called with the plan in force: now and after each change.
+        """``parts`` get ready in this order: each may build on those before it. They change in the reverse order.
 
-        ``backoff`` has the pauses before a refused document is tried again.
+        ``report`` is called with the document in force: now, and after each change. ``backoff`` has the pauses before
+        a refused document is tried again.
         """
         self._running = running
         self._parts = parts
@@ -171,9 +182,9 @@ class Reloader:
             for change in reversed(prepared):
                 change.discard()
             raise
-        # From here on nothing is awaited, so no decision falls between two commits. They are in the order of the
-        # composition: a part sees those that it knows as they are to be.
-        for change in prepared:
+        # From here on nothing is awaited, so no decision falls between two commits. A part that builds on others is
+        # replaced before these are: first the frameworks, last what the frameworks before have read.
+        for change in reversed(prepared):
             change.commit()
 
     def _put_in_force(self, plan: Plan, at: str) -> None:

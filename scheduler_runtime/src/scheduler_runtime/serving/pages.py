@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from scheduler_runtime.catalog import Target
@@ -59,11 +59,6 @@ class LeadershipView(Protocol):
         """Whether this process leads."""
         ...
 
-    @property
-    def heartbeat(self) -> HealthView:
-        """The heartbeat of the event loop."""
-        ...
-
     def check(self) -> str | None:
         """Return the problem of a leader that cannot renew its lease, None if there is none."""
         ...
@@ -82,16 +77,23 @@ class SchedulerView(Protocol):
     def election(self) -> LeadershipView: ...
 
     @property
+    def heartbeat(self) -> HealthView: ...
+
+    @property
     def reflectors(self) -> tuple[Reflector[Any], ...]:
         """The reflectors that must have listed before the first decision."""
+        ...
+
+    def configz(self) -> Mapping[str, Any]:
+        """Return the content of /configz."""
         ...
 
 
 class Pages:
     """Health checks and pages of a process. All of them are called in the threads of the HTTPS server."""
 
-    def __init__(self, metrics: Metrics, configz: Callable[[], Any], *, elects: bool) -> None:
-        """``configz`` returns the content of /configz; ``elects`` is whether leader election is on."""
+    def __init__(self, metrics: Metrics, configz: Mapping[str, Any], *, elects: bool) -> None:
+        """``configz`` is the content of /configz until there is a scheduler; ``elects``: leader election is on."""
         self._scheduler: SchedulerView | None = None
         self._metrics = metrics
         self._configz = configz
@@ -111,7 +113,7 @@ class Pages:
             return _json(self._compare(kubeconfig, user_agent) if "compare" in query else self._dump_cache())
 
         pages = {
-            "/configz": Page(JSON, lambda _: _json(self._configz())),
+            "/configz": Page(JSON, lambda _: _json(self._show_configz())),
             "/debug/cache": Page(JSON, cache_page),
             "/debug/pending": Page(JSON, lambda _: _json(self._dump_queue())),
             "/metrics": Page(PROMETHEUS, lambda _: self._metrics.text()),
@@ -142,7 +144,7 @@ class Pages:
     # Health checks.
 
     def _check_loop(self) -> str | None:
-        return self._scheduler.election.heartbeat.check() if self._scheduler else None
+        return self._scheduler.heartbeat.check() if self._scheduler else None
 
     def _check_election(self) -> str | None:
         return self._scheduler.election.check() if self._scheduler else None
@@ -157,6 +159,9 @@ class Pages:
         return f"not listed yet: {', '.join(missing)}" if missing else None
 
     # Pages.
+
+    def _show_configz(self) -> Mapping[str, Any]:
+        return self._scheduler.configz() if self._scheduler else self._configz
 
     def _resource_metrics(self) -> str:
         # Only the leader has content: a collector that scrapes all replicas would count each pod several times.

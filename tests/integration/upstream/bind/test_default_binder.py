@@ -26,6 +26,6 @@ async def test_default_binder(server: Cluster, is_another: bool) -> None:
                 meant = msgspec.structs.replace(meant, metadata=msgspec.structs.replace(meant.metadata, uid="another"))
             refused = pytest.raises(BindError, match="deleted") if is_another else contextlib.nullcontext()
             with refused:
-                await process.profiles["default-scheduler"].run_bind_plugins(Placed(meant, "testnode"))
+                await process.frameworks["default-scheduler"].run_bind_plugins(Placed(meant, "testnode"))
         bound = json.loads(await there.client.request("GET", there.path("fixed-name")))
         assert bound["spec"].get("nodeName", "") == ("" if is_another else "testnode")

@@ -12,15 +12,22 @@ import yaml
 
 import devcluster
 from scheduler_runtime.__main__ import main
-from scheduler_runtime.app.flags import NO_DOCUMENT, Overrides, ignored, load, parsed, shown
+from scheduler_runtime.app.flags import (
+    NO_DOCUMENT,
+    Overrides,
+    find_ignored_flags,
+    flag_values,
+    load_document,
+    parse_flags,
+)
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, WITHOUT_EFFECT
-from scheduler_runtime.app.flags.parser import parser
+from scheduler_runtime.app.flags.parser import create_parser
 from scheduler_runtime.config import Document
 from scheduler_runtime.serving.https import NamedPair
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("line", "sentence"),
     [
         ("--secure-prt=1", "--secure-prt is not a flag; did you mean --secure-port?"),
         ("--nothing-like-it", "--nothing-like-it is not a flag"),
@@ -64,21 +71,21 @@ from scheduler_runtime.serving.https import NamedPair
         ("--master=http://x", "--master is not supported: write the server into the kubeconfig"),
     ],
 )
-def test_what_cannot_be_followed_is_one_sentence(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        parsed(given.split())
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("berth-scheduler: ")
-    assert line.endswith(said)
+def test_what_cannot_be_followed_is_one_sentence(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        parse_flags(line.split())
+    assert exited.value.code == 2
+    (message,) = capsys.readouterr().err.splitlines()
+    assert message.startswith("berth-scheduler: ")
+    assert message.endswith(sentence)
 
 
 def test_what_was_removed_is_no_flag() -> None:
     assert REMOVED.keys().isdisjoint(WITHOUT_EFFECT.keys() | REFUSED.keys())
-    known = {option for action in parser()._actions for option in action.option_strings}
-    assert known.isdisjoint(f"--{name}" for name in REMOVED)
+    options = {option for action in create_parser()._actions for option in action.option_strings}
+    assert options.isdisjoint(f"--{name}" for name in REMOVED)
     for now in REMOVED.values():
-        assert set(re.findall(r"--[a-z-]+", now)) <= known
+        assert set(re.findall(r"--[a-z-]+", now)) <= options
 
 
 def test_the_flags_of_the_log_that_kube_scheduler_had_are_known_to_be_removed() -> None:
@@ -89,18 +96,18 @@ def test_the_flags_of_the_log_that_kube_scheduler_had_are_known_to_be_removed() 
 
 @pytest.mark.cluster
 def test_every_flag_of_kube_scheduler_is_known() -> None:
-    known = {option for action in parser()._actions for option in action.option_strings}
+    options = {option for action in create_parser()._actions for option in action.option_strings}
     for version in ("1.35", "1.36", "1.37"):
         binary = devcluster.binaries("kube-scheduler", kubernetes=version)["kube-scheduler"]
-        told = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
-        theirs = set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+) ", told, re.MULTILINE))
+        help_text = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
+        theirs = set(re.findall(r"^ +(?:-\w, )?(--[a-z0-9-]+) ", help_text, re.MULTILINE))
         assert len(theirs) > 50
-        assert theirs - known == set()
+        assert theirs - options == set()
 
 
 def test_kubeadms_command_line_is_followed() -> None:
     conf = "/etc/kubernetes/scheduler.conf"
-    asked = parsed(
+    args = parse_flags(
         [
             f"--authentication-kubeconfig={conf}",
             f"--authorization-kubeconfig={conf}",
@@ -109,28 +116,28 @@ def test_kubeadms_command_line_is_followed() -> None:
             "--leader-elect=true",
         ]
     )
-    assert (asked.config, asked.kubeconfig, asked.bind_address, asked.secure_port) == ("", conf, "127.0.0.1", 10259)
-    assert list(ignored(asked)) == []
+    assert (args.config, args.kubeconfig, args.bind_address, args.secure_port) == ("", conf, "127.0.0.1", 10259)
+    assert list(find_ignored_flags(args)) == []
 
 
 def test_flags_are_read_as_go_reads_them() -> None:
-    asked = parsed(
+    args = parse_flags(
         ["--leader_elect", "--v=3", "--feature-gates=kube:A=true", "--feature-gates", "B=false", "--profiling"]
     )
-    assert (asked.leader_elect, asked.v, asked.feature_gates) == (True, 3, {"A": True, "B": False})
-    assert [name for name, _ in ignored(asked)] == ["profiling"]
+    assert (args.leader_elect, args.v, args.feature_gates) == (True, 3, {"A": True, "B": False})
+    assert [name for name, _ in find_ignored_flags(args)] == ["profiling"]
 
 
 def test_a_list_replaces_its_default_and_grows_with_each_part() -> None:
-    assert parsed([]).authorization_always_allow_paths == ["/healthz", "/readyz", "/livez"]
-    asked = parsed(["--authorization-always-allow-paths=/a,/b", "--authorization-always-allow-paths=/c"])
-    assert asked.authorization_always_allow_paths == ["/a", "/b", "/c"]
+    assert parse_flags([]).authorization_always_allow_paths == ["/healthz", "/readyz", "/livez"]
+    args = parse_flags(["--authorization-always-allow-paths=/a,/b", "--authorization-always-allow-paths=/c"])
+    assert args.authorization_always_allow_paths == ["/a", "/b", "/c"]
 
 
 def test_leader_election_flags_win_over_the_document() -> None:
-    asked = parsed(["--leader-elect=false", "--leader-elect-resource-name=mine", "--kube-api-qps=7"])
-    written = NO_DOCUMENT + "leaderElection: {leaderElect: true, retryPeriod: 3s}\n"
-    document = load(written, Overrides.of(asked, has_document=True))
+    args = parse_flags(["--leader-elect=false", "--leader-elect-resource-name=mine", "--kube-api-qps=7"])
+    text = NO_DOCUMENT + "leaderElection: {leaderElect: true, retryPeriod: 3s}\n"
+    document = load_document(text, Overrides.from_flags(args, has_document=True))
     assert isinstance(document, Document)
     election = document.leader_election
     assert (election.leader_elect, election.resource_name, election.retry_period) == (False, "mine", "3s")
@@ -167,10 +174,10 @@ def test_without_a_document_it_runs_by_what_kube_scheduler_would_run_by(tmp_path
 
 
 def test_every_flag_is_shown_with_its_value_or_default() -> None:
-    asked = parsed(
+    args = parse_flags(
         ["--leader-elect=false", "--feature-gates=B=true,A=false", "--profiling", "--config-map=a/b", "--config=c"]
     )
-    found = shown(asked)
+    shown = flag_values(args)
     expected = {
         "config-map": "a/b",
         "feature-gates": "A=false,B=true",
@@ -183,8 +190,8 @@ def test_every_flag_is_shown_with_its_value_or_default() -> None:
         "profiling": "true",
         "v": "0",
     }
-    assert {name: found[name] for name in expected} == expected
-    assert not {"help", "version", "vmodule"} & set(found)
+    assert {name: shown[name] for name in expected} == expected
+    assert not {"help", "version", "vmodule"} & set(shown)
 
 
 UNSET = {
@@ -211,25 +218,25 @@ UNSET = {
 """What holds without flags that have no value then."""
 
 
-def test_the_help_tells_each_flag_with_the_form_of_its_value_and_its_default() -> None:
-    document = load(NO_DOCUMENT, Overrides())
+def test_the_help_shows_each_flag_with_the_form_of_its_value_and_its_default() -> None:
+    document = load_document(NO_DOCUMENT, Overrides())
     assert isinstance(document, Document)
-    values = {name: value.strip("[]") for name, value in shown(parsed([])).items()}
+    values = {name: value.strip("[]") for name, value in flag_values(parse_flags([])).items()}
     values["kube-api-burst"] = str(document.client_connection.burst)
     assert {name for name, value in values.items() if not value} == UNSET.keys()
-    for action in parser()._actions:
+    for action in create_parser()._actions:
         if action.help == argparse.SUPPRESS or action.dest in ("help", "version"):
             continue
         assert action.metavar or action.choices, action.dest
-        told = re.search(r"\(default: (?:the document's, or )?(.+?)\)(?:$|;)", str(action.help))
-        assert told, action.dest
+        default = re.search(r"\(default: (?:the document's, or )?(.+?)\)(?:$|;)", str(action.help))
+        assert default, action.dest
         name = action.option_strings[-1].removeprefix("--")
-        assert told[1] == UNSET.get(name, values[name]), name
+        assert default[1] == UNSET.get(name, values[name]), name
 
 
 def test_pairs_for_names_are_as_many_as_are_given() -> None:
     both = ["a.crt,a.key", "b.crt,b.key:*.B.example,c"]
-    asked = parsed([f"--tls-sni-cert-key={each}" for each in both])
-    assert asked.tls_sni_cert_key == [NamedPair("a.crt", "a.key"), NamedPair("b.crt", "b.key", ("*.b.example", "c"))]
-    assert shown(asked)["tls-sni-cert-key"] == "[a.crt,a.key;b.crt,b.key:*.b.example,c]"
-    assert shown(parsed([]))["tls-sni-cert-key"] == "[]"
+    args = parse_flags([f"--tls-sni-cert-key={pair}" for pair in both])
+    assert args.tls_sni_cert_key == [NamedPair("a.crt", "a.key"), NamedPair("b.crt", "b.key", ("*.b.example", "c"))]
+    assert flag_values(args)["tls-sni-cert-key"] == "[a.crt,a.key;b.crt,b.key:*.b.example,c]"
+    assert flag_values(parse_flags([]))["tls-sni-cert-key"] == "[]"

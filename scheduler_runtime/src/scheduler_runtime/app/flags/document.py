@@ -1,4 +1,4 @@
-"""What the command line says instead of the document."""
+"""Fields of the document that flags override."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ LEADERSHIP: Mapping[str, tuple[Callable[[str], Any], str]] = MappingProxyType(
         "leader-elect-resource-namespace": (str, "resourceNamespace"),
     }
 )
-"""For each flag, how it is read and which field of ``leaderElection`` it overrides, with or without a document."""
+"""For each flag, its parser and the field of ``leaderElection`` that it overrides, with or without a document."""
 
 LEADERSHIP_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {name: LeaderElection().model_dump(by_alias=True)[path] for name, (_, path) in LEADERSHIP.items()}
 )
-"""What holds where neither the flag nor the document says anything."""
+"""The values of these flags if neither the flag nor the document has one."""
 
 ONLY_WITHOUT_DOCUMENT: Mapping[str, str] = MappingProxyType(
     {"kube-api-qps": "clientConnection.qps", "kube-api-burst": "clientConnection.burst"}
 )
+"""Flags that count only without a document, as in kube-scheduler, and the fields that they set."""
 
 _FLAGS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,53 +43,52 @@ _FLAGS: Mapping[str, str] = MappingProxyType(
 """The flag that overrides each field."""
 
 NO_DOCUMENT = f"apiVersion: {API_VERSION}\nkind: KubeSchedulerConfiguration\n"
-"""What holds where no document is given: upstream's defaults."""
+"""The document of a process that is started without one: upstream's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Fields of the document that the command line decides, by section."""
+    """Fields of the document that the command line decides, by their section."""
 
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, asked: object, *, has_document: bool) -> Overrides:
-        """Those among the flags ``asked`` for."""
-        given = {name: getattr(asked, name.replace("-", "_")) for name in (*LEADERSHIP, *ONLY_WITHOUT_DOCUMENT)}
-        election = {LEADERSHIP[name][1]: given[name] for name in LEADERSHIP if given[name] is not None}
+    def from_flags(cls, args: object, *, has_document: bool) -> Overrides:
+        """Return the overrides among the parsed flags ``args``."""
+        flags = {name: getattr(args, name.replace("-", "_")) for name in (*LEADERSHIP, *ONLY_WITHOUT_DOCUMENT)}
+        election = {LEADERSHIP[name][1]: flags[name] for name in LEADERSHIP if flags[name] is not None}
         connection = {
-            path.partition(".")[2]: given[name]
+            path.partition(".")[2]: flags[name]
             for name, path in ONLY_WITHOUT_DOCUMENT.items()
-            if given[name] is not None and not has_document
+            if flags[name] is not None and not has_document
         }
         sections = {"leaderElection": election, "clientConnection": connection}
         return cls({name: section for name, section in sections.items() if section})
 
-    def involved(self, section: str) -> str:
-        """The flags by which ``section`` is not as the document has it, as the end of a sentence about it."""
+    def describe(self, section: str) -> str:
+        """Return the flags that override fields of ``section``, as the end of a sentence about a problem there."""
         flags = [f"--{_FLAGS[f'{section}.{name}']}" for name in self.sections.get(section, {})]
         return f" (with {' and '.join(flags)})" if flags else ""
 
 
-def load(text: str, overrides: Overrides) -> Document | Problems:
-    """Read a document with ``overrides`` in it; what is judged is the whole."""
+def load_document(text: str, overrides: Overrides) -> Document | Problems:
+    """Parse a document with ``overrides`` in it, and check the result as a whole."""
     sources = config.read_yaml(text)
     if isinstance(sources, Problems) or len(sources) != 1 or not overrides.sections:
         return config.load(text)
     value = sources[0].value
     if not isinstance(value, Mapping):
         return config.load(text)
-    whole = config.parse_document(
-        {**value, **{name: _with(value.get(name), over) for name, over in overrides.sections.items()}}
+    document = config.parse_document(
+        {**value, **{name: _override(value.get(name), fields) for name, fields in overrides.sections.items()}}
     )
-    return _blamed(whole, overrides) if isinstance(whole, Problems) else whole
+    if not isinstance(document, Problems):
+        return document
+    # The field with the problem may not even be in the document, so each problem names the flags that may cause it.
+    sections = [(problem, problem.path.partition(".")[0]) for problem in document]
+    return Problems(tuple(Problem(problem.path, problem.message + overrides.describe(at)) for problem, at in sections))
 
 
-def _blamed(problems: Problems, overrides: Overrides) -> Problems:
-    """The same, with the flags that may be at fault: the document may not even have what is wrong."""
-    sections = [(problem, problem.path.partition(".")[0]) for problem in problems]
-    return Problems(tuple(Problem(each.path, each.message + overrides.involved(at)) for each, at in sections))
-
-
-def _with(section: Any, over: Mapping[str, Any]) -> Any:
-    return {**section, **over} if isinstance(section, Mapping) else dict(over) if section is None else section
+def _override(section: Any, fields: Mapping[str, Any]) -> Any:
+    # A section that is no mapping stays as it is, for the check of the document to report.
+    return {**section, **fields} if isinstance(section, Mapping) else dict(fields) if section is None else section

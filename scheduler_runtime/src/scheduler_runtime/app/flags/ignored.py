@@ -1,4 +1,4 @@
-"""Flags of kube-scheduler that are understood and change nothing here, or cannot be followed; and why."""
+"""Flags of kube-scheduler that have no effect here, are refused, or were removed upstream; and the reasons."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         "vmodule": "the verbosity is one for all",
     }
 )
+"""Flags that are accepted and change nothing."""
 
 SWITCHES = frozenset(
     {
@@ -54,7 +55,7 @@ SWITCHES = frozenset(
         "profiling",
     }
 )
-"""Those of them that may stand without a value."""
+"""Those of them that may have no value."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -62,6 +63,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "permit-port-sharing": "a second scheduler on one port would answer for the first; give each its own",
     }
 )
+"""Flags that would have an effect in kube-scheduler that this scheduler cannot have; and what to do instead."""
 
 _POLICY = "berth import makes a profile of a policy"
 _STDERR = "every line is written to stderr"

@@ -1,4 +1,4 @@
-"""The flags and what they are called."""
+"""All flags of the command line with their help, and their values for /flagz."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 from scheduler_runtime.app.flags import values
 from scheduler_runtime.app.flags.document import LEADERSHIP, LEADERSHIP_DEFAULTS, ONLY_WITHOUT_DOCUMENT
 from scheduler_runtime.app.flags.ignored import REFUSED, REMOVED, SWITCHES, WITHOUT_EFFECT
-from scheduler_runtime.catalog import DEFAULT_MINOR
-from scheduler_runtime.catalog import suggestions as spelling
+from scheduler_runtime.catalog import DEFAULT_MINOR, suggestions
+from scheduler_runtime.reload.document_sources import ObjectName
+from scheduler_runtime.serving.https import NamedPair
 
 logger = logging.getLogger("berth-scheduler")
 
@@ -21,42 +22,76 @@ PROGRAM = "berth-scheduler"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
+    """Reports a mistake in one sentence, without the usage before it."""
 
     def error(self, message: str) -> NoReturn:
-        """End the process with 2."""
+        """End the process with exit code 2."""
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """What the command line says. Ends the process with 2 and a sentence when it cannot be followed."""
-    flags = parser()
-    asked, unknown = flags.parse_known_args([_as_written_here(each) for each in arguments])
+def parse_flags(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line. Ends the process with exit code 2 and a sentence at a mistake."""
+    flags = create_parser()
+    args, unknown = flags.parse_known_args([_normalize(argument) for argument in arguments])
     if unknown:
-        flags.error(_sentence(unknown[0], flags, arguments))
+        flags.error(_explain_unknown(unknown[0], flags, arguments))
     for name in REFUSED:
-        if getattr(asked, _field(name)) is not None:
+        if _value(args, name) is not None:
             flags.error(f"--{name} is not supported: {REFUSED[name]}")
-    if bool(asked.tls_cert_file) != bool(asked.tls_private_key_file):
+    if bool(args.tls_cert_file) != bool(args.tls_private_key_file):
         flags.error("--tls-cert-file and --tls-private-key-file belong together: give both or none")
-    if asked.config_map and not asked.config:
+    if args.config_map and not args.config:
         flags.error("--config-map needs --config: the document to start with")
-    return asked
+    return args
 
 
-def ignored(asked: argparse.Namespace) -> Iterable[tuple[str, str]]:
-    """The flags that were given and change nothing, with the reasons."""
+def find_ignored_flags(args: argparse.Namespace) -> Iterable[tuple[str, str]]:
+    """Yield the flags on the command line that change nothing, with the reasons."""
     for name, why in WITHOUT_EFFECT.items():
-        if getattr(asked, _field(name)) is not None:
+        if _value(args, name) is not None:
             yield name, why
-    if asked.config:
+    if args.config:
         for name in ONLY_WITHOUT_DOCUMENT:
-            if getattr(asked, _field(name)) is not None:
+            if _value(args, name) is not None:
                 yield name, f"the document says it: {ONLY_WITHOUT_DOCUMENT[name]}"
 
 
-def parser() -> Parser:
-    """Every flag."""
+def flag_values(args: argparse.Namespace) -> Mapping[str, str]:
+    """Return the value of each flag as Go writes it, by name: that on the command line, else the default.
+
+    Flags without any effect are there only if they are on the command line.
+    """
+    texts: dict[str, str] = {}
+    for action in create_parser()._actions:
+        if hasattr(args, action.dest):
+            value = getattr(args, action.dest)
+            if action.help != argparse.SUPPRESS or value is not None:
+                texts[max(action.option_strings, key=len).removeprefix("--")] = _format(value)
+    for name, value in LEADERSHIP_DEFAULTS.items():
+        texts[name] = texts[name] or _format(value)
+    return texts
+
+
+def _format(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case ObjectName():
+            return "/".join(value)
+        case [NamedPair(), *_]:
+            return f"[{';'.join(map(str, value))}]"
+        case list():
+            return f"[{','.join(value)}]"
+        case dict():
+            return ",".join(f"{name}={_format(inner)}" for name, inner in sorted(value.items()))
+        case _:
+            return str(value)
+
+
+def create_parser() -> Parser:
+    """Return the parser of all flags."""
     flags = Parser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [--config FILE] [flags]",
@@ -65,17 +100,24 @@ def parser() -> Parser:
         "a line in the log says why each changes nothing.",
         allow_abbrev=False,
     )
-    _running(flags)
-    _serving(flags.add_argument_group("serving"))
-    _access(flags.add_argument_group("who may ask"))
-    _leading(flags.add_argument_group("leader election (each overrides the document)"))
-    _logging(flags.add_argument_group("log and metrics"))
+    _add_scheduling_flags(flags)
+    _add_serving_flags(flags.add_argument_group("serving"))
+    _add_access_flags(flags.add_argument_group("who may ask"))
+    election = flags.add_argument_group("leader election (each overrides the document)")
+    for name, (kind, field) in LEADERSHIP.items():
+        unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
+        _add(election, name, f"leaderElection.{field}", kind, unless=unless, metavar=_FORMS.get(kind, "NAME"))
+    log = flags.add_argument_group("log and metrics")
+    _add(log, "logging-format", "how the log looks", default="text", choices=("text", "json"))
+    levels = "2: a line for each decision; 4: what developers want"
+    _add(log, "v", levels, int, "-v", default="0", metavar="LEVEL")
+    _add(log, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
     for name in (*WITHOUT_EFFECT, *REFUSED):
         flags.add_argument(f"--{name}", help=argparse.SUPPRESS)
     return flags
 
 
-def _running(flags: Any) -> None:
+def _add_scheduling_flags(flags: Any) -> None:
     _file(flags, "config", "the KubeSchedulerConfiguration", unless="upstream's defaults")
     extras = "which events are posted, plugins that ConfigMaps hold, which profile asks which extenders"
     unless = "all events, installed plugins, all extenders"
@@ -88,17 +130,17 @@ def _running(flags: Any) -> None:
     _add(flags, "emulated-version", "upstream's name for the same", values.emulated, unless="as there")
     gates = "feature gates of that kube-scheduler to turn on or off"
     _add(flags, "feature-gates", gates, values.gates, default={}, unless="as in that version")
-    written = "write the document with its defaults there, and end"
-    _file(flags, "write-config-to", written, "write nothing, and schedule pods", default=None)
-    tried = "try a parked pod again after that time whatever happens"
-    _add(flags, "pod-max-in-unschedulable-pods-duration", tried, values.duration, default="5m0s")
+    output = "write the document with its defaults there, and end"
+    _file(flags, "write-config-to", output, "write nothing, and schedule pods", default=None)
+    flush = "try a parked pod again after that time whatever happens"
+    _add(flags, "pod-max-in-unschedulable-pods-duration", flush, values.duration, default="5m0s")
     for name, path in ONLY_WITHOUT_DOCUMENT.items():
         kind, unless = (float, "50") if name.endswith("qps") else (int, "100")
         _add(flags, name, f"{path} where there is no document", kind, unless=unless, metavar="N")
     flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
 
-def _serving(flags: Any) -> None:
+def _add_serving_flags(flags: Any) -> None:
     _add(flags, "bind-address", "serve on this address", values.address, default="0.0.0.0")  # noqa: S104
     _add(flags, "secure-port", "serve on this port; 0 serves nothing", values.port, default="10259")
     certificate = "serve with this certificate, which is read again on change"
@@ -113,7 +155,7 @@ def _serving(flags: Any) -> None:
     _add(flags, "tls-cipher-suites", suites, values.suites, default=[], unless="OpenSSL's")
 
 
-def _access(flags: Any) -> None:
+def _add_access_flags(flags: Any) -> None:
     for what, reviews in (("authentication", "TokenReviews"), ("authorization", "SubjectAccessReviews")):
         _file(flags, f"{what}-kubeconfig", f"credentials for {reviews}", "those of the scheduler")
     _file(flags, "client-ca-file", "also believe client certificates of this authority", "none")
@@ -127,32 +169,19 @@ def _access(flags: Any) -> None:
         _add(flags, name, f"keep {what}", values.duration, default="10s")
 
 
-def _leading(flags: Any) -> None:
-    for name, (kind, field) in LEADERSHIP.items():
-        unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
-        _add(flags, name, f"leaderElection.{field}", kind, unless=unless, metavar=_FORMS.get(kind, "NAME"))
-
-
-def _logging(flags: Any) -> None:
-    _add(flags, "logging-format", "how the log looks", default="text", choices=("text", "json"))
-    levels = "2: a line for each decision; 4: what developers want"
-    _add(flags, "v", levels, int, "-v", default="0", metavar="LEVEL")
-    _add(flags, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
-
-
 class _Extended(argparse.Action):
-    """A list that may be given in several parts; the first of them replaces the default."""
+    """A list in several flags of the same name; the first of them replaces the default."""
 
-    def __call__(self, _: object, asked: argparse.Namespace, value: Any, option: str | None = None) -> None:
-        before = getattr(asked, self.dest)
-        setattr(asked, self.dest, [*([] if before is self.default else before), *value])
+    def __call__(self, _: object, args: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        before = getattr(args, self.dest)
+        setattr(args, self.dest, [*([] if before is self.default else before), *value])
 
 
 class _Merged(argparse.Action):
-    """A mapping that may be given in several parts."""
+    """A mapping in several flags of the same name."""
 
-    def __call__(self, _: object, asked: argparse.Namespace, value: Any, option: str | None = None) -> None:
-        setattr(asked, self.dest, {**getattr(asked, self.dest), **value})
+    def __call__(self, _: object, args: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        setattr(args, self.dest, {**getattr(args, self.dest), **value})
 
 
 _FORMS: Mapping[Any, str] = {
@@ -170,26 +199,26 @@ _FORMS: Mapping[Any, str] = {
     values.version: "VERSION",
     values.words: "NAME,…",
 }
-_JOINED: Mapping[Any, type[argparse.Action]] = {
+_REPEATABLE: Mapping[Any, type[argparse.Action]] = {
     values.gates: _Merged,
     values.named_pair: _Extended,
     values.paths: _Extended,
     values.suites: _Extended,
     values.words: _Extended,
 }
-"""What may be given in several parts."""
+"""The values that several flags of the same name make up together."""
 
 
 def _add(
     flags: Any, name: str, what: str, kind: Any = None, *short: str, default: Any = None, unless: str = "", **how: Any
 ) -> None:
-    """Add the flag called ``name``, which says ``what``, by a value of that ``kind``.
+    """Add the flag ``name``, which does ``what``, with values that ``kind`` parses.
 
-    ``default`` is what it says when it is not given, as one would write it, unless ``unless`` has words for that.
+    Its help shows the ``default``, as one would write it, or ``unless``, words for what holds without the flag.
     """
     how = {"metavar": _FORMS.get(kind), "type": kind, **how}
-    if kind in _JOINED:
-        how["action"] = _JOINED[kind]
+    if kind in _REPEATABLE:
+        how["action"] = _REPEATABLE[kind]
     flags.add_argument(*short, f"--{name}", help=f"{what} (default: {unless or default})", default=default, **how)
 
 
@@ -197,8 +226,8 @@ def _file(flags: Any, name: str, what: str, unless: str, metavar: str = "FILE", 
     _add(flags, name, what, unless=unless, default=default, metavar=metavar)
 
 
-def _as_written_here(argument: str) -> str:
-    """``--leader_elect`` is ``--leader-elect=true``: as Go reads flags."""
+def _normalize(argument: str) -> str:
+    """Turn ``--leader_elect`` into ``--leader-elect=true``: as Go reads flags."""
     if not argument.startswith("--"):
         return argument
     name, equals, value = argument[2:].partition("=")
@@ -209,31 +238,31 @@ def _as_written_here(argument: str) -> str:
 
 
 def _is_switch(name: str) -> bool:
-    """Whether the flag of that name may stand without a value."""
+    """Whether the flag of that name may have no value."""
     return name in SWITCHES or name == "leader-elect"
 
 
-def _field(name: str) -> str:
-    return name.replace("-", "_")
+def _value(args: argparse.Namespace, name: str) -> Any:
+    return getattr(args, name.replace("-", "_"))
 
 
-def _sentence(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
-    """What is wrong with an argument that is not known, one of ``arguments``."""
+def _explain_unknown(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
+    """Return a sentence about an unknown one of the ``arguments``."""
     if not argument.startswith("-"):
-        return f"{argument!r} is not a flag{_meant(argument, arguments)}"
+        return f"{argument!r} is not a flag{_suggest(argument, arguments)}"
     name = argument.partition("=")[0]
     if now := REMOVED.get(name.lstrip("-")):
         return f"{name} was removed from kube-scheduler; {now}"
-    known = {option.lstrip("-"): option for action in flags._actions for option in action.option_strings}
-    near = spelling.nearest(name.lstrip("-"), known)  # The dashes, which all have, are no likeness.
-    return f"{name} is not a flag{spelling.did_you_mean([known[each] for each in near])}"
+    options = {option.lstrip("-"): option for action in flags._actions for option in action.option_strings}
+    near = suggestions.nearest(name.lstrip("-"), options)  # the dashes, which all have, are no likeness
+    return f"{name} is not a flag{suggestions.did_you_mean([options[name] for name in near])}"
 
 
-def _meant(argument: str, arguments: Sequence[str]) -> str:
-    """What to write instead of an ``argument`` without a flag."""
-    for before, each in pairwise(arguments):
+def _suggest(argument: str, arguments: Sequence[str]) -> str:
+    """Return what to write instead of an ``argument`` without a flag."""
+    for before, following in pairwise(arguments):
         name = before.removeprefix("--").replace("_", "-")
-        if each == argument and each.lower() in (*values.TRUE, *values.FALSE) and _is_switch(name):
+        if following == argument and argument.lower() in (*values.TRUE, *values.FALSE) and _is_switch(name):
             return f"; did you mean --{name}={argument}?"
     if argument.endswith((".yaml", ".yml", ".json")):
         return f"; did you mean --config {argument}?"

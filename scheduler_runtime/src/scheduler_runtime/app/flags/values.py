@@ -1,4 +1,4 @@
-"""How a flag's value is read. Each raises what argparse turns into a sentence."""
+"""Parsers of flag values. Each raises ArgumentTypeError, which argparse turns into a sentence about the flag."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 
 from pydantic import TypeAdapter, ValidationError
 
-from scheduler_runtime.app.server_version import refusal
+from scheduler_runtime.app.server_version import explain_refusal
 from scheduler_runtime.catalog import Version
 from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.reload.document_sources import ObjectName
@@ -21,7 +21,7 @@ TRUE, FALSE = ("true", "t", "1"), ("false", "f", "0")
 
 
 def boolean(text: str) -> bool:
-    """True or false, as Go reads them."""
+    """Parse true or false, in the spellings of Go."""
     if text.lower() in TRUE:
         return True
     if text.lower() in FALSE:
@@ -30,7 +30,7 @@ def boolean(text: str) -> bool:
 
 
 def duration(text: str) -> Duration:
-    """A duration as Go writes it."""
+    """Parse a duration as Go writes it."""
     try:
         return Duration(_DURATION.validate_python(text))
     except ValidationError as error:
@@ -38,14 +38,14 @@ def duration(text: str) -> Duration:
 
 
 def port(text: str) -> int:
-    """A port, or 0."""
+    """Parse a port, or 0."""
     if not re.fullmatch(r"[0-9]+", text) or int(text) > LARGEST_PORT:
         raise ArgumentTypeError(f"{text!r} is not a port; ports go from 1 to {LARGEST_PORT}, and 0 serves nothing")
     return int(text)
 
 
 def address(text: str) -> str:
-    """An IP address; an empty one stands for all of this machine's."""
+    """Parse an IP address; an empty text stands for all addresses of this machine."""
     try:
         return str(ipaddress.ip_address(text)) if text else "0.0.0.0"  # noqa: S104
     except ValueError as error:
@@ -53,7 +53,7 @@ def address(text: str) -> str:
 
 
 def object_name(text: str) -> ObjectName:
-    """An object in a namespace."""
+    """Parse NAMESPACE/NAME."""
     namespace, _, name = text.partition("/")
     if not (namespace and name) or "/" in name:
         raise ArgumentTypeError(f"{text!r} is not the name of an object in a namespace; write it like NAMESPACE/NAME")
@@ -61,39 +61,39 @@ def object_name(text: str) -> ObjectName:
 
 
 def words(text: str) -> list[str]:
-    """What is separated by commas."""
-    return [each.strip() for each in text.split(",") if each.strip()]
+    """Parse words separated by commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def paths(text: str) -> list[str]:
-    """Paths of the endpoints; a star may only end one."""
-    for each in words(text):
-        if "*" in each[:-1]:
-            raise ArgumentTypeError(f"{each}: a star can only stand at the end")
+    """Parse paths of endpoints, which may end in a star."""
+    for path in words(text):
+        if "*" in path[:-1]:
+            raise ArgumentTypeError(f"{path}: a star can only stand at the end")
     return words(text)
 
 
 def suites(text: str) -> list[str]:
-    """Cipher suites by the names that Go gives them."""
-    for each in words(text):
+    """Parse Go's names of cipher suites."""
+    for suite in words(text):
         try:
-            openssl_name(each) if "_WITH_" in each else None
+            openssl_name(suite) if "_WITH_" in suite else None  # the names of TLS 1.3's suites have no "_WITH_"
         except SuiteError as error:
             raise ArgumentTypeError(str(error)) from error
     return words(text)
 
 
 def named_pair(text: str) -> list[NamedPair]:
-    """A certificate, its key, and perhaps what they are for."""
+    """Parse a certificate's file, its key's, and perhaps the host names they are for."""
     files, _, names = text.partition(":")
     certificate, _, key = files.partition(",")
     if not certificate or not key or "," in key:
         form = "FILE,FILE, or FILE,FILE:*.example.com,example.com for some names only"
         raise ArgumentTypeError(f"{text!r} is not a certificate and its key; write it like {form}")
-    if addresses := [each for each in words(names) if _is_address(each)]:
+    if addresses := [name for name in words(names) if _is_address(name)]:
         whoever = "whoever asks by an address gets the certificate for everybody"
         raise ArgumentTypeError(f"{addresses[0]} is an address, and no name of a host: {whoever}")
-    return [NamedPair(certificate, key, tuple(each.lower() for each in words(names)))]
+    return [NamedPair(certificate, key, tuple(name.lower() for name in words(names)))]
 
 
 def _is_address(text: str) -> bool:
@@ -105,34 +105,34 @@ def _is_address(text: str) -> bool:
 
 
 def tls_version(text: str) -> str:
-    """The name that Go gives a version of TLS."""
+    """Parse Go's name of a TLS version."""
     if text and text not in VERSIONS:
         raise ArgumentTypeError(f"{text!r} is not one of {', '.join(VERSIONS)}")
     return text
 
 
 def version(text: str) -> Version:
-    """A version of Kubernetes that can be followed."""
+    """Parse a Kubernetes version that this build can behave like."""
     try:
-        asked = Version.parse(text)
+        parsed = Version.parse(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from error
-    if why := refusal(asked):
+    if why := explain_refusal(parsed):
         raise ArgumentTypeError(why)
-    return asked
+    return parsed
 
 
 def emulated(text: str) -> Version:
-    """``1.35`` or ``kube=1.35``."""
+    """Parse ``1.35`` or ``kube=1.35``."""
     return version(text.removeprefix("kube="))
 
 
 def gates(text: str) -> dict[str, bool]:
-    """``Gate=true,Other=false``, each perhaps with ``kube:`` before it."""
-    found: dict[str, bool] = {}
-    for each in words(text):
-        gate, _, written = each.removeprefix("kube:").partition("=")
-        if written not in ("true", "false"):
-            raise ArgumentTypeError(f"{each!r} is not a gate and true or false; write it like {gate}=true")
-        found[gate.strip()] = written == "true"
-    return found
+    """Parse ``Gate=true,Other=false``, each perhaps with ``kube:`` before it."""
+    states: dict[str, bool] = {}
+    for word in words(text):
+        gate, _, state = word.removeprefix("kube:").partition("=")
+        if state not in ("true", "false"):
+            raise ArgumentTypeError(f"{word!r} is not a gate and true or false; write it like {gate}=true")
+        states[gate.strip()] = state == "true"
+    return states

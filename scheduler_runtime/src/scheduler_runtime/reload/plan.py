@@ -6,18 +6,68 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from scheduler_runtime import config
 from scheduler_runtime.api import Plugin, PluginArgs, Watch, declaration_of
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, EffectiveProfile, Problem, Problems, berth_options
+from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems, berth_options
 from scheduler_runtime.config.berth_options import BerthOptions
-from scheduler_runtime.reload.document_sources import EXTRAS_KEY
+from scheduler_runtime.plugins import IN_TREE
 from scheduler_runtime.reload.installed_plugins import explain_missing, load_installed, origin_of
 from scheduler_runtime.reload.plugin_sources import PluginSources, PluginSourceUnavailableError, check_declarations
-from scheduler_runtime.scheduling.plan import DocumentText, Plan, extenders_for
+from scheduler_runtime.scheduling.watched_objects import declared_watches
 
 logger = logging.getLogger(__name__)
+
+DOCUMENT_KEY = "config.yaml"
+EXTRAS_KEY = "berth.yaml"
+"""The keys of a ConfigMap with a document. The second also stands for the file of ``--extras`` in problems."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The text of a KubeSchedulerConfiguration, and that of the options for which it has no field."""
+
+    text: str
+    extras: str = ""
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of both texts."""
+        return config.document_hash(self.text, self.extras)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A valid document and the plugins that it names: everything that decides how this process schedules."""
+
+    text: DocumentText
+    document: Document
+    extras: BerthOptions
+    profiles: tuple[EffectiveProfile, ...]
+    plugins: Mapping[str, type[Plugin]]
+    """The plugins that do not come with this build, by the names that profiles use."""
+    full_document: Mapping[str, Any]
+    """The document with the defaults of all fields that it leaves out."""
+
+    @property
+    def classes(self) -> Mapping[str, type[Plugin]]:
+        """Every plugin class, of this build and of others, by its name."""
+        return {**IN_TREE, **self.plugins}
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """The watches that the plugins of all profiles declare, each once."""
+        return tuple(dict.fromkeys(declared_watches(self.profiles, self.classes)))
+
+    def extenders_of(self, profile: EffectiveProfile) -> tuple[Extender, ...]:
+        """Return the extenders that this profile asks."""
+        return extenders_for(profile.scheduler_name, self.document, self.extras)
+
+    def classes_of(self, profile: EffectiveProfile) -> Mapping[str, type[Plugin] | None]:
+        """Return the plugin classes of a profile by their names, None where there is none."""
+        return {name: self.classes.get(name) for name in profile.names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +142,14 @@ class Planner:
             else profile
             for profile in profiles
         )
+
+
+def extenders_for(profile: str, document: Document, options: BerthOptions) -> tuple[Extender, ...]:
+    """Return the extenders that the profile called ``profile`` asks: all, unless ``options`` name the profile's own."""
+    if options.extenders is None:
+        return document.extenders
+    indexes = options.extenders.get(profile, ())
+    return tuple(document.extenders[index] for index in indexes if index < len(document.extenders))
 
 
 def _load_extras(text: str) -> BerthOptions | Problems:

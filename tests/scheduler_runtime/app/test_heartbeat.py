@@ -9,25 +9,25 @@ from typing import Any
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
-from scheduler_runtime.app.watchdog.heartbeat import LONGEST_SECONDS, Heartbeat
+from scheduler_runtime.app.watchdog import STUCK_SECONDS, Heartbeat
 from tests.support.eventually import eventually
 from tests.support.leases import Clock
 
 
 async def test_only_a_loop_that_is_stuck_is_complained_of() -> None:
     clock = Clock()
-    pulse = Heartbeat(clock)
+    heartbeat = Heartbeat(clock)
     clock.now += 500
-    assert pulse.check() is None
-    beating = asyncio.create_task(pulse.run())
+    assert heartbeat.check() is None
+    beating = asyncio.create_task(heartbeat.run())
     await asyncio.sleep(0)
-    clock.now += LONGEST_SECONDS
-    assert pulse.check() is None
+    clock.now += STUCK_SECONDS
+    assert heartbeat.check() is None
     clock.now += 3
-    assert pulse.check() == "nothing has gone on for 63 s: a decision or a plugin does not end"
+    assert heartbeat.check() == "nothing has gone on for 63 s: a decision or a plugin does not end"
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
-    assert pulse.check() is None
+    assert heartbeat.check() is None
 
 
 class Stuck(Plugin):
@@ -40,9 +40,9 @@ class Stuck(Plugin):
         yield Reject(nodes.unschedulable, "cordoned")
 
 
-async def decide_for_ever(pulse: Heartbeat) -> None:
+async def decide_for_ever(heartbeat: Heartbeat) -> None:
     """A loop that is stuck as soon as it has begun."""
-    beating = asyncio.create_task(pulse.run())
+    beating = asyncio.create_task(heartbeat.run())
     await asyncio.sleep(0)
     decides = testing.framework({"plugins": {"multiPoint": {"enabled": [{"name": "Stuck"}]}}}, Stuck)
     decides.schedule(testing.pod("p"), testing.Cluster(testing.node("a"), testing.node("b")))
@@ -51,17 +51,17 @@ async def decide_for_ever(pulse: Heartbeat) -> None:
 
 def test_who_does_not_end_is_named_with_the_pod() -> None:
     clock = Clock()
-    pulse = Heartbeat(clock)
-    loop = threading.Thread(target=asyncio.run, args=(decide_for_ever(pulse),))
+    heartbeat = Heartbeat(clock)
+    loop = threading.Thread(target=asyncio.run, args=(decide_for_ever(heartbeat),))
     loop.start()
 
-    def said() -> str:
-        clock.now += LONGEST_SECONDS
-        return pulse.check_by_name() or ""
+    def problem() -> str:
+        clock.now += STUCK_SECONDS
+        return heartbeat.describe_stuck_hook() or ""
 
     try:
-        eventually(lambda: "filter of plugin Stuck for default/p does not end" in said(), 10, every=0.01)
-        assert "default/p" not in str(pulse.check())
+        eventually(lambda: "filter of plugin Stuck for default/p does not end" in problem(), 10, every=0.01)
+        assert "default/p" not in str(heartbeat.check())
     finally:
         Stuck.over.set()
         loop.join()

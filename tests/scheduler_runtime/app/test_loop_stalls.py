@@ -12,7 +12,7 @@ import pytest
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Plugin, Pod
-from scheduler_runtime.app.watchdog.loop_stalls import LOOK_SECONDS, SAID_EVERY_SECONDS, LoopStalls
+from scheduler_runtime.app.watchdog import REPEAT_SECONDS, SAMPLE_SECONDS, LoopStalls
 from scheduler_runtime.framework import Placed
 from tests.support.leases import Clock
 
@@ -43,17 +43,17 @@ class Blocks(Plugin):
 class Scene:
     """A loop that stands still for five seconds of a clock, each time that a plugin is at work."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: str, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: str, sample_seconds: float = SAMPLE_SECONDS) -> None:
         self.clock = Clock()
-        self.standstills = LoopStalls(self.clock)
-        self.look_seconds = look_seconds
+        self.stalls = LoopStalls(self.clock)
+        self.sample_seconds = sample_seconds
         monkeypatch.setattr(Blocks, "at", at)
         monkeypatch.setattr(Blocks, "meanwhile", staticmethod(self._pass), raising=False)
 
     def _pass(self, thread: int) -> None:
-        for _ in range(int(5 / self.look_seconds)):
-            self.clock.now += self.look_seconds
-            self.standstills.look(thread)
+        for _ in range(int(5 / self.sample_seconds)):
+            self.clock.now += self.sample_seconds
+            self.stalls.sample(thread)
 
     async def work(self) -> None:
         """Make the plugin, and bring a pod to its node."""
@@ -61,8 +61,8 @@ class Scene:
         placed = framework.schedule(testing.pod("p"), testing.Cluster(testing.node("a")))
         assert isinstance(placed, Placed)
         await framework.run_pre_bind_plugins(placed, framework.run_pre_bind_pre_flights(placed))
-        self.clock.now += LOOK_SECONDS
-        self.standstills.turn()
+        self.clock.now += SAMPLE_SECONDS
+        self.stalls.on_progress()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,9 @@ async def test_who_holds_everything_up_is_named(
 ) -> None:
     caplog.set_level(logging.INFO)
     await Scene(monkeypatch, at).work()
-    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [("WARNING", line) for line in expected]
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", line) for line in expected
+    ]
 
 
 async def test_a_plugin_is_named_once_a_minute(
@@ -89,8 +91,8 @@ async def test_a_plugin_is_named_once_a_minute(
     await scene.work()
     await scene.work()
     assert caplog.messages == [PRE_BIND]
-    scene.clock.now += SAID_EVERY_SECONDS
-    scene.standstills.turn()
+    scene.clock.now += REPEAT_SECONDS
+    scene.stalls.on_progress()
     caplog.clear()
     await scene.work()
     assert caplog.messages == [PRE_BIND]
@@ -100,8 +102,8 @@ async def test_a_plugin_is_not_blamed_when_the_whole_process_was_stopped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    await Scene(monkeypatch, "pre_bind", look_seconds=5.0).work()
-    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+    await Scene(monkeypatch, "pre_bind", sample_seconds=5.0).work()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "nothing went on for 5.0 s: no plugin was seen at work")
     ]
 
@@ -110,13 +112,13 @@ async def test_a_loop_that_turns_is_not_complained_of_and_the_thread_ends_with_i
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def watching() -> bool:
-        return any(each.name == "standstills" for each in threading.enumerate())
+        return any(thread.name == "loop-stalls" for thread in threading.enumerate())
 
     caplog.set_level(logging.INFO)
     run = asyncio.create_task(LoopStalls().run())
     await asyncio.sleep(0)
     assert watching()
-    thread = next(each for each in threading.enumerate() if each.name == "standstills")
+    thread = next(thread for thread in threading.enumerate() if thread.name == "loop-stalls")
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)
     await asyncio.to_thread(thread.join, 10)

@@ -1,0 +1,209 @@
+"""The parts of a scheduler that change with the document: frameworks, watches, extenders, queue and reports.
+
+Each class here is ``Reloadable``: it prepares the change of one part to another plan. The composition in
+``app.scheduler`` lists them for the ``Reloader``; a new part that depends on the document takes a class here and a
+place in that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from scheduler_runtime.catalog import Target
+from scheduler_runtime.config import EffectiveProfile, Extender
+from scheduler_runtime.framework import FailureLog, Framework, PluginServices
+from scheduler_runtime.kube.watch import Reflector
+from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_listed
+from scheduler_runtime.reload.plan import Plan
+from scheduler_runtime.reload.reloader import PreparedChange
+from scheduler_runtime.scheduling.cluster_events import ClusterUpdates
+from scheduler_runtime.scheduling.extenders import ExtenderChain, ExtenderFactory
+from scheduler_runtime.scheduling.pending import SchedulingQueue
+from scheduler_runtime.scheduling.reporting.pod_reporter import PodReporter
+from scheduler_runtime.scheduling.watched_objects import WatchedObjects
+from scheduler_runtime.state.objects import Pod
+
+
+class WatchChange:
+    """Lists what the plugins of another plan watch, and stops the watches that no plugin declares any more."""
+
+    def __init__(self, objects: WatchedObjects, reflectors: ReflectorGroup) -> None:
+        self._objects = objects
+        self._reflectors = reflectors
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        """Start the missing watches, and make their objects readable once they are listed. Raises NotListedError."""
+        before, missing = self._objects.watches, self._objects.create_reflectors(plan.watches)
+        added = tuple(missing.values())
+
+        def discard() -> None:
+            self._objects.keep_only(before)
+            self._reflectors.stop(added)
+
+        self._reflectors.start(added)
+        try:
+            await wait_until_listed(added)
+        except BaseException:
+            self._reflectors.stop(added)
+            raise
+        # Plugins may read what they watch in their constructors already.
+        self._objects.adopt(plan.watches, missing)
+        return PreparedChange(lambda: self._reflectors.stop(self._objects.keep_only(plan.watches)), discard)
+
+
+class ExtenderChange:
+    """Lists the raw nodes that the extenders of another plan need, and closes extenders that are out of use."""
+
+    def __init__(
+        self, extenders: ExtenderFactory, frameworks: Mapping[str, Framework], reflectors: ReflectorGroup
+    ) -> None:
+        self._extenders = extenders
+        self._frameworks = frameworks
+        self._reflectors = reflectors
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        """Start to watch what the extenders need, and return when it is listed. Raises NotListedError."""
+        added = self._extenders.create_reflectors(plan.document.extenders)
+
+        def commit() -> None:
+            self._reflectors.stop(self._extenders.adopt(added, plan.document.extenders))
+            self._close_unused()
+
+        def discard() -> None:
+            self._reflectors.stop(added)
+            self._close_unused()  # those of frameworks that were not put in force
+
+        self._reflectors.start(added)
+        try:
+            await wait_until_listed(added)
+        except BaseException:
+            self._reflectors.stop(added)
+            raise
+        return PreparedChange(commit, discard)
+
+    def _close_unused(self) -> None:
+        self._extenders.close_others(framework.extenders for framework in self._frameworks.values())
+
+
+class EventsModeChange:
+    """Changes which events are posted."""
+
+    def __init__(self, reporter: PodReporter) -> None:
+        self._reporter = reporter
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        return PreparedChange(lambda: self._reporter.change_mode(plan.extras.events))
+
+
+class ProfileChange:
+    """Lets pods wait for the profiles that exist: drops those of removed profiles, adds those of new ones."""
+
+    def __init__(self, frameworks: Mapping[str, Framework], updates: ClusterUpdates, pods: Reflector[Pod]) -> None:
+        self._frameworks = frameworks
+        self._updates = updates
+        self._pods = pods
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        before = dict(self._frameworks)
+
+        def commit() -> None:
+            now = self._frameworks
+            changed = {name for name in before.keys() | now.keys() if before.get(name) is not now.get(name)}
+            self._updates.change_profiles(changed, now.keys() - before.keys(), self._pods.objects.values())
+
+        return PreparedChange(commit)
+
+
+class BackoffChange:
+    """Changes how long pods back off."""
+
+    def __init__(self, queue: SchedulingQueue) -> None:
+        self._queue = queue
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        first, longest = plan.document.pod_initial_backoff_seconds, plan.document.pod_max_backoff_seconds
+        return PreparedChange(lambda: self._queue.change_backoff(first, longest))
+
+
+class FailureLogReset:
+    """Lets failures be logged anew: the author of a new document wants to know which of them are over."""
+
+    def __init__(self, *logs: FailureLog) -> None:
+        self._logs = logs
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        def commit() -> None:
+            for log in self._logs:
+                log.reset()
+
+        return PreparedChange(commit)
+
+
+class Frameworks(Mapping[str, Framework]):
+    """The frameworks by the names of their profiles. Every holder of this object sees it change."""
+
+    def __init__(
+        self,
+        target: Target,
+        seed: int | None = None,
+        create_extenders: Callable[[Sequence[Extender]], ExtenderChain | None] = lambda _: None,
+    ) -> None:
+        """``create_extenders`` returns the extenders of a profile; it may raise RegistrationError."""
+        self._target = target
+        self._seed = seed
+        self._create_extenders = create_extenders
+        self._plan: Plan | None = None
+        self._frameworks: dict[str, Framework] = {}
+
+    def __getitem__(self, name: str) -> Framework:
+        return self._frameworks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frameworks)
+
+    def __len__(self) -> int:
+        return len(self._frameworks)
+
+    def build(self, plan: Plan, services: PluginServices) -> dict[str, Framework]:
+        """Return the frameworks for ``plan``: a new one for each profile that changes, else the present one.
+
+        Raises RegistrationError.
+        """
+        version, gates = self._target.version, self._target.feature_gates
+        frameworks: dict[str, Framework] = {}
+        for profile in plan.profiles:
+            name = profile.scheduler_name
+            if self._plan and name in self._frameworks and self._stays(profile, self._plan, plan):
+                frameworks[name] = self._frameworks[name]
+            else:
+                extenders = self._create_extenders(plan.extenders_of(profile))
+                frameworks[name] = Framework(profile, services, version, self._seed, plan.classes, gates, extenders)
+        return frameworks
+
+    def _stays(self, profile: EffectiveProfile, before: Plan, plan: Plan) -> bool:
+        """Whether the profile has the same plugins with the same arguments and code, and the same extenders."""
+        return (
+            self._frameworks[profile.scheduler_name].profile == profile
+            and before.extenders_of(profile) == plan.extenders_of(profile)
+            and before.classes_of(profile) == plan.classes_of(profile)
+        )
+
+    def replace(self, plan: Plan, frameworks: Mapping[str, Framework]) -> None:
+        """Put the ``frameworks`` that were built for ``plan`` in force."""
+        before, self._frameworks, self._plan = self._frameworks, dict(frameworks), plan
+        for name in before.keys() & frameworks.keys():
+            if frameworks[name] is not before[name]:
+                frameworks[name].take_over_from(before[name])
+
+
+class FrameworkChange:
+    """Builds the frameworks of another plan, and puts them in force together."""
+
+    def __init__(self, frameworks: Frameworks, services: PluginServices) -> None:
+        self._frameworks = frameworks
+        self._services = services
+
+    async def prepare(self, plan: Plan) -> PreparedChange:
+        """Build the frameworks. Raises RegistrationError."""
+        built = self._frameworks.build(plan, self._services)
+        return PreparedChange(lambda: self._frameworks.replace(plan, built))
