@@ -124,7 +124,7 @@ async def test_a_server_that_is_too_busy_is_asked_again_later() -> None:
 async def test_a_server_that_stays_too_busy_is_told_of_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binds, "SAID_AFTER_SECONDS", 0.02)
+    monkeypatch.setattr(binds, "LOG_AFTER_SECONDS", 0.02)
     caplog.set_level(logging.INFO)
     await bind(Script([refuses(429, **{"Retry-After": "0.01"})] * 5 + [DONE]))
     told = [record.levelname for record in caplog.records if "too busy for bindings" in record.getMessage()]

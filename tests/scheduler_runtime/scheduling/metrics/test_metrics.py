@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_runtime.scheduling.metrics import Attempt, Counter, Gauge, Histogram, Metrics, exponential, exposition
-from scheduler_runtime.scheduling.metrics.exposition import written
+from scheduler_runtime.scheduling.metrics.exposition import format_number
 from scheduler_runtime.serving.metrics_pages import HealthMetrics
 
 
@@ -16,7 +16,9 @@ def test_a_first_observation_is_seen_whole_or_not_at_all() -> None:
 
 
 def test_bounds_and_numbers_are_written_as_go_writes_them() -> None:
-    assert [written(each) for each in (0, 1.0, 0.00001, 16.384, 262144, 16777216.0, 1000000, -1234567.5, 1e21)] == [
+    assert [
+        format_number(number) for number in (0, 1.0, 0.00001, 16.384, 262144, 16777216.0, 1000000, -1234567.5, 1e21)
+    ] == [
         *("0", "1", "1e-05", "16.384", "262144", "1.6777216e+07", "1e+06", "-1.2345675e+06", "1e+21"),
     ]
     assert exponential(0.00001, 1.5, 3) == (0.00001, 0.000015000000000000002, 0.000022500000000000005)
@@ -75,7 +77,7 @@ def test_more_than_fourteen_attempts_are_one_label() -> None:
         '{attempts="14"} 1',
         '{attempts="15+"} 2',
     ]
-    assert len(metrics._waits) == 2
+    assert len(metrics._sli_series) == 2
 
 
 def test_a_metric_can_be_left_out() -> None:

@@ -1,7 +1,7 @@
-"""What the scheduler counts, under upstream's names, and how Prometheus reads it.
+"""Metrics under upstream's names, in the text format of Prometheus.
 
 Written by the event loop only and read by another thread: single numbers in lists, so that no lock is needed and
-counting costs next to nothing. Text is made when somebody asks.
+counting costs next to nothing. Text is made at each scrape.
 """
 
 from scheduler_runtime.scheduling.metrics.exposition import (
@@ -15,7 +15,7 @@ from scheduler_runtime.scheduling.metrics.exposition import (
     exponential,
     exposition,
 )
-from scheduler_runtime.scheduling.metrics.request_metrics import Requests
+from scheduler_runtime.scheduling.metrics.process_metrics import RequestMetrics
 from scheduler_runtime.scheduling.metrics.scheduler import Attempt, Metrics, event_name
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Labels",
     "Metrics",
     "PlainCounter",
-    "Requests",
+    "RequestMetrics",
     "Samples",
     "Series",
     "event_name",

@@ -13,19 +13,19 @@ Samples = Mapping[Labels, float]
 
 
 class Metric(Protocol):
-    """Something that is shown."""
+    """A metric that is exported."""
 
     name: str
     text: str
     kind: str
 
     def samples(self) -> Iterator[Sample]:
-        """Every number there is now. Asked by another thread than the one that counts."""
+        """Return every number there is now. Called by another thread than the one that counts."""
         ...
 
 
 class PlainCounter:
-    """One number that only grows."""
+    """One number that only grows, for code that counts often and adds to it directly."""
 
     __slots__ = ("number",)
 
@@ -33,7 +33,7 @@ class PlainCounter:
         self.number = 0.0
 
     def add(self, amount: float = 1) -> None:
-        """Count."""
+        """Count ``amount`` more."""
         self.number += amount
 
 
@@ -46,28 +46,29 @@ class Counter:
         self.name = name
         self.text = text
         self._labels = labels
-        self._tallies: dict[tuple[str, ...], PlainCounter] = {}
+        self._counters: dict[tuple[str, ...], PlainCounter] = {}
         if not labels:
             self.of()
 
     def of(self, *values: str) -> PlainCounter:
-        """The number for these values of the labels, for those who count often."""
-        tally = self._tallies.get(values)
-        if tally is None:
-            tally = self._tallies[values] = PlainCounter()
-        return tally
+        """Return the number for these values of the labels, for code that counts often."""
+        counter = self._counters.get(values)
+        if counter is None:
+            counter = self._counters[values] = PlainCounter()
+        return counter
 
     def add(self, *values: str, amount: float = 1) -> None:
-        """Count once."""
+        """Count ``amount`` more for these values of the labels."""
         self.of(*values).number += amount
 
     def samples(self) -> Iterator[Sample]:
-        for values, tally in list(self._tallies.items()):
-            yield self.name, tuple(zip(self._labels, values, strict=True)), tally.number
+        """Return every number there is now."""
+        for values, counter in list(self._counters.items()):
+            yield self.name, tuple(zip(self._labels, values, strict=True)), counter.number
 
 
 class Gauge:
-    """Numbers that are looked up when somebody asks."""
+    """Numbers that are read at each scrape."""
 
     def __init__(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
         self.name = name
@@ -76,12 +77,13 @@ class Gauge:
         self._read = read
 
     def samples(self) -> Iterator[Sample]:
+        """Return the numbers as they are now."""
         for labels, number in self._read().items():
             yield self.name, labels, number
 
 
 class Series:
-    """How often a number fell between which bounds, for one combination of labels."""
+    """How often a number fell between two bounds, for one combination of labels."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -97,7 +99,7 @@ class Series:
 
 
 class Histogram:
-    """Series of one name."""
+    """The distribution of a number, one series per combination of labels."""
 
     kind = "histogram"
 
@@ -111,29 +113,30 @@ class Histogram:
             self.of()
 
     def of(self, *values: str) -> Series:
-        """The series for these values of the labels, for those who observe often."""
+        """Return the series for these values of the labels, for code that observes often."""
         series = self._series.get(values)
         if series is None:
             series = self._series[values] = Series(self._bounds)
         return series
 
     def observe(self, number: float, *values: str) -> None:
-        """Count ``number`` once."""
+        """Count ``number`` for these values of the labels."""
         self.of(*values).observe(number)
 
     def samples(self) -> Iterator[Sample]:
-        bounds = [*map(written, self._bounds), "+Inf"]
+        """Return every number there is now. The count is computed from the buckets, so that both always agree."""
+        bounds = [*map(format_number, self._bounds), "+Inf"]
         for values, series in list(self._series.items()):
             labels = tuple(zip(self._labels, values, strict=True))
-            upto = list(accumulate(series.counts))
-            for bound, number in zip(bounds, upto, strict=True):
+            cumulative = list(accumulate(series.counts))
+            for bound, number in zip(bounds, cumulative, strict=True):
                 yield f"{self.name}_bucket", (*labels, ("le", bound)), number
             yield f"{self.name}_sum", labels, series.total
-            yield f"{self.name}_count", labels, upto[-1]
+            yield f"{self.name}_count", labels, cumulative[-1]
 
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bounds that grow by ``factor``, to the last bit those that Go's client computes."""
+    """Return bounds that grow by ``factor``, to the last bit those that Go's client computes."""
     bounds, bound = [], first
     for _ in range(count):
         bounds.append(bound)
@@ -142,18 +145,18 @@ def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
 
 
 def exposition(metrics: Iterable[Metric], without: Collection[str] = ()) -> str:
-    """Write ``metrics`` in Prometheus's text format; those that have no numbers yet, and those in ``without``, not."""
+    """Return ``metrics`` in Prometheus's text format, without those in ``without`` and those without numbers."""
     lines: list[str] = []
     for metric in metrics:
         samples = [] if metric.name in without else list(metric.samples())
         if samples:
             lines += [f"# HELP {metric.name} {_escaped(metric.text)}", f"# TYPE {metric.name} {metric.kind}"]
-            lines += [f"{name}{_braces(labels)} {written(number)}" for name, labels, number in samples]
+            lines += [f"{name}{_braces(labels)} {format_number(number)}" for name, labels, number in samples]
     return "".join(f"{line}\n" for line in lines)
 
 
-def written(number: float) -> str:
-    """A number as Go writes it: the fewest digits that say it, with an exponent from a million on."""
+def format_number(number: float) -> str:
+    """Format a number as Go does: the shortest digits that read back as it, with an exponent from a million on."""
     text = repr(float(number)).removesuffix(".0")
     if not 1e6 <= abs(number) < 1e16:
         return text

@@ -18,8 +18,7 @@ from scheduler_runtime.scheduling.metrics.exposition import (
     exponential,
     exposition,
 )
-from scheduler_runtime.scheduling.metrics.process_metrics import process_metrics
-from scheduler_runtime.scheduling.metrics.request_metrics import Requests
+from scheduler_runtime.scheduling.metrics.process_metrics import RequestMetrics, process_metrics
 
 _ATTEMPT = exponential(0.001, 2, 15)
 _POINT = exponential(0.0001, 2, 12)
@@ -29,12 +28,12 @@ MOST_ATTEMPTS = 15
 
 
 class Attempt(NamedTuple):
-    """One attempt to place a pod, as far as it is measured."""
+    """The start of an attempt to place a pod, for the metrics of its end."""
 
     began: float
-    """When it began, on the clock that all of them go by."""
+    """When it began, by time.monotonic."""
     number: int = 1
-    """Which attempt this is for the pod."""
+    """The number of attempts of the pod, this one included."""
     waits_since: float = 0.0
     """When the pod first became active."""
     after_flush: bool = False
@@ -42,11 +41,11 @@ class Attempt(NamedTuple):
 
 
 class Metrics:
-    """Everything that one scheduler process counts. One is made per process, and outlives what is loaded anew."""
+    """The metrics of one scheduler process: they outlive documents that are loaded anew."""
 
     def __init__(self, without: Collection[str] = ()) -> None:
-        """``without`` names metrics that are not shown."""
-        self.requests = Requests()
+        """``without`` are the names of metrics that are not exported."""
+        self.requests = RequestMetrics()
         self._without = frozenset(without)
         self._gauges: list[Gauge] = []
         of_attempt = ("result", "profile")
@@ -114,59 +113,59 @@ class Metrics:
             "scheduler_preemption_goroutines_duration_seconds", "How long carrying them out took.", _SLI, "result"
         )
 
-        # What is counted for every pod is found without making its labels again.
-        self._deciding = self._algorithm_seconds.of()
-        self._needed = self._attempts_needed.of()
-        self._waits: dict[int, Series] = {}
-        self._ends: dict[tuple[str, str], tuple[PlainCounter, Series]] = {}
+        # The series that every pod needs, so that their labels are not made again for each one.
+        self._decision_series = self._algorithm_seconds.of()
+        self._attempts_needed_series = self._attempts_needed.of()
+        self._sli_series: dict[int, Series] = {}
+        self._attempt_series: dict[tuple[str, str], tuple[PlainCounter, Series]] = {}
 
-    # Attempts.
+    # Attempts
 
     def observe_decision(self, seconds: float) -> None:
-        """Note how long a decision took, whatever it was."""
-        self._deciding.observe(seconds)
+        """Measure a decision, whatever its outcome."""
+        self._decision_series.observe(seconds)
 
     def observe_scheduled(self, profile: str, attempt: Attempt, now: float) -> None:
-        """Note that a pod is bound."""
+        """Measure the attempt after which a pod is bound, and how long the pod waited in all."""
         self.observe_attempt("scheduled", profile, now - attempt.began)
-        self._needed.observe(attempt.number)
+        self._attempts_needed_series.observe(attempt.number)
         number = min(attempt.number, MOST_ATTEMPTS)
-        waits = self._waits.get(number)
+        waits = self._sli_series.get(number)
         if waits is None:
             label = f"{number}+" if number == MOST_ATTEMPTS else str(number)
-            waits = self._waits[number] = self._sli_seconds.of(label)
+            waits = self._sli_series[number] = self._sli_seconds.of(label)
         waits.observe(now - attempt.waits_since)
         if attempt.after_flush:
             self._after_flush.add()
 
     def observe_attempt(self, result: str, profile: str, seconds: float) -> None:
-        """Note how an attempt ended: scheduled, unschedulable or error."""
-        ends = self._ends.get((result, profile))
+        """Measure an attempt, by how it ended: scheduled, unschedulable or error."""
+        ends = self._attempt_series.get((result, profile))
         if ends is None:
             of = (result, profile)
-            ends = self._ends[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
+            ends = self._attempt_series[of] = self._attempts.of(*of), self._attempt_seconds.of(*of)
         ends[0].number += 1
         ends[1].observe(seconds)
 
-    # The parts of an attempt. What is handed out is kept by who counts.
+    # The parts of an attempt. Callers keep the series: they observe at every decision.
 
     def point(self, point: str, status: str, profile: str) -> Series:
-        """Where to note how long an extension point took."""
+        """Return the series for the duration of an extension point."""
         return self._point_seconds.of(point, status, profile)
 
     def plugin(self, plugin: str, point: str, status: str) -> Series:
-        """Where to note how long a plugin took."""
+        """Return the series for the duration of a plugin at an extension point."""
         return self._plugin_seconds.of(plugin, point, status)
 
     def evaluations(self, plugin: str, point: str, profile: str) -> PlainCounter:
-        """Where to count how often a plugin was asked."""
+        """Return the counter of the calls of a plugin at an extension point."""
         return self._evaluations.of(plugin, point, profile)
 
     def observe_permit_wait(self, result: str, seconds: float) -> None:
-        """Note how long a pod waited for its permit."""
+        """Measure how long a pod waited for its permit."""
         self._permit_seconds.of(result).observe(seconds)
 
-    # What waits and what happens.
+    # The queue
 
     def pod_queued(self, queue: str, cause: Event | str) -> None:
         """Count a pod that came to wait in ``queue``: because of an event, or of a cause by upstream's name.
@@ -176,26 +175,26 @@ class Metrics:
         if cause:
             self._incoming.of(queue, cause if isinstance(cause, str) else event_name(cause)).number += 1
 
-    # Preemption.
+    # Preemption
 
     def count_preemption_attempt(self) -> None:
         """Count a search for pods to preempt."""
         self._preemption_attempts.of().number += 1
 
     def observe_victims(self, victims: int) -> None:
-        """Count that so many pods are to make room for one."""
+        """Measure how many pods are to make room for one."""
         self._victims.of().observe(victims)
 
     def observe_preemption(self, result: str, seconds: float) -> None:
-        """Note how preempting ended: success or error."""
+        """Measure the work that made room for a pod, by how it ended: success or error."""
         self._preemptions.of(result).number += 1
         self._preemption_seconds.of(result).observe(seconds)
 
-    # Showing.
+    # Export
 
     def show(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
-        """Show what ``read`` returns, asked for at each scrape, from the scraper's thread."""
-        self._gauges = [each for each in self._gauges if each.name != name]
+        """Export what ``read`` returns, which is called at each scrape, from the scraper's thread."""
+        self._gauges = [gauge for gauge in self._gauges if gauge.name != name]
         self._gauges.append(Gauge(name, text, read, kind))
 
     def text(self) -> str:
@@ -203,9 +202,9 @@ class Metrics:
         return exposition(self._all(), self._without)
 
     def _all(self) -> Iterator[Metric]:
-        for each in vars(self).values():
-            if isinstance(each, Counter | Histogram):
-                yield each
+        for metric in vars(self).values():
+            if isinstance(metric, Counter | Histogram):
+                yield metric
         yield from self._gauges
         yield from self.requests.metrics()
         yield from process_metrics()
