@@ -57,7 +57,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     thread.join()
 
 
-def test_a_server_is_asked_for_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:
+def test_a_server_is_addressed_by_the_name_that_its_certificate_is_to_have(served: Served) -> None:
     assert request(served.credentials, "GET", "/x", user_agent="tests") == b"{}"
     with contextlib.closing(HttpLeaseClient(served.credentials, "ns", "one")) as leases:
         assert leases.get(5) == {}
@@ -69,7 +69,7 @@ def test_a_server_with_a_certificate_for_another_name_is_not_spoken_to(served: S
         request(replace(served.credentials, server_name="elsewhere"), "GET", "/x", user_agent="tests")
 
 
-def test_small_requests_are_not_held_back(served: Served) -> None:
+def test_small_requests_are_sent_at_once(served: Served) -> None:
     with contextlib.closing(new_connection(served.credentials, 5)) as connection:
         connection.connect()
         assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

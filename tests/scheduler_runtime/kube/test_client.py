@@ -15,7 +15,7 @@ from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
 from scheduler_runtime.kube.credentials import Credentials, FileToken
 from scheduler_runtime.kube.log_once import LogOnce
 from scheduler_runtime.kube.rate_limit import RateLimit
-from tests.scheduler_runtime.kube.http2.server import Act, Asked, Server
+from tests.scheduler_runtime.kube.http2.server import Act, ReceivedRequest, Server
 from tests.scheduler_runtime.kube.http2.server import serving as http2_serving
 from tests.support.scripted import Script, hangs, refuses, resets, says, serving
 
@@ -36,11 +36,11 @@ async def test_a_refusal_brings_status_reason_and_the_servers_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("retry_after", "seconds"),
     [("3600", 30), ("0", 0), ("-1", 0), ("inf", 0), ("nan", 0), ("Thu, 19 Nov 2026 01:00:00 GMT", 0)],
 )
-async def test_whoever_is_to_come_later_comes_within_half_a_minute(said: str, seconds: float) -> None:
-    async with serving(Script([refuses(429, "TooManyRequests", "later", **{"Retry-After": said})])) as client:
+async def test_whoever_is_to_come_later_comes_within_half_a_minute(retry_after: str, seconds: float) -> None:
+    async with serving(Script([refuses(429, "TooManyRequests", "later", **{"Retry-After": retry_after})])) as client:
         with pytest.raises(ApiError) as caught:
             await client.request("GET", "/x")
     assert caught.value.retry_after == seconds
@@ -81,10 +81,10 @@ async def test_a_refused_token_is_read_again_and_the_request_repeated(tmp_path: 
     script = Script([refuses(401), says({})])
     async with serving(script, source=source) as client:
         await client.request("GET", "/x")
-    assert [asked.authorization for asked in script.asked] == ["Bearer old", "Bearer new"]
+    assert [request.authorization for request in script.asked] == ["Bearer old", "Bearer new"]
 
 
-async def test_a_token_that_stays_refused_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_token_that_stays_refused_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     file = tmp_path / "token"
     file.write_text("bad")
@@ -145,14 +145,14 @@ async def test_requests_share_a_connection_and_large_answers_have_their_own() ->
                 group.create_task(client.request("POST", "/x", params={"b": "c d"}, body=body))
         await client.get("/pods", {"limit": "1"}, "application/json")
     assert [visit.speaks for visit in server.visits] == ["h2", None]
-    paths = [asked.fields[":path"] for asked in server.asked]
+    paths = [request.fields[":path"] for request in server.received]
     assert paths == ["/x?b=c+d"] * 20 + ["/pods?limit=1"]
-    assert server.asked[0].body == b'{"a":1}'
+    assert server.received[0].body == b'{"a":1}'
 
 
 async def test_a_refusal_over_http2_is_the_same() -> None:
-    def refuse(asked: Asked) -> None:
-        asked.answer(429, b'{"reason":"TooManyRequests","message":"later"}', retry_after="7")
+    def refuse(request: ReceivedRequest) -> None:
+        request.answer(429, b'{"reason":"TooManyRequests","message":"later"}', retry_after="7")
 
     async with http2_serving("h2", act=refuse) as server, client_of(server) as client:
         with pytest.raises(ApiError, match="429 TooManyRequests: later") as caught:
@@ -163,8 +163,8 @@ async def test_a_refusal_over_http2_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("act", "sent", "why"),
     [
-        pytest.param(Asked.refuse, False, "the server refused the request", id="refused"),
-        pytest.param(lambda asked: asked.visit.transport.abort(), True, "closed the connection", id="cut"),
+        pytest.param(ReceivedRequest.refuse, False, "the server refused the request", id="refused"),
+        pytest.param(lambda request: request.visit.transport.abort(), True, "closed the connection", id="cut"),
         pytest.param(id, True, "no answer in time", id="silent"),
     ],
 )
@@ -178,14 +178,16 @@ async def test_no_answer_over_http2_says_whether_the_request_may_have_been_carri
 
 
 @pytest.mark.parametrize("speaks", [[], ["http/1.1"]])
-async def test_a_server_without_http2_is_asked_once_each_and_found_out_once(speaks: list[str]) -> None:
+async def test_a_server_without_http2_gets_every_request_once_and_is_noticed_once(speaks: list[str]) -> None:
     async with http2_serving(*speaks) as server, client_of(server) as client:
         async with asyncio.TaskGroup() as group:
             for number in range(10):
                 group.create_task(client.request("POST", f"/{number}", body={}))
         await client.request("POST", "/last", body={})
-    assert sorted(asked.fields[":path"] for asked in server.asked) == sorted([*(f"/{n}" for n in range(10)), "/last"])
-    assert server.knocks == 1 + len({id(asked.visit) for asked in server.asked})
+    assert sorted(request.fields[":path"] for request in server.received) == sorted(
+        [*(f"/{n}" for n in range(10)), "/last"]
+    )
+    assert server.knocks == 1 + len({id(request.visit) for request in server.received})
 
 
 async def test_what_may_not_leave_is_not_sent() -> None:
@@ -197,14 +199,14 @@ async def test_what_may_not_leave_is_not_sent() -> None:
         with pytest.raises(LookupError, match="not the leader any more"):
             await client.request("POST", "/x", body={}, before_send=stop)
         await client.request("GET", "/last")
-    assert [asked.fields[":path"] for asked in server.asked] == ["/first", "/last"]
+    assert [request.fields[":path"] for request in server.received] == ["/first", "/last"]
 
 
 async def test_two_clients_of_a_server_that_is_away_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
     trouble = LogOnce(logging.getLogger("tests"))
     credentials = Credentials("http://127.0.0.1:9")
-    made = [Client(credentials, name, unreachable_log=trouble) for name in ("a", "b")]
-    async with made[0] as first, made[1] as second:
+    clients = [Client(credentials, name, unreachable_log=trouble) for name in ("a", "b")]
+    async with clients[0] as first, clients[1] as second:
         for client in (first, second):
             with pytest.raises(NoResponseError, match="cannot be reached"):
                 await client.request("GET", "/x")
@@ -233,9 +235,9 @@ async def test_an_answer_over_an_open_connection_does_not_say_that_others_can_be
 
 async def test_that_a_server_takes_no_requests_is_over_with_its_next_answer(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    acts = [Asked.refuse] * 6
+    acts = [ReceivedRequest.refuse] * 6
     async with (
-        http2_serving("h2", act=lambda asked: (acts.pop() if acts else Asked.answer)(asked)) as server,
+        http2_serving("h2", act=lambda request: (acts.pop() if acts else ReceivedRequest.answer)(request)) as server,
         client_of(server) as client,
     ):
         with pytest.raises(NoResponseError, match="takes no requests") as caught:
@@ -243,9 +245,9 @@ async def test_that_a_server_takes_no_requests_is_over_with_its_next_answer(capl
         await client.request("GET", "/x")
         assert len(server.visits) == 1
     assert not caught.value.sent
-    said = [record.getMessage() for record in caplog.records]
-    assert said[0].endswith("takes no requests: the server refused the request")
-    assert said[1].startswith("over after")
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[0].endswith("takes no requests: the server refused the request")
+    assert messages[1].startswith("over after")
 
 
 class SlowToken:
@@ -260,16 +262,16 @@ class SlowToken:
 
 
 async def test_a_request_is_not_repeated_with_a_new_token_when_its_time_is_over() -> None:
-    async with http2_serving("h2", act=lambda asked: asked.answer(401, b"{}")) as server:
+    async with http2_serving("h2", act=lambda request: request.answer(401, b"{}")) as server:
         credentials = replace(server.credentials, source=SlowToken(), is_slow=True)
         async with Client(credentials, "tests") as client:
             with pytest.raises(NoResponseError, match="no answer in time"):
                 await client.request("GET", "/x", seconds=0.2)
-            assert len(server.asked) == 1
+            assert len(server.received) == 1
             assert [visit.is_closed for visit in server.visits] == [False], "the others lost their connection"
 
 
-async def test_a_server_without_http2_is_tried_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_http2_is_offered_again_in_time_to_a_server_that_lacked_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler_runtime.kube.client.HTTP1_SECONDS", 0.0)
     async with http2_serving("http/1.1") as server, client_of(server) as client:
         for _ in range(2):

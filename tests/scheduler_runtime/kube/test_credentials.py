@@ -28,12 +28,12 @@ def certificate() -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), private
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), private
 
 
 def kubeconfig(directory: Path, user: dict[str, Any], cluster: dict[str, Any] | None = None, name: str = "a") -> Path:
@@ -91,9 +91,9 @@ def test_http2_is_offered_where_it_may_be_spoken_and_nowhere_else(
     (tmp_path / "ca.crt").write_bytes(certificate[0])
     (tmp_path / "token").write_text("pod")
     pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
-    for found in (load("", pod, tmp_path), load(str(kubeconfig(tmp_path, {"token": "t"})), {})):
-        assert b"\x02h2\x08http/1.1" in hello(found.http2_tls)
-        assert b"http/1.1" not in hello(found.tls)
+    for credentials in (load("", pod, tmp_path), load(str(kubeconfig(tmp_path, {"token": "t"})), {})):
+        assert b"\x02h2\x08http/1.1" in hello(credentials.http2_tls)
+        assert b"http/1.1" not in hello(credentials.tls)
     assert load(str(kubeconfig(tmp_path, {}, {"server": "http://here"})), {}).http2_tls is None
 
 
@@ -123,9 +123,7 @@ def test_inline_certificates_work_and_leave_no_file(
     assert list(scratch.iterdir()) == []
 
 
-def test_certificates_in_files_are_found_beside_the_kubeconfig(
-    tmp_path: Path, certificate: tuple[bytes, bytes]
-) -> None:
+def test_certificates_in_files_are_read_beside_the_kubeconfig(tmp_path: Path, certificate: tuple[bytes, bytes]) -> None:
     for name, content in zip(("c.crt", "c.key"), certificate, strict=True):
         (tmp_path / name).write_bytes(content)
     user = {"client-certificate": "c.crt", "client-key": "c.key"}
@@ -218,21 +216,21 @@ print(json.dumps({"status": {"token": token, "expirationTimestamp": "2020-01-01T
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("printed", "message"),
     [
         ('sys.exit("log in first")', "./plugin ended with 1: log in first"),
         ('print("hello")', "did not print an ExecCredential"),
         ('print(\'{"status": {"clientCertificateData": "x"}}\')', "gave no token"),
     ],
 )
-def test_an_exec_plugin_that_fails_is_named_with_what_it_said(tmp_path: Path, printed: str, said: str) -> None:
+def test_an_exec_plugin_that_fails_is_named_with_its_last_line(tmp_path: Path, printed: str, message: str) -> None:
     credentials = load(str(kubeconfig(tmp_path, exec_user(tmp_path, printed))))
-    with pytest.raises(CredentialsError, match=re.escape(said.removeprefix("./"))):
+    with pytest.raises(CredentialsError, match=re.escape(message.removeprefix("./"))):
         credentials.headers()
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"current-context": ""}, "current-context is not set"),
         ({"current-context": "there"}, "there is no context 'there'"),
@@ -247,19 +245,19 @@ def test_an_exec_plugin_that_fails_is_named_with_what_it_said(tmp_path: Path, pr
         ({"users": [{"name": "u", "user": {"exec": {"apiVersion": "v0"}}}]}, "exec.apiVersion: 'v0' is not supported"),
     ],
 )
-def test_a_kubeconfig_that_is_no_use_is_named_with_what(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_kubeconfig_that_is_no_use_is_named_with_what(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = kubeconfig(tmp_path, {"token": "t"})
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **change}))
-    with pytest.raises(CredentialsError, match=re.escape(said)) as caught:
+    with pytest.raises(CredentialsError, match=re.escape(message)) as caught:
         load(str(path))
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "said"), [("a: [", "is not YAML"), ("- a", "is not a mapping")])
-def test_a_file_that_is_no_kubeconfig_is_said_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "is not a mapping")])
+def test_a_file_that_is_no_kubeconfig_is_an_error_of_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
-    with pytest.raises(CredentialsError, match=said) as caught:
+    with pytest.raises(CredentialsError, match=message) as caught:
         load(str(path))
     assert "\n" not in str(caught.value)
 
@@ -270,7 +268,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "half_written",
+    "incomplete",
     [
         b"",
         b"users",
@@ -282,7 +280,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         b"a: 2026-99-99",
     ],
 )
-def test_a_kubeconfig_that_is_being_written_leaves_the_token_as_it_was(tmp_path: Path, half_written: bytes) -> None:
+def test_an_incomplete_kubeconfig_leaves_the_token_as_it_was(tmp_path: Path, incomplete: bytes) -> None:
     now = [0.0]
     path = kubeconfig(tmp_path, {"token": "old"})
     source = load(str(path)).source
@@ -290,7 +288,7 @@ def test_a_kubeconfig_that_is_being_written_leaves_the_token_as_it_was(tmp_path:
     source._clock = lambda: now[0]
     assert source.token() == "old"
     now[0] += 10_000_000
-    path.write_bytes(half_written)
+    path.write_bytes(incomplete)
     assert source.token() == "old"
     source.invalidate()
     with pytest.raises(CredentialsError, match=r"a\.yaml: (the token is empty|cannot read the token)"):

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime.kube.log_once import LogOnce
 
 
-def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_logged_once_whatever_its_cause_is_then(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     now = [0.0]
     trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
@@ -28,7 +28,7 @@ def test_a_trouble_is_said_once_whatever_its_cause_is_then(caplog: pytest.LogCap
     ]
 
 
-def test_what_began_before_the_trouble_was_seen_last_does_not_prove_its_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_attempt_from_before_the_last_failure_does_not_prove_its_end(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.0]
     trouble = LogOnce(logging.getLogger("test"), clock=lambda: now[0])
     trouble.failing("bindings fail")

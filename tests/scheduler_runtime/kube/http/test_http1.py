@@ -29,11 +29,11 @@ async def pool(serve: Serve, limit: int = 2) -> AsyncIterator[ConnectionPool]:
 
     server = await asyncio.start_server(serve_and_close, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    made = ConnectionPool(Endpoint("127.0.0.1", port), limit)
+    connection_pool = ConnectionPool(Endpoint("127.0.0.1", port), limit)
     try:
-        yield made
+        yield connection_pool
     finally:
-        made.close()
+        connection_pool.close()
         server.close()
         for writer in serving:
             writer.close()
@@ -55,12 +55,12 @@ def answering(*answers: bytes) -> Serve:
     return serve
 
 
-async def ask(made: ConnectionPool) -> tuple[int, bytes, str]:
-    connection = await made.acquire()
+async def ask(connection_pool: ConnectionPool) -> tuple[int, bytes, str]:
+    connection = await connection_pool.acquire()
     try:
         answer = await connection.request(REQUEST)
     finally:
-        made.release(connection)
+        connection_pool.release(connection)
     return answer.status, answer.body, answer.retry_after
 
 
@@ -68,10 +68,10 @@ CHUNKED = b"HTTP/1.1 429 No\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\
 
 
 async def test_answers_are_read_however_they_come() -> None:
-    async with pool(answering(OK, b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED)) as made:
-        assert await ask(made) == (200, b"ok", "")
-        assert await ask(made) == (429, b"no!", "7")
-        assert await ask(made) == (200, b"ok", "")
+    async with pool(answering(OK, b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED)) as connection_pool:
+        assert await ask(connection_pool) == (200, b"ok", "")
+        assert await ask(connection_pool) == (429, b"no!", "7")
+        assert await ask(connection_pool) == (200, b"ok", "")
 
 
 async def test_one_connection_serves_one_request_after_another() -> None:
@@ -81,15 +81,15 @@ async def test_one_connection_serves_one_request_after_another() -> None:
         connections.append(writer)
         await answering(OK)(reader, writer)
 
-    async with pool(serve) as made:
+    async with pool(serve) as connection_pool:
         for _ in range(5):
-            await ask(made)
+            await ask(connection_pool)
         assert len(connections) == 1
-        await asyncio.gather(*(ask(made) for _ in range(20)))
+        await asyncio.gather(*(ask(connection_pool) for _ in range(20)))
         assert len(connections) == 2
 
 
-async def test_an_answer_that_ends_early_is_told_and_the_next_request_gets_another_connection() -> None:
+async def test_an_answer_that_ends_early_is_an_error_and_the_next_request_gets_another_connection() -> None:
     first = True
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -101,22 +101,23 @@ async def test_an_answer_that_ends_early_is_told_and_the_next_request_gets_anoth
             return
         await answering(OK)(reader, writer)
 
-    async with pool(serve, limit=1) as made:
+    async with pool(serve, limit=1) as connection_pool:
         with pytest.raises(ConnectionLostError):
-            await ask(made)
-        assert (await ask(made))[0] == 200
+            await ask(connection_pool)
+        assert (await ask(connection_pool))[0] == 200
 
 
-async def test_a_server_that_says_it_closes_is_not_asked_again_on_that_connection() -> None:
-    async with pool(answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), limit=1) as made:
+async def test_a_server_that_closes_after_a_response_gets_the_next_request_on_another_connection() -> None:
+    closing = answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    async with pool(closing, limit=1) as connection_pool:
         for _ in range(3):
-            assert (await ask(made))[0] == 200
+            assert (await ask(connection_pool))[0] == 200
 
 
-async def test_what_is_not_http_is_told() -> None:
-    async with pool(answering(b"SSH-2.0-OpenSSH_9.2\r\n")) as made:
+async def test_an_answer_that_is_not_http_is_an_error() -> None:
+    async with pool(answering(b"SSH-2.0-OpenSSH_9.2\r\n")) as connection_pool:
         with pytest.raises(ConnectionLostError, match="not HTTP"):
-            await ask(made)
+            await ask(connection_pool)
 
 
 async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
@@ -124,10 +125,10 @@ async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
         await reader.readuntil(b"\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
 
-    async with pool(hang, limit=1) as made:
-        holding = asyncio.create_task(ask(made))
+    async with pool(hang, limit=1) as connection_pool:
+        holding = asyncio.create_task(ask(connection_pool))
         await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(ask(made)) for _ in range(3)]
+        waiting = [asyncio.create_task(ask(connection_pool)) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         holding.cancel()
@@ -137,59 +138,59 @@ async def test_who_gives_up_waiting_takes_no_connection_along() -> None:
         for task in waiting[1:]:
             task.cancel()
         await asyncio.gather(holding, *waiting, return_exceptions=True)
-        assert (await made.acquire()).is_open
+        assert (await connection_pool.acquire()).is_open
 
 
 async def test_room_that_is_offered_to_who_gives_up_goes_to_the_next() -> None:
-    async with pool(answering(OK), limit=1) as made:
-        held = await made.acquire()
-        gives_up, stays = (asyncio.create_task(made.acquire()) for _ in range(2))
+    async with pool(answering(OK), limit=1) as connection_pool:
+        first = await connection_pool.acquire()
+        gives_up, stays = (asyncio.create_task(connection_pool.acquire()) for _ in range(2))
         await asyncio.sleep(0)
-        held.close()
-        made.release(held)
+        first.close()
+        connection_pool.release(first)
         gives_up.cancel()
         assert (await asyncio.wait_for(stays, 5)).is_open
-        made.release(await stays)
+        connection_pool.release(await stays)
         with pytest.raises(asyncio.CancelledError):
             await gives_up
 
 
 async def test_a_connection_that_ends_on_its_way_to_who_waits_is_replaced() -> None:
-    async with pool(answering(OK), limit=1) as made:
-        held = await made.acquire()
-        waiting = asyncio.create_task(made.acquire())
+    async with pool(answering(OK), limit=1) as connection_pool:
+        first = await connection_pool.acquire()
+        waiting = asyncio.create_task(connection_pool.acquire())
         await asyncio.sleep(0)
-        made.release(held)
-        held.close()
-        given = await asyncio.wait_for(waiting, 5)
-        assert given is not held
-        assert (await given.request(REQUEST)).status == 200
+        connection_pool.release(first)
+        first.close()
+        second = await asyncio.wait_for(waiting, 5)
+        assert second is not first
+        assert (await second.request(REQUEST)).status == 200
 
 
 async def test_who_may_not_send_any_more_leaves_the_connection_as_it_was() -> None:
     def refuse() -> None:
         raise PermissionError
 
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            asked.append(await reader.readuntil(b"\r\n\r\n"))
+            requests.append(await reader.readuntil(b"\r\n\r\n"))
             writer.write(OK)
 
-    async with pool(serve, limit=1) as made:
-        connection = await made.acquire()
+    async with pool(serve, limit=1) as connection_pool:
+        connection = await connection_pool.acquire()
         with pytest.raises(PermissionError):
             await connection.request(REQUEST, refuse)
         assert (await connection.request(REQUEST)).status == 200
-        assert asked == [REQUEST]
+        assert requests == [REQUEST]
 
 
 async def test_nobody_there_is_an_error_and_takes_no_place() -> None:
-    made = ConnectionPool(Endpoint("127.0.0.1", 9), limit=1)
+    connection_pool = ConnectionPool(Endpoint("127.0.0.1", 9), limit=1)
     for _ in range(3):
         with pytest.raises(OSError, match="onnect"):
-            await made.acquire()
+            await connection_pool.acquire()
 
 
 async def test_a_connection_that_was_open_when_its_opener_gave_up_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,12 +34,12 @@ def test_a_request_in_http1_is_whole(request_: Request, expected: bytes) -> None
     )
 
 
-def test_fields_that_are_written_once_do_not_mix() -> None:
+def test_fields_that_are_encoded_once_do_not_mix() -> None:
     """Requests of different methods, formats and users over one writer, each as if it were the only one."""
     requests = [request._replace(accept=accept) for request in (GET, POST) for accept in ("a", "b")]
-    asked = [(request, {"Authorization": who}) for request in requests for who in ("me", "you")]
+    with_identity = [(request, {"Authorization": who}) for request in requests for who in ("me", "you")]
     shared = RequestWriter("server", "berth")
-    for request, identity in [*asked, *reversed(asked)]:
+    for request, identity in [*with_identity, *reversed(with_identity)]:
         assert shared.http2_headers(request, identity) == RequestWriter("server", "berth").http2_headers(
             request, identity
         )

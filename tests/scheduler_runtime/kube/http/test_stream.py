@@ -72,7 +72,7 @@ async def test_who_wants_much_is_not_woken_for_little() -> None:
         assert (await stream.read(5), await stream.read(100), await stream.read(100)) == (b"onetwo", b"three", b"")
 
 
-async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_told() -> None:
+async def test_what_came_before_a_cut_is_read_and_then_the_cut_is_an_error() -> None:
     async with streaming_from(sending(HEAD + chunk(b"one"))) as stream:
         await stream.send_request(REQUEST)
         assert await stream.read() == b"one"
@@ -114,7 +114,7 @@ async def test_silence_after_what_came_is_an_end() -> None:
         over.set()
 
 
-async def test_what_is_not_http_is_told() -> None:
+async def test_an_answer_that_is_not_http_is_an_error() -> None:
     async with streaming_from(sending(b"SSH-2.0\r\n\r\n")) as stream:
         with pytest.raises(ConnectionLostError, match="not HTTP"):
             await stream.send_request(REQUEST)

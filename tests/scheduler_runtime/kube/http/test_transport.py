@@ -55,7 +55,7 @@ def stand_still(seconds: float = STANDSTILL_SECONDS) -> None:
     time.sleep(seconds)
 
 
-async def asked(client: Client, path: str) -> bytes:
+async def request_during_stall(client: Client, path: str) -> bytes:
     """The answer to a request during which nothing goes on for long, as soon as it has left."""
     asking = asyncio.create_task(client.request("GET", path, seconds=SHORT_SECONDS))
     await asyncio.sleep(0.02)
@@ -63,7 +63,7 @@ async def asked(client: Client, path: str) -> bytes:
     return await asking
 
 
-async def connected(client: Client, path: str) -> bytes:
+async def connect_during_stall(client: Client, path: str) -> bytes:
     """The same for one that has to connect meanwhile."""
     asking = asyncio.create_task(client.request("GET", path, seconds=5.0))
     await asyncio.sleep(0)
@@ -82,8 +82,8 @@ def run(loop: str, ask: Callable[[Client, str], Awaitable[bytes]], server: str, 
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-@pytest.mark.parametrize("ask", [asked, connected])
-def test_an_answer_that_came_while_nothing_went_on_is_taken(
+@pytest.mark.parametrize("ask", [request_during_stall, connect_during_stall])
+def test_an_answer_that_came_during_a_stall_is_returned(
     monkeypatch: pytest.MonkeyPatch, server: str, loop: str, ask: Callable[[Client, str], Awaitable[bytes]]
 ) -> None:
     monkeypatch.setattr(transport, "CONNECT_SECONDS", SHORT_SECONDS)
@@ -93,7 +93,7 @@ def test_an_answer_that_came_while_nothing_went_on_is_taken(
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_no_answer_is_no_answer_all_the_same(server: str, loop: str) -> None:
     with pytest.raises(NoResponseError, match="no answer in time"):
-        run(loop, asked, server, "/quiet")
+        run(loop, request_during_stall, server, "/quiet")
 
 
 @pytest.mark.parametrize(

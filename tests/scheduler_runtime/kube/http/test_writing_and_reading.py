@@ -53,7 +53,7 @@ def server(tls: ssl.SSLContext | None, came: list[float], answer: bytes = OK) ->
             thread.join(10)
 
 
-async def asked_before_a_standstill(place: Endpoint) -> float:
+async def request_before_stall(place: Endpoint) -> float:
     """Ask in a turn in which something else then takes its time; return when that was over."""
     connection = await connect(place, Http1Connection())
     asking = asyncio.create_task(connection.request(REQUEST))
@@ -82,14 +82,14 @@ def trusted(directory: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_request_leaves_before_what_else_is_done_in_its_turn(loop: str, secure: bool, tmp_path: Path) -> None:
-    offered, asked = trusted(tmp_path) if secure else (None, None)
+    offered, trusted_context = trusted(tmp_path) if secure else (None, None)
     came = list[float]()
     with server(offered, came) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        over = runner.run(asked_before_a_standstill(Endpoint("127.0.0.1", port, asked)))
+        over = runner.run(request_before_stall(Endpoint("127.0.0.1", port, trusted_context)))
     assert came[0] < over - STANDSTILL_SECONDS / 2
 
 
-async def most_taken_while_reading(place: Endpoint) -> int:
+async def peak_memory_while_reading(place: Endpoint) -> int:
     """Bytes that were asked of memory at most while an answer came."""
     connection = await connect(place, Http1Connection())
     tracemalloc.start()
@@ -103,9 +103,9 @@ async def most_taken_while_reading(place: Endpoint) -> int:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_short_answer_over_tls_takes_little_memory(loop: str, tmp_path: Path) -> None:
-    offered, asked = trusted(tmp_path)
+    offered, trusted_context = trusted(tmp_path)
     with server(offered, []) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        assert runner.run(most_taken_while_reading(Endpoint("127.0.0.1", port, asked))) < 64 << 10
+        assert runner.run(peak_memory_while_reading(Endpoint("127.0.0.1", port, trusted_context))) < 64 << 10
 
 
 async def read_late(place: Endpoint) -> int:
@@ -124,7 +124,7 @@ async def read_late(place: Endpoint) -> int:
 def test_of_an_answer_before_the_end_of_the_connection_nothing_is_lost(
     loop: str, secure: bool, size: int, tmp_path: Path
 ) -> None:
-    offered, asked = trusted(tmp_path) if secure else (None, None)
+    offered, trusted_context = trusted(tmp_path) if secure else (None, None)
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
     with server(offered, [], answer) as port, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        assert runner.run(read_late(Endpoint("127.0.0.1", port, asked))) == size
+        assert runner.run(read_late(Endpoint("127.0.0.1", port, trusted_context))) == size

@@ -45,7 +45,7 @@ class Within:
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request as it arrived."""
 
     fields: list[Any]
@@ -77,13 +77,13 @@ class Peer(asyncio.Transport):
         self.speaks = speaks
         self.reads = True
         """Whether it allows more bytes for those that it got."""
-        self.held_up = 0
+        self.buffered = 0
         """How many bytes the network has not taken yet."""
         self.writes: list[bytes] = []
-        self.asked: dict[int, Asked] = {}
-        self.seen: list[events.Event] = []
+        self.received: dict[int, ReceivedRequest] = {}
+        self.events: list[events.Event] = []
         self.is_closed = False
-        self._heard = 0
+        self._judged = 0
 
     # What the connection uses of a transport.
 
@@ -98,7 +98,7 @@ class Peer(asyncio.Transport):
         self.writes.append(bytes(data))
 
     def get_write_buffer_size(self) -> int:
-        return self.held_up
+        return self.buffered
 
     def abort(self) -> None:
         self.is_closed = True
@@ -114,10 +114,10 @@ class Peer(asyncio.Transport):
 
     def hear(self) -> None:
         """Have the judge read what was written. It raises when that is not HTTP/2."""
-        written = b"".join(self.writes[self._heard :])
-        self._heard = len(self.writes)
-        for event in self.judge.receive_data(written):
-            self.seen.append(event)
+        data = b"".join(self.writes[self._judged :])
+        self._judged = len(self.writes)
+        for event in self.judge.receive_data(data):
+            self.events.append(event)
             self._note(event)
 
     def tell(self, data: bytes) -> None:
@@ -132,21 +132,21 @@ class Peer(asyncio.Transport):
         if body:
             self.judge.send_data(stream, body, end_stream=True)
 
-    def seen_of(self, kind: type[events.Event]) -> list[Any]:
-        return [event for event in self.seen if isinstance(event, kind)]
+    def events_of(self, kind: type[events.Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
 
     def _note(self, event: events.Event) -> None:
         match event:
             case events.RequestReceived():
-                self.asked[event.stream_id] = Asked(list(event.headers))
+                self.received[event.stream_id] = ReceivedRequest(list(event.headers))
             case events.DataReceived():
-                self.asked[event.stream_id].body += event.data
+                self.received[event.stream_id].body += event.data
                 if self.reads:
                     self.judge.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case events.StreamEnded():
-                self.asked[event.stream_id].is_complete = True
+                self.received[event.stream_id].is_complete = True
             case events.StreamReset():
-                self.asked[event.stream_id].reset = int(event.error_code)
+                self.received[event.stream_id].reset = int(event.error_code)
 
 
 @asynccontextmanager
@@ -166,27 +166,27 @@ async def greeted(**how: Any) -> AsyncIterator[Peer]:
 
 
 def ask(peer: Peer, head: bytes = GET, body: bytes = b"", seconds: float = 60.0) -> asyncio.Task[Response]:
-    """Send a request when there is room for it."""
+    """Send a request when there is a slot for it."""
 
-    async def asked() -> Response:
+    async def send() -> Response:
         await peer.connection.slots.acquire()
         return await peer.connection.request(head, body, Within(seconds))
 
-    task = asyncio.create_task(asked())
+    task = asyncio.create_task(send())
     task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not every test looks
     return task
 
 
-async def outcomes(asked: Iterable[asyncio.Task[Response]]) -> list[object]:
+async def outcomes(tasks: Iterable[asyncio.Task[Response]]) -> list[object]:
     """What became of each."""
-    return [await outcome(task) for task in asked]
+    return [await outcome(task) for task in tasks]
 
 
-async def outcome(asked: asyncio.Task[Response]) -> object:
+async def outcome(task: asyncio.Task[Response]) -> object:
     """An answer, or what was raised instead."""
     try:
         async with asyncio.timeout(60):
-            return await asked
+            return await task
     except (
         http2.StreamRefusedError,
         http2.Http2UnsupportedError,

@@ -26,7 +26,7 @@ HEAD = re.compile(rb"(\w+) (\S+) HTTP/1.1\r\n.*?content-length: (\d+)\r\n\r\n", 
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request, and the connection over which it came."""
 
     visit: Visit
@@ -50,21 +50,21 @@ class Asked:
         self.visit.flush()
 
 
-Act = Callable[[Asked], object]
+Act = Callable[[ReceivedRequest], object]
 
 
 @dataclass
 class Server:
     """What it does with each request, and who came."""
 
-    act: Act = Asked.answer
+    act: Act = ReceivedRequest.answer
     greets: bool = True
     most: int = 100
     knocks: int = 0
     """How many connections were begun."""
     visits: list[Visit] = field(default_factory=list)
     """Those that are encrypted by now."""
-    asked: list[Asked] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
     trouble: list[Exception] = field(default_factory=list)
     """What a client did that it may not."""
     place: Endpoint = field(default_factory=lambda: Endpoint("127.0.0.1", 0))
@@ -89,7 +89,7 @@ class Visit(asyncio.Protocol):
         values = {SettingCodes.MAX_CONCURRENT_STREAMS: server.most}
         self.judge.local_settings = Settings(client=False, initial_values=values)
         self.transport: Any = None
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, ReceivedRequest] = {}
         self._old = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -114,11 +114,11 @@ class Visit(asyncio.Protocol):
 
     def _hear(self, data: bytes) -> None:
         try:
-            heard = self.judge.receive_data(data)
+            new_events = self.judge.receive_data(data)
         except Exception as error:
             self.server.trouble.append(error)
             raise
-        for event in heard:
+        for event in new_events:
             self._note(event)
         self.flush()
 
@@ -126,20 +126,20 @@ class Visit(asyncio.Protocol):
         match event:
             case events.RequestReceived():
                 fields = {str(name): str(value) for name, value in event.headers}
-                self._open[event.stream_id] = Asked(self, event.stream_id, fields)
+                self._open[event.stream_id] = ReceivedRequest(self, event.stream_id, fields)
             case events.DataReceived():
                 self._open[event.stream_id].body += event.data
             case events.StreamEnded():
-                asked = self._open.pop(event.stream_id)
-                self.server.asked.append(asked)
-                self.server.act(asked)
+                request = self._open.pop(event.stream_id)
+                self.server.received.append(request)
+                self.server.act(request)
 
     def _hear_old(self, data: bytes) -> None:
         """Answer one request after another in HTTP/1.1."""
         self._old += data
         while (head := HEAD.match(self._old)) and len(self._old) >= head.end() + int(head[3]):
             fields, body = {":method": head[1].decode(), ":path": head[2].decode()}, self._old[head.end() :]
-            self.server.asked.append(Asked(self, 0, fields, body[: int(head[3])]))
+            self.server.received.append(ReceivedRequest(self, 0, fields, body[: int(head[3])]))
             self._old = body[int(head[3]) :]
             self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 

@@ -13,12 +13,12 @@ from tests.scheduler_runtime.kube.http2.peer import POST, Fields, Peer, ask, gre
 
 async def answered(peer: Peer, *parts: bytes) -> Response:
     """What becomes of a request of which the server says ``parts``."""
-    asked = ask(peer)
+    task = ask(peer)
     await peer.settle()
     peer.tell(b"".join(parts))
     await peer.settle()
     assert not peer.is_closed
-    return asked.result()
+    return task.result()
 
 
 def block(*fields: tuple[str, str]) -> bytes:
@@ -59,7 +59,7 @@ async def test_padding_and_priority_are_no_part_of_an_answer() -> None:
 async def test_what_precedes_an_answer_and_what_follows_it_is_passed_over() -> None:
     fields: Fields = [("retry-after", "9")]
     async with greeted() as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await peer.settle()
         for status in ("100", "103"):
             peer.judge.send_headers(1, [(":status", status), *fields])
@@ -67,19 +67,19 @@ async def test_what_precedes_an_answer_and_what_follows_it_is_passed_over() -> N
         peer.judge.send_data(1, b"made")
         peer.judge.send_headers(1, [("grpc-status", "0"), *fields], end_stream=True)
         await peer.settle()
-        assert asked.result() == Response(201, b"made")
+        assert task.result() == Response(201, b"made")
 
 
 async def test_a_large_body_comes_in_many_frames() -> None:
     body = bytes(range(256)) * 4096
     async with greeted(piece=5000) as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await peer.settle()
         peer.judge.send_headers(1, [(":status", "200")])
         for start in range(0, len(body), 16_384):
             peer.judge.send_data(1, body[start : start + 16_384], end_stream=start + 16_384 >= len(body))
         await peer.settle()
-        assert asked.result().body == body
+        assert task.result().body == body
 
 
 @pytest.mark.parametrize("piece", [1, 1000, 1 << 20])
@@ -97,22 +97,22 @@ async def test_fields_may_come_in_several_frames(piece: int) -> None:
 async def test_an_answer_that_comes_before_all_was_sent_ends_the_sending() -> None:
     async with greeted(initial_window_size=10) as peer:
         peer.reads = False
-        asked = ask(peer, POST, b"x" * 100)
+        task = ask(peer, POST, b"x" * 100)
         await peer.settle()
         peer.answer(1, 413, b"too much")
         await peer.settle()
-        assert asked.result() == Response(413, b"too much")
-        assert (peer.asked[1].is_complete, peer.asked[1].reset) == (False, frames.CANCEL)
+        assert task.result() == Response(413, b"too much")
+        assert (peer.received[1].is_complete, peer.received[1].reset) == (False, frames.CANCEL)
 
 
 async def test_pings_are_answered_and_answers_to_pings_are_not() -> None:
     async with greeted() as peer:
         peer.judge.ping(b"12345678")
         await peer.settle()
-        assert [event.ping_data for event in peer.seen_of(events.PingAckReceived)] == [b"12345678"]
+        assert [event.ping_data for event in peer.events_of(events.PingAckReceived)] == [b"12345678"]
         peer.tell(of(0, frames.PING, frames.ACK, b"87654321"))
         await peer.settle()
-        assert not peer.seen_of(events.PingReceived)
+        assert not peer.events_of(events.PingReceived)
 
 
 async def test_frames_of_kinds_that_we_do_not_know_are_passed_over() -> None:

@@ -28,7 +28,7 @@ class Story:
         self.tasks: list[asyncio.Task[Response]] = []
         self.bodies: list[bytes] = []
         self.answered: dict[int, bytes] = {}
-        self.begun: set[int] = set()
+        self.started: set[int] = set()
         self.ended: set[int] = set()
         self.cancelled: set[int] = set()
 
@@ -38,12 +38,12 @@ class Story:
         if (done := act(number)) is not None:
             await done
 
-    def _streams(self, number: int, *, begun: bool | None = None) -> list[int]:
+    def _streams(self, number: int, *, started: bool | None = None) -> list[int]:
         """One of those that the server knows and has not ended, if there is any."""
         among = [
             stream
-            for stream, asked in self.peer.asked.items()
-            if stream not in self.ended and asked.reset is None and begun in (None, stream in self.begun)
+            for stream, request in self.peer.received.items()
+            if stream not in self.ended and request.reset is None and started in (None, stream in self.started)
         ]
         return among[number % len(among) :][:1] if among else []
 
@@ -52,18 +52,18 @@ class Story:
         self.tasks.append(ask(self.peer, POST, self.bodies[-1]))
 
     def _answer(self, number: int) -> None:
-        for stream in self._streams(number, begun=False):
+        for stream in self._streams(number, started=False):
             self.answered[stream] = b"%d" % stream
             self.ended.add(stream)
             self.peer.answer(stream, 200, self.answered[stream])
 
     def _begin(self, number: int) -> None:
-        for stream in self._streams(number, begun=False):
-            self.begun.add(stream)
+        for stream in self._streams(number, started=False):
+            self.started.add(stream)
             self.peer.judge.send_headers(stream, [(":status", "200")])
 
     def _finish(self, number: int) -> None:
-        for stream in self._streams(number, begun=True):
+        for stream in self._streams(number, started=True):
             self.answered[stream] = bytes(number)
             self.ended.add(stream)
             self.peer.judge.send_data(stream, bytes(number), end_stream=True)
@@ -106,7 +106,7 @@ class Story:
         if how == "answered":
             await self._all_answered()
         elif how == "goaway":
-            self.peer.judge.close_connection(last_stream_id=max(self.peer.asked, default=0) // 2)
+            self.peer.judge.close_connection(last_stream_id=max(self.peer.received, default=0) // 2)
             self.peer.tell(self.peer.judge.data_to_send())
         if how != "answered":
             self.peer.connection.connection_lost(None)
@@ -127,26 +127,26 @@ def test_every_request_ends_in_exactly_one_way(steps: list[Step], piece: int, da
 
     async def story() -> None:
         async with greeted(piece=piece) as peer:
-            told = Story(peer)
+            scenario = Story(peer)
             for what, number in steps:
-                await told.happens(what, number)
-            ended = await told.ends(how)
-            check(told, ended, how)
+                await scenario.happens(what, number)
+            ended = await scenario.ends(how)
+            check(scenario, ended, how)
 
     asyncio.run(story())
 
 
-def check(told: Story, ended: list[object], how: str) -> None:
+def check(scenario: Story, ended: list[object], how: str) -> None:
     """What each request got is what happened to it."""
     kinds = {Response, StreamRefusedError, ConnectionLostError, asyncio.CancelledError}
     assert set(map(type, ended)) <= kinds
-    for place, each in enumerate(ended):
-        if isinstance(each, asyncio.CancelledError):
-            assert place in told.cancelled
-    bodies = [each.body for each in ended if isinstance(each, Response)]
-    assert all(body in told.answered.values() for body in bodies)
-    for asked in told.peer.asked.values():
-        assert not asked.is_complete or asked.body in told.bodies
+    for place, result in enumerate(ended):
+        if isinstance(result, asyncio.CancelledError):
+            assert place in scenario.cancelled
+    bodies = [result.body for result in ended if isinstance(result, Response)]
+    assert all(body in scenario.answered.values() for body in bodies)
+    for request in scenario.peer.received.values():
+        assert not request.is_complete or request.body in scenario.bodies
     if how == "answered":
-        assert told.peer.connection.is_open
-        assert told.peer.connection.slots._free == told.peer.connection.slots._count
+        assert scenario.peer.connection.is_open
+        assert scenario.peer.connection.slots._free == scenario.peer.connection.slots._count

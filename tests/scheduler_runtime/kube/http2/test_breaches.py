@@ -25,7 +25,7 @@ def of(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "why"),
+    ("data", "code", "why"),
     [
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", SIZE, "larger than allowed", id="another-protocol"),
         pytest.param(of(frames.DATA, 0, 1, bytes(16_385)), SIZE, "larger than allowed", id="a-large-frame"),
@@ -59,66 +59,66 @@ def of(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
         pytest.param(of(frames.GOAWAY, 0, 0, bytes(7)), SIZE, "wrong length", id="a-short-goodbye"),
     ],
 )
-async def test_a_breach_is_told_by_its_code_and_ends_the_connection(said: bytes, code: int, why: str) -> None:
+async def test_a_breach_is_reported_by_its_code_and_ends_the_connection(data: bytes, code: int, why: str) -> None:
     async with greeted(initial_window_size=10) as peer:
         peer.reads = False
-        asked = ask(peer, POST, bytes(100))
+        task = ask(peer, POST, bytes(100))
         await peer.settle()
-        peer.tell(said)
-        lost = await outcome(asked)
+        peer.tell(data)
+        lost = await outcome(task)
         assert isinstance(lost, ConnectionLostError)
         assert str(lost).startswith("the server does not keep to HTTP/2: ")
         assert why in str(lost)
-        assert told(peer) == code
+        assert goaway_code(peer) == code
         assert peer.is_closed
 
 
 @pytest.mark.parametrize(
-    "said", [frames.settings({frames.INITIAL_WINDOW_SIZE: 2**31 - 1}), frames.window_update(1, 2**31 - 1)]
+    "data", [frames.settings({frames.INITIAL_WINDOW_SIZE: 2**31 - 1}), frames.window_update(1, 2**31 - 1)]
 )
-async def test_the_window_of_a_request_may_not_grow_too_large(said: bytes) -> None:
+async def test_the_window_of_a_request_may_not_grow_too_large(data: bytes) -> None:
     async with greeted(initial_window_size=100_000) as peer:
         peer.reads = False
-        asked = ask(peer, POST, bytes(90_000))  # of which some has to wait for the window of the connection
+        task = ask(peer, POST, bytes(90_000))  # of which some has to wait for the window of the connection
         await peer.settle()
         peer.judge.increment_flow_control_window(200_000, stream_id=1)
         await peer.settle()
-        peer.tell(said)
-        assert "larger than any" in str(await outcome(asked))
-        assert told(peer) == FLOW
+        peer.tell(data)
+        assert "larger than any" in str(await outcome(task))
+        assert goaway_code(peer) == FLOW
 
 
-def told(peer: Peer) -> int:
+def goaway_code(peer: Peer) -> int:
     peer.hear()
-    return int(peer.seen_of(events.ConnectionTerminated)[0].error_code)
+    return int(peer.events_of(events.ConnectionTerminated)[0].error_code)
 
 
 async def test_fields_that_never_end_are_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2_connection, "LONGEST_HEADER_BLOCK", 10_000)
     async with greeted() as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await peer.settle()
         peer.tell(of(frames.HEADERS, 0, 1, OK) + of(frames.CONTINUATION, 0, 1, bytes(6000)) * 2)
-        assert "without an end" in str(await outcome(asked))
-        assert told(peer) == frames.ENHANCE_YOUR_CALM
+        assert "without an end" in str(await outcome(task))
+        assert goaway_code(peer) == frames.ENHANCE_YOUR_CALM
 
 
-async def test_a_server_that_does_not_begin_with_its_settings_is_not_asked() -> None:
+async def test_a_server_that_does_not_begin_with_its_settings_gets_no_request() -> None:
     peer = Peer()
     peer.connection.connection_made(peer)
     peer.tell(frames.frame(frames.PING, 0, 0, bytes(8)))
     assert peer.connection.ready.done()
     assert not peer.connection.is_open
-    assert told(peer) == frames.PROTOCOL_ERROR
+    assert goaway_code(peer) == frames.PROTOCOL_ERROR
     assert peer.is_closed
 
 
 async def test_a_breach_does_not_undo_what_was_answered_before_it() -> None:
     async with greeted() as peer:
-        asked = [ask(peer), ask(peer)]
+        tasks = [ask(peer), ask(peer)]
         await peer.settle()
         peer.tell(of(frames.HEADERS, WHOLE, 1, OK) + of(frames.PUSH_PROMISE, 0, 3) + of(frames.HEADERS, WHOLE, 3, OK))
-        assert [type(each) for each in await outcomes(asked)] == [Response, ConnectionLostError]
+        assert [type(result) for result in await outcomes(tasks)] == [Response, ConnectionLostError]
 
 
 @pytest.mark.parametrize("speaks", [None, "http/1.1"])

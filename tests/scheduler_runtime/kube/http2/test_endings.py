@@ -21,36 +21,36 @@ def kinds(ended: Iterable[object]) -> set[type]:
 
 async def test_what_the_server_has_not_looked_at_when_it_closes_is_refused_and_the_rest_is_answered() -> None:
     async with greeted() as peer:
-        asked = [ask(peer) for _ in range(4)]
+        tasks = [ask(peer) for _ in range(4)]
         await peer.settle()
         peer.judge.close_connection(last_stream_id=3)
         goaway = peer.judge.data_to_send()
         fields = peer.judge.encoder.encode([(":status", "200")])
         peer.tell(goaway)
-        assert kinds(await outcomes(asked[2:])) == {StreamRefusedError}
+        assert kinds(await outcomes(tasks[2:])) == {StreamRefusedError}
         assert not peer.connection.is_open
         for stream in (3, 1):
             assert not peer.is_closed
             peer.tell(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, fields))
-        assert await outcomes(asked[:2]) == [Response(200, b"")] * 2
+        assert await outcomes(tasks[:2]) == [Response(200, b"")] * 2
         assert peer.is_closed
 
 
 async def test_who_waits_for_room_when_the_server_closes_waits_no_longer() -> None:
     async with greeted(max_concurrent_streams=1) as peer:
-        asked = [ask(peer) for _ in range(3)]
+        tasks = [ask(peer) for _ in range(3)]
         await peer.settle()
         peer.tell(frames.goaway(frames.NO_ERROR))
-        assert kinds(await outcomes(asked)) == {StreamRefusedError}
+        assert kinds(await outcomes(tasks)) == {StreamRefusedError}
 
 
 async def test_a_server_that_says_why_it_closes_is_quoted() -> None:
     async with greeted() as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await peer.settle()
         peer.tell(frames.frame(frames.GOAWAY, 0, 0, b"\0\0\0\1\0\0\0\x0btoo_many_pings"))
         peer.connection.connection_lost(None)
-        lost = await outcome(asked)
+        lost = await outcome(task)
         assert isinstance(lost, ConnectionLostError)
         assert str(lost) == "the server gave the connection up (HTTP/2 error 11: too_many_pings)"
 
@@ -58,7 +58,7 @@ async def test_a_server_that_says_why_it_closes_is_quoted() -> None:
 @pytest.mark.parametrize("code", list(ErrorCodes))
 async def test_a_request_that_the_server_ends_is_lost_unless_it_was_refused(code: ErrorCodes) -> None:
     async with greeted() as peer:
-        asked = [ask(peer, POST, b"{}"), ask(peer)]
+        tasks = [ask(peer, POST, b"{}"), ask(peer)]
         await peer.settle()
         peer.judge.reset_stream(1, code)
         peer.answer(3)
@@ -67,18 +67,18 @@ async def test_a_request_that_the_server_ends_is_lost_unless_it_was_refused(code
             ErrorCodes.REFUSED_STREAM: StreamRefusedError,
             ErrorCodes.HTTP_1_1_REQUIRED: Http2UnsupportedError,
         }
-        assert isinstance(await outcome(asked[0]), surely_not_done.get(code, ConnectionLostError))
-        assert asked[1].result() == Response(200, b"")
+        assert isinstance(await outcome(tasks[0]), surely_not_done.get(code, ConnectionLostError))
+        assert tasks[1].result() == Response(200, b"")
         assert peer.connection.is_open
 
 
 async def test_a_server_that_ends_an_answered_request_has_answered_it() -> None:
     async with greeted() as peer:
-        asked = ask(peer, POST, b"{}")
+        task = ask(peer, POST, b"{}")
         await peer.settle()
         peer.answer(1, 200, b"all")
         peer.tell(peer.judge.data_to_send() + frames.rst_stream(1, frames.NO_ERROR))
-        assert await outcome(asked) == Response(200, b"all")
+        assert await outcome(task) == Response(200, b"all")
 
 
 @pytest.mark.parametrize(
@@ -86,24 +86,24 @@ async def test_a_server_that_ends_an_answered_request_has_answered_it() -> None:
 )
 async def test_all_requests_are_lost_with_the_connection(error: Exception | None, why: str) -> None:
     async with greeted() as peer:
-        asked = [ask(peer) for _ in range(70)]
+        tasks = [ask(peer) for _ in range(70)]
         await peer.settle()
         peer.connection.connection_lost(error)
-        ended = await outcomes(asked)
-        assert [str(each) for each in ended[:64]] == [why] * 64
+        ended = await outcomes(tasks)
+        assert [str(error) for error in ended[:64]] == [why] * 64
         assert (kinds(ended[:64]), kinds(ended[64:])) == ({ConnectionLostError}, {StreamRefusedError})
 
 
 async def test_a_request_that_nobody_waits_for_any_more_is_called_off_and_the_others_go_on() -> None:
     async with greeted() as peer:
-        asked = [ask(peer, POST, b"{}"), ask(peer)]
+        tasks = [ask(peer, POST, b"{}"), ask(peer)]
         await peer.settle()
-        asked[0].cancel()
+        tasks[0].cancel()
         await peer.settle()
-        assert [each.reset for each in peer.asked.values()] == [frames.CANCEL, None]
+        assert [request.reset for request in peer.received.values()] == [frames.CANCEL, None]
         peer.answer(3)
         await peer.settle()
-        assert asked[1].result() == Response(200, b"")
+        assert tasks[1].result() == Response(200, b"")
         assert peer.connection.is_open
 
 
@@ -113,14 +113,14 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         loop = asyncio.get_running_loop()
         self.now = loop.time()
-        for each, name in ((loop, "time"), (time, "monotonic")):
-            monkeypatch.setattr(each, name, lambda: self.now)
+        for owner, name in ((loop, "time"), (time, "monotonic")):
+            monkeypatch.setattr(owner, name, lambda: self.now)
 
 
 async def unanswered(peer: Peer, *seconds: float) -> list[asyncio.Task[Response]]:
-    asked = [ask(peer, seconds=each) for each in seconds]
+    tasks = [ask(peer, seconds=limit) for limit in seconds]
     await peer.settle()
-    return asked
+    return tasks
 
 
 async def test_a_request_ends_at_its_deadline_and_neither_sooner_nor_later(
@@ -129,15 +129,15 @@ async def test_a_request_ends_at_its_deadline_and_neither_sooner_nor_later(
     clock = Clock(monkeypatch)
     async with greeted() as peer:
         began = clock.now
-        asked = await unanswered(peer, 30.0, 10.0, 20.0)
-        for due, now in ((asked[1], 10.0), (asked[2], 20.0), (asked[0], 30.0)):
+        tasks = await unanswered(peer, 30.0, 10.0, 20.0)
+        for due, now in ((tasks[1], 10.0), (tasks[2], 20.0), (tasks[0], 30.0)):
             clock.now = began + now - 0.001
             await peer.settle()
             assert not due.done()
             clock.now = began + now
             await peer.settle()
             assert isinstance(due.exception(), TimeoutError)
-        assert [each.reset for each in peer.asked.values()][1:] == [frames.CANCEL] * 2
+        assert [request.reset for request in peer.received.values()][1:] == [frames.CANCEL] * 2
         assert peer.is_closed
 
 
@@ -179,14 +179,14 @@ async def test_what_was_answered_while_we_stood_still_is_answered(
         assert peer.is_closed
 
 
-async def test_a_request_that_has_not_left_ends_at_once_after_we_stood_still(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_is_not_sent_yet_ends_at_once_after_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     async with greeted() as peer:
-        (asked,) = await unanswered(peer, 1.0)
-        peer.held_up = 1
+        (task,) = await unanswered(peer, 1.0)
+        peer.buffered = 1
         clock.now += 5.0
         await peer.settle()
-        assert isinstance(asked.exception(), TimeoutError)
+        assert isinstance(task.exception(), TimeoutError)
 
 
 async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_more(
@@ -195,17 +195,17 @@ async def test_what_has_still_to_leave_after_its_deadline_does_not_leave_any_mor
     clock = Clock(monkeypatch)
     async with greeted() as peer:
         peer.reads = False
-        asked = ask(peer, POST, b"x" * 100_000, seconds=1.0)
+        task = ask(peer, POST, b"x" * 100_000, seconds=1.0)
         await peer.settle()
         clock.now += 5.0
         peer.judge.increment_flow_control_window(100_000)
         peer.judge.increment_flow_control_window(100_000, stream_id=1)
         await peer.settle()
-        assert isinstance(asked.exception(), TimeoutError)
-        assert not peer.asked[1].is_complete
+        assert isinstance(task.exception(), TimeoutError)
+        assert not peer.received[1].is_complete
 
 
-async def test_an_early_deadline_is_kept_when_an_earlier_request_has_a_late_one(
+async def test_an_early_deadline_counts_when_an_earlier_request_has_a_late_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock(monkeypatch)
@@ -218,24 +218,24 @@ async def test_an_early_deadline_is_kept_when_an_earlier_request_has_a_late_one(
 
 async def test_only_as_many_requests_are_under_way_as_the_server_allows() -> None:
     async with greeted(max_concurrent_streams=3) as peer:
-        asked = [ask(peer) for _ in range(9)]
+        tasks = [ask(peer) for _ in range(9)]
         await peer.settle()
-        assert list(peer.asked) == [1, 3, 5]
+        assert list(peer.received) == [1, 3, 5]
         peer.answer(3)
         await peer.settle()
-        assert list(peer.asked) == [1, 3, 5, 7]
+        assert list(peer.received) == [1, 3, 5, 7]
         peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 1})
         for stream in (1, 5):
             peer.answer(stream)
             await peer.settle()
-        assert list(peer.asked) == [1, 3, 5, 7]
+        assert list(peer.received) == [1, 3, 5, 7]
         peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 100})
         await peer.settle()
-        assert len(peer.asked) == 9
-        for stream in list(peer.asked)[3:]:
+        assert len(peer.received) == 9
+        for stream in list(peer.received)[3:]:
             peer.answer(stream)
         await peer.settle()
-        assert all(task.result().status == 200 for task in asked)
+        assert all(task.result().status == 200 for task in tasks)
 
 
 async def test_no_more_requests_are_under_way_than_we_want_however_many_the_server_allows() -> None:
@@ -243,4 +243,4 @@ async def test_no_more_requests_are_under_way_than_we_want_however_many_the_serv
         for _ in range(100):
             ask(peer)
         await peer.settle()
-        assert len(peer.asked) == 64
+        assert len(peer.received) == 64

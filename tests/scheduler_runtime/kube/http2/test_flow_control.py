@@ -23,13 +23,13 @@ BODY = bytes(range(256)) * 1000
 @pytest.mark.parametrize("window", [1000, 16_384, 65_535, 1 << 20])
 async def test_a_body_larger_than_the_window_arrives(window: int) -> None:
     async with greeted(initial_window_size=window) as peer:
-        asked = ask(peer, POST, BODY)
-        while not peer.asked or not peer.asked[1].is_complete:
+        task = ask(peer, POST, BODY)
+        while not peer.received or not peer.received[1].is_complete:
             await peer.settle()
-        assert peer.asked[1].body == BODY
+        assert peer.received[1].body == BODY
         peer.answer(1)
         await peer.settle()
-        assert asked.result() == Response(200, b"")
+        assert task.result() == Response(200, b"")
 
 
 async def test_nothing_is_sent_that_is_not_allowed_yet() -> None:
@@ -38,10 +38,10 @@ async def test_nothing_is_sent_that_is_not_allowed_yet() -> None:
         for _ in range(3):
             ask(peer, POST, BODY[:15])
         await peer.settle()
-        assert [each.body for each in peer.asked.values()] == [BODY[:10]] * 3
+        assert [request.body for request in peer.received.values()] == [BODY[:10]] * 3
         peer.judge.increment_flow_control_window(3, stream_id=3)
         await peer.settle()
-        assert [len(each.body) for each in peer.asked.values()] == [10, 13, 10]
+        assert [len(request.body) for request in peer.received.values()] == [10, 13, 10]
 
 
 async def test_a_window_may_shrink_below_what_was_sent() -> None:
@@ -53,13 +53,13 @@ async def test_a_window_may_shrink_below_what_was_sent() -> None:
         await peer.settle()
         peer.judge.increment_flow_control_window(15, stream_id=1)
         await peer.settle()
-        assert len(peer.asked[1].body) == 20  # the window is 5 - 20 + 15
+        assert len(peer.received[1].body) == 20  # the window is 5 - 20 + 15
         peer.judge.increment_flow_control_window(1, stream_id=1)
         await peer.settle()
-        assert len(peer.asked[1].body) == 21
+        assert len(peer.received[1].body) == 21
         peer.judge.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 100})
         await peer.settle()
-        assert peer.asked[1].body == BODY[:30]
+        assert peer.received[1].body == BODY[:30]
 
 
 async def test_the_window_of_the_connection_is_shared() -> None:
@@ -68,10 +68,10 @@ async def test_the_window_of_the_connection_is_shared() -> None:
         for _ in range(3):
             ask(peer, POST, BODY[:40_000])
         await peer.settle()
-        assert sum(len(each.body) for each in peer.asked.values()) == frames.DEFAULT_WINDOW
+        assert sum(len(request.body) for request in peer.received.values()) == frames.DEFAULT_WINDOW
         peer.judge.increment_flow_control_window(80_000)
         await peer.settle()
-        assert [each.body for each in peer.asked.values()] == [BODY[:40_000]] * 3
+        assert [request.body for request in peer.received.values()] == [BODY[:40_000]] * 3
 
 
 async def test_larger_frames_are_sent_when_they_are_allowed() -> None:
@@ -80,44 +80,44 @@ async def test_larger_frames_are_sent_when_they_are_allowed() -> None:
         await peer.settle()
         ask(peer, POST, BODY[:60_000])
         await peer.settle()
-        assert [len(event.data) for event in peer.seen_of(events.DataReceived)] == [60_000]
+        assert [len(event.data) for event in peer.events_of(events.DataReceived)] == [60_000]
 
 
-async def test_what_is_given_up_is_sent_no_further() -> None:
+async def test_a_cancelled_body_is_sent_no_further() -> None:
     async with greeted(initial_window_size=10) as peer:
         peer.reads = False
-        asked = ask(peer, POST, BODY)
+        task = ask(peer, POST, BODY)
         await peer.settle()
-        asked.cancel()
+        task.cancel()
         await peer.settle()
         peer.judge.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 1000})
         await peer.settle()
-        assert (len(peer.asked[1].body), peer.asked[1].reset) == (10, frames.CANCEL)
+        assert (len(peer.received[1].body), peer.received[1].reset) == (10, frames.CANCEL)
 
 
 async def test_our_own_window_is_renewed_before_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for number in range(20):
-            asked = [ask(peer), ask(peer)]
+            tasks = [ask(peer), ask(peer)]
             await peer.settle()
             assert peer.judge.remote_flow_control_window(4 * number + 1) >= 50_000
             peer.judge.send_headers(4 * number + 1, [(":status", "200")])
             for _ in range(2):
                 peer.judge.send_data(4 * number + 1, bytes(15_000), pad_length=255)
             peer.judge.end_stream(4 * number + 1)
-            asked[1].cancel()
+            tasks[1].cancel()
             await peer.settle()
-            assert len(asked[0].result().body) == 30_000
+            assert len(tasks[0].result().body) == 30_000
 
 
 async def test_answers_that_nobody_waits_for_use_up_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http2_connection, "RECEIVE_WINDOW", 100_000)
     async with greeted() as peer:
         for stream in range(1, 41, 2):
-            asked = ask(peer)
+            task = ask(peer)
             await peer.settle()
-            asked.cancel()
+            task.cancel()
             await asyncio.sleep(0)  # its end is written, and not yet heard of, when the answer comes
             peer.answer(stream, 200, bytes(15_000))
             await peer.settle()
@@ -126,13 +126,13 @@ async def test_answers_that_nobody_waits_for_use_up_no_window(monkeypatch: pytes
 
 def sent(data: bytes) -> list[tuple[int, int, int]]:
     """Stream, length and flags of each frame."""
-    found = []
+    parsed = []
     while data:
         high, low, _, flags, stream = frames.HEAD.unpack_from(data)
         length = high << 8 | low
-        found.append((stream, length, flags))
+        parsed.append((stream, length, flags))
         data = data[frames.HEAD.size + length :]
-    return found
+    return parsed
 
 
 CHANGES = st.one_of(
@@ -146,7 +146,7 @@ END = [("resize", 1 << 20, 0), ("allow", 1 << 30, 0)]
 @given(st.lists(CHANGES, max_size=30))
 def test_everything_is_sent_once_and_as_soon_as_it_is_allowed(changes: list[tuple[str, int, int]]) -> None:
     """Judged by plain counting of what is allowed and what has gone, of each body and of all."""
-    outflow, bodies, gone, initial = FlowControl(), dict[int, int](), Counter[int](), frames.DEFAULT_WINDOW
+    outflow, bodies, sent_bytes, initial = FlowControl(), dict[int, int](), Counter[int](), frames.DEFAULT_WINDOW
     allowed = Counter({0: frames.DEFAULT_WINDOW})
     for what, number, stream in [*changes, *END]:
         if what == "body":
@@ -157,24 +157,24 @@ def test_everything_is_sent_once_and_as_soon_as_it_is_allowed(changes: list[tupl
             data = outflow.window_update(stream, number)
         else:
             initial, data = number, outflow.set_initial_window(number)
-        for each, length, flags in sent(data):
-            gone[each] += length
-            assert gone[each] <= initial + allowed[each]
-            assert bool(flags & frames.END_STREAM) == (gone[each] == bodies[each])
-        free = allowed[0] - gone.total()
+        for stream_id, length, flags in sent(data):
+            sent_bytes[stream_id] += length
+            assert sent_bytes[stream_id] <= initial + allowed[stream_id]
+            assert bool(flags & frames.END_STREAM) == (sent_bytes[stream_id] == bodies[stream_id])
+        free = allowed[0] - sent_bytes.total()
         assert free >= 0
-        for each, size in bodies.items():
-            assert gone[each] == size or free == 0 or gone[each] >= initial + allowed[each]
-    assert gone == bodies
+        for stream_id, size in bodies.items():
+            assert sent_bytes[stream_id] == size or free == 0 or sent_bytes[stream_id] >= initial + allowed[stream_id]
+    assert sent_bytes == bodies
 
 
-async def test_what_has_room_leaves_before_fewer_rooms_are_acknowledged() -> None:
+async def test_requests_with_a_slot_are_sent_before_fewer_slots_are_acknowledged() -> None:
     async with greeted() as peer:
         peer.judge.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 0})
-        asked = ask(peer)
+        task = ask(peer)
         await asyncio.sleep(0)
         peer.tell(peer.judge.data_to_send())
         await peer.settle()  # the judge raises when it comes after the acknowledgement
         peer.answer(1)
         await peer.settle()
-        assert asked.result().status == 200
+        assert task.result().status == 200

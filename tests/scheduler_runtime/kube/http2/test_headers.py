@@ -15,7 +15,7 @@ from scheduler_runtime.kube.http2 import frames, headers
 OTHERS = [("audit-id", "0f3c"), ("content-type", "application/json"), ("date", "Mon, 02 Jan 2006 15:04:05 GMT")]
 
 
-def written(*fields: tuple[str, str], huffman: bool = True) -> bytes:
+def encode(*fields: tuple[str, str], huffman: bool = True) -> bytes:
     encoder = Encoder()
     encoder.header_table_size = 0  # which is told at the beginning of the first fields
     return encoder.encode(fields, huffman=huffman)
@@ -24,15 +24,15 @@ def written(*fields: tuple[str, str], huffman: bool = True) -> bytes:
 @pytest.mark.parametrize("huffman", [True, False])
 def test_every_status_is_read(huffman: bool) -> None:
     for status in range(100, 600):
-        block = written((":status", str(status)), *OTHERS, huffman=huffman)
+        block = encode((":status", str(status)), *OTHERS, huffman=huffman)
         assert block[0] == 0x20
         assert headers.parse_status(block) == headers.parse_status(block[1:]) == status
 
 
 @pytest.mark.parametrize("huffman", [True, False])
 @pytest.mark.parametrize("name", range(8, 15))
-def test_a_status_may_take_its_name_from_any_that_is_known(name: int, huffman: bool) -> None:
-    _, used, *rest = written((":status", "201"), *OTHERS, huffman=huffman)
+def test_a_status_may_refer_to_any_index_of_its_name(name: int, huffman: bool) -> None:
+    _, used, *rest = encode((":status", "201"), *OTHERS, huffman=huffman)
     assert used & 0x3F == 8
     assert headers.parse_status(bytes((name, *rest))) == 201
 
@@ -40,13 +40,13 @@ def test_a_status_may_take_its_name_from_any_that_is_known(name: int, huffman: b
 @given(st.integers(0, 99_999), st.booleans(), st.integers(0, 3))
 def test_every_retry_after_is_read(seconds: int, huffman: bool, at: int) -> None:
     fields = [*OTHERS[:at], ("retry-after", str(seconds)), *OTHERS[at:]]
-    block = written((":status", "429"), *fields, huffman=huffman)
+    block = encode((":status", "429"), *fields, huffman=huffman)
     assert headers.parse_retry_after(block) == str(seconds)
 
 
 @given(st.text("0123456789abcdefghijklmnopqrstuvwxyz ,:-~", max_size=12), st.booleans())
 def test_what_is_no_number_of_seconds_says_nothing(text: str, huffman: bool) -> None:
-    block = written((":status", "503"), ("retry-after", text), huffman=huffman)
+    block = encode((":status", "503"), ("retry-after", text), huffman=huffman)
     assert headers.parse_retry_after(block) == (text if text.isdigit() else "")
 
 
@@ -62,7 +62,7 @@ def test_a_field_may_have_its_name_spelled_out() -> None:
 
 
 @given(st.integers(1, 61), st.binary(max_size=20_000))
-def test_a_field_is_read_as_it_was_written(name: int, value: bytes) -> None:
+def test_a_field_is_decoded_as_it_was_encoded(name: int, value: bytes) -> None:
     decoder = Decoder(max_header_list_size=1 << 16)
     assert [field[1] for field in decoder.decode(headers.field(name, value), raw=True)] == [value]
 

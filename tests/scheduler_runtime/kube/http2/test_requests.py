@@ -20,40 +20,40 @@ BINDING = Request("POST", "/api/v1/namespaces/a/pods/b/binding?x=%20", "applicat
 async def test_requests_of_one_turn_leave_in_one_write() -> None:
     async with greeted() as peer:
         before = len(peer.writes)
-        asked = [ask(peer, POST, b"body") for _ in range(40)]
+        tasks = [ask(peer, POST, b"body") for _ in range(40)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert len(peer.writes) == before + 1
         await peer.settle()
-        assert [each.body for each in peer.asked.values()] == [b"body"] * 40
-        for stream in peer.asked:
+        assert [request.body for request in peer.received.values()] == [b"body"] * 40
+        for stream in peer.received:
             peer.answer(stream)
         await peer.settle()
-        assert {task.result().status for task in asked} == {200}
+        assert {task.result().status for task in tasks} == {200}
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
 async def test_answers_find_their_requests_in_whatever_order_and_pieces_they_come(piece: int) -> None:
     async with greeted(piece=piece) as peer:
-        asked = [ask(peer) for _ in range(50)]
+        tasks = [ask(peer) for _ in range(50)]
         await peer.settle()
-        streams = [*list(peer.asked)[::3], *list(peer.asked)[1::3], *list(peer.asked)[2::3]]
+        streams = [*list(peer.received)[::3], *list(peer.received)[1::3], *list(peer.received)[2::3]]
         for stream in streams:
             peer.judge.send_headers(stream, [(":status", "200")])
         for part in range(3):
             for stream in streams if part % 2 else reversed(streams):
                 peer.judge.send_data(stream, f"{stream}/{part} ".encode(), end_stream=part == 2)
         await peer.settle()
-        assert [task.result().body for task in asked] == [
+        assert [task.result().body for task in tasks] == [
             f"{stream}/0 {stream}/1 {stream}/2 ".encode() for stream in range(1, 100, 2)
         ]
 
 
-async def test_fields_arrive_as_they_were_written() -> None:
+async def test_fields_arrive_as_they_were_encoded() -> None:
     async with greeted() as peer:
         ask(peer, WRITER.http2_headers(BINDING, {"Authorization": "Bearer secret", "X-Other": "é"}), BINDING.body)
         await peer.settle()
-        assert peer.asked[1].fields == [
+        assert peer.received[1].fields == [
             (":method", "POST"),
             (":scheme", "https"),
             (":authority", "server:6443"),
@@ -66,8 +66,8 @@ async def test_fields_arrive_as_they_were_written() -> None:
             ("authorization", "Bearer secret"),
             ("x-other", "é"),
         ]
-        never_kept = [isinstance(field, NeverIndexedHeaderTuple) for field in peer.asked[1].fields]
-        assert never_kept == [False] * 9 + [True] * 2
+        never_indexed = [isinstance(field, NeverIndexedHeaderTuple) for field in peer.received[1].fields]
+        assert never_indexed == [False] * 9 + [True] * 2
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
@@ -75,8 +75,8 @@ async def test_methods_arrive(method: str) -> None:
     async with greeted() as peer:
         ask(peer, WRITER.http2_headers(Request(method, "/x"), {}))
         await peer.settle()
-        assert peer.asked[1][":method"] == method
-        assert peer.asked[1].is_complete
+        assert peer.received[1][":method"] == method
+        assert peer.received[1].is_complete
 
 
 @pytest.mark.parametrize("length", [0, 126, 127, 128, 254, 255, 16_000, 16_384, 50_000])
@@ -86,7 +86,9 @@ async def test_tokens_of_any_length_arrive(length: int) -> None:
         for body in (b"", b"{}"):
             ask(peer, WRITER.http2_headers(BINDING._replace(body=body), {"Authorization": token}), body)
         await peer.settle()
-        assert [(each["authorization"], each.is_complete) for each in peer.asked.values()] == [(token, True)] * 2
+        assert [(request["authorization"], request.is_complete) for request in peer.received.values()] == [
+            (token, True)
+        ] * 2
 
 
 async def test_another_token_is_sent_when_who_asks_has_another() -> None:
@@ -94,14 +96,14 @@ async def test_another_token_is_sent_when_who_asks_has_another() -> None:
         for token in ("old", "old", "new", "old"):
             ask(peer, WRITER.http2_headers(BINDING, {"Authorization": token}), BINDING.body)
         await peer.settle()
-        assert [each["authorization"] for each in peer.asked.values()] == ["old", "old", "new", "old"]
+        assert [request["authorization"] for request in peer.received.values()] == ["old", "old", "new", "old"]
 
 
-async def test_the_server_is_told_what_we_take() -> None:
+async def test_our_settings_reach_the_server() -> None:
     async with greeted() as peer:
-        said = peer.seen_of(events.RemoteSettingsChanged)[0].changed_settings
-        assert {int(code): setting.new_value for code, setting in said.items()} == {1: 0, 2: 0, 4: 2**31 - 1}
-        assert peer.seen_of(events.SettingsAcknowledged)
+        settings = peer.events_of(events.RemoteSettingsChanged)[0].changed_settings
+        assert {int(code): setting.new_value for code, setting in settings.items()} == {1: 0, 2: 0, 4: 2**31 - 1}
+        assert peer.events_of(events.SettingsAcknowledged)
 
 
 async def test_a_connection_that_has_used_up_its_numbers_answers_the_last_and_ends(
@@ -109,19 +111,19 @@ async def test_a_connection_that_has_used_up_its_numbers_answers_the_last_and_en
 ) -> None:
     monkeypatch.setattr(http2_connection, "LAST_STREAM", 3)
     async with greeted() as peer:
-        asked = []
+        tasks = []
         for stream in (1, 3):
             assert not peer.is_closed
-            asked.append(ask(peer))
+            tasks.append(ask(peer))
             await peer.settle()
             peer.answer(stream, body=b"%d" % stream)
             await peer.settle()
-        assert [task.result().body for task in asked] == [b"1", b"3"]
+        assert [task.result().body for task in tasks] == [b"1", b"3"]
         assert peer.is_closed
         assert isinstance(await outcome(ask(peer, GET)), StreamRefusedError)
 
 
-async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_takes() -> None:
+async def test_the_guard_is_called_right_before_sending_however_long_the_turn_takes() -> None:
     class NotNowError(Exception):
         pass
 
@@ -134,31 +136,31 @@ async def test_whether_it_may_leave_is_asked_when_it_does_however_long_the_turn_
     async with greeted() as peer:
         await peer.connection.slots.acquire()
         leaving = Within(60.0, allow)
-        asked = asyncio.ensure_future(peer.connection.request(GET, b"", leaving))
+        task = asyncio.ensure_future(peer.connection.request(GET, b"", leaving))
         await asyncio.sleep(0)  # it was asked for, and something else has its turn before it is written
         may_leave = False
         with pytest.raises(NotNowError):
-            await asked
+            await task
         await peer.settle()
-        assert peer.asked == {}
+        assert peer.received == {}
         assert peer.connection.slots._free == peer.connection.slots._count
 
 
-async def test_what_was_given_up_before_it_left_never_leaves() -> None:
+async def test_a_request_that_is_cancelled_before_it_is_sent_never_is() -> None:
     async with greeted() as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await asyncio.sleep(0)
-        asked.cancel()
+        task.cancel()
         await peer.settle()
-        assert peer.asked == {}
+        assert peer.received == {}
         assert peer.connection.slots._free == peer.connection.slots._count
 
 
-async def test_what_was_asked_for_in_the_turn_in_which_the_server_says_goodbye_was_surely_not_sent() -> None:
+async def test_a_request_of_the_turn_in_which_the_server_says_goodbye_was_surely_not_sent() -> None:
     async with greeted() as peer:
-        asked = ask(peer)
+        task = ask(peer)
         await asyncio.sleep(0)
         peer.judge.close_connection()
         peer.tell(peer.judge.data_to_send())
-        assert isinstance(await outcome(asked), StreamRefusedError)
-        assert peer.asked == {}
+        assert isinstance(await outcome(task), StreamRefusedError)
+        assert peer.received == {}

@@ -1,4 +1,4 @@
-"""Who may send: in turn, and no room is lost."""
+"""Slots for requests: given in the order of asking, and none is lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_runtime.kube.http2.flow_control import StreamSlots
 
 
 class Guests:
-    """Takers of rooms, in the order in which they got them."""
+    """Takers of slots, in the order in which they got them."""
 
     def __init__(self, count: int) -> None:
         self.slots = StreamSlots(count)
@@ -32,7 +32,7 @@ class Guests:
             await asyncio.sleep(0)
 
 
-async def test_rooms_go_to_those_who_have_waited_longest() -> None:
+async def test_slots_go_to_those_who_have_waited_longest() -> None:
     guests = Guests(2)
     await guests.come("a", "b", "c", "d", "e")
     assert guests.inside == ["a", "b"]
@@ -41,7 +41,7 @@ async def test_rooms_go_to_those_who_have_waited_longest() -> None:
         assert guests.inside == ["a", "b", "c", "d", "e"][: 3 + number]
 
 
-async def test_who_comes_when_a_room_is_given_back_is_not_faster_than_who_waits() -> None:
+async def test_who_comes_when_a_slot_is_released_is_not_faster_than_who_waits() -> None:
     guests = Guests(1)
     await guests.come("a", "waits")
     guests.slots.release()
@@ -49,12 +49,12 @@ async def test_who_comes_when_a_room_is_given_back_is_not_faster_than_who_waits(
     assert guests.inside == ["a", "waits"]
 
 
-async def test_who_gives_up_waiting_loses_no_room() -> None:
+async def test_who_gives_up_waiting_loses_no_slot() -> None:
     guests = Guests(1)
     _, first, second, third = await guests.come("a", "first", "second", "third")
     first.cancel()
     guests.slots.release()
-    second.cancel()  # it has the room already, and does not know yet
+    second.cancel()  # it has the slot already, and does not know yet
     await guests.settle()
     assert third.done()
     assert guests.inside == ["a", "third"]
@@ -63,7 +63,7 @@ async def test_who_gives_up_waiting_loses_no_room() -> None:
     assert guests.inside == ["a", "third", "b"]
 
 
-async def test_who_comes_behind_one_that_gives_up_gets_the_room() -> None:
+async def test_who_comes_behind_one_that_gives_up_gets_the_slot() -> None:
     guests = Guests(1)
     _, waits = await guests.come("a", "waits")
     waits.cancel()
@@ -72,7 +72,7 @@ async def test_who_comes_behind_one_that_gives_up_gets_the_room() -> None:
     assert guests.inside == ["a", "b"]
 
 
-async def test_fewer_rooms_are_filled_when_enough_have_pending() -> None:
+async def test_fewer_slots_are_filled_when_enough_are_released() -> None:
     guests = Guests(3)
     await guests.come("a", "b", "c", "d")
     guests.slots.resize(1)
@@ -83,7 +83,7 @@ async def test_fewer_rooms_are_filled_when_enough_have_pending() -> None:
     assert guests.inside == ["a", "b", "c", "d"]
 
 
-async def test_more_rooms_are_filled_at_once() -> None:
+async def test_more_slots_are_filled_at_once() -> None:
     guests = Guests(0)
     await guests.come("a", "b", "c", "d")
     guests.slots.resize(3)
@@ -91,7 +91,7 @@ async def test_more_rooms_are_filled_at_once() -> None:
     assert guests.inside == ["a", "b", "c"]
 
 
-async def test_nobody_waits_for_rooms_that_are_closed() -> None:
+async def test_nobody_waits_for_slots_that_are_closed() -> None:
     guests = Guests(1)
     await guests.come("a", "b", "c")
     guests.slots.close()

@@ -46,7 +46,7 @@ def test_acquires_an_object_that_has_metadata_only_and_keeps_that_metadata() -> 
     assert (leases.record.holder, leases.record.transitions) == ("baz", 1)
 
 
-def test_acquires_a_led_object_when_its_own_duration_has_passed_since_it_was_first_seen() -> None:
+def test_acquires_a_led_object_when_its_own_duration_has_passed_since_it_was_first_observed() -> None:
     leases, clock = led_by("bing", seconds=3), Clock()
     elector = candidate(leases, clock)
     assert not attempt(elector, clock)
@@ -167,7 +167,7 @@ def test_a_release_that_somebody_was_faster_than_changes_nothing() -> None:
     assert leases.record.holder == "bing"
 
 
-def test_a_released_lease_is_taken_at_the_next_attempt() -> None:
+def test_a_released_lease_is_acquired_at_the_next_attempt() -> None:
     leases, clock = led_by("baz"), Clock()
     first, second = candidate(leases, clock), candidate(leases, clock, identity="next")
     attempt(first, clock)
@@ -176,7 +176,7 @@ def test_a_released_lease_is_taken_at_the_next_attempt() -> None:
     assert attempt(second, clock)
 
 
-def test_a_lease_made_from_no_object_is_released_without_a_transition() -> None:
+def test_a_lease_created_from_no_object_is_released_without_a_transition() -> None:
     leases, clock = MemoryLeases(), Clock()
     elector = candidate(leases, clock)
     assert attempt(elector, clock)
@@ -247,7 +247,7 @@ def test_safe_time_counts_from_sending_and_not_from_the_answer() -> None:
     assert clock.now == 1004.0
 
 
-def test_safe_time_ends_as_soon_as_another_is_seen_to_hold_the_lease() -> None:
+def test_safe_time_ends_as_soon_as_another_is_observed_to_hold_the_lease() -> None:
     leases, clock = MemoryLeases(), Clock()
     until: list[float] = []
 
@@ -274,17 +274,17 @@ def test_a_wall_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch
 
 def test_a_monotonic_clock_that_leaps_ahead_ends_safe_time_before_anything_is_sent() -> None:
     leases, clock = MemoryLeases(), Clock()
-    seen: list[tuple[bool, bool]] = []
+    states: list[tuple[bool, bool]] = []
 
     def started() -> None:
-        seen.append((elector.is_leader, elector.leads_until > clock.now))
+        states.append((elector.is_leader, elector.leads_until > clock.now))
         clock.now += 3600  # the process was stopped and goes on
-        seen.append((elector.is_leader, elector.leads_until > clock.now))
+        states.append((elector.is_leader, elector.leads_until > clock.now))
         elector.stop(release=False)
 
     elector = candidate(leases, clock, on_started=started)
     elector.run()
-    assert seen == [(True, True), (True, False)]
+    assert states == [(True, True), (True, False)]
 
 
 # TestLeaderElectionHealthChecker, TestCheckMethodRace
@@ -298,7 +298,7 @@ def test_who_does_not_lead_is_healthy_however_old_the_lease() -> None:
     assert elector.check() is None
 
 
-def test_nothing_is_sent_when_no_time_is_left() -> None:
+def test_nothing_is_sent_when_no_time_remains() -> None:
     leases, clock = MemoryLeases(), Clock()
     assert not candidate(leases, clock).try_acquire_or_renew(clock())
     assert leases.calls == []
@@ -306,34 +306,34 @@ def test_nothing_is_sent_when_no_time_is_left() -> None:
 
 def test_the_watchdog_speaks_only_of_a_leader_that_is_long_overdue() -> None:
     leases, clock = MemoryLeases(), Clock()
-    said: list[str | None] = []
+    checks: list[str | None] = []
 
     def started() -> None:
-        said.append(elector.check())
+        checks.append(elector.check())
         clock.now += 34.9
-        said.append(elector.check())
+        checks.append(elector.check())
         clock.now += 0.2
-        said.append(elector.check())
+        checks.append(elector.check())
         elector.stop(release=False)
 
     elector = candidate(leases, clock, on_started=started)
     elector.run()
-    assert said == [None, None, "lease foo/bar: not renewed for 35 s"]
+    assert checks == [None, None, "lease foo/bar: not renewed for 35 s"]
     assert elector.check() is None
 
 
-def test_that_nobody_answers_is_said_once_it_has_not_passed(caplog: pytest.LogCaptureFixture) -> None:
+def test_that_nobody_answers_is_logged_when_it_does_not_pass(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     leases, clock = MemoryLeases(), Clock()
     elector = candidate(leases, clock)
-    said = list[int]()
+    lines_logged = list[int]()
     for errors in (["reset"], [], ["reset", "refused", "refused", "late"], []):
         leases.faults = {"get": [NoLeaseResponseError(error) for error in errors]}
         leases.faults["update"] = list(leases.faults["get"])
         for _ in range(max(1, len(errors))):
             attempt(elector, clock)
-        said.append(len(caplog.records))
-    assert said == [0, 0, 1, 2]
+        lines_logged.append(len(caplog.records))
+    assert lines_logged == [0, 0, 1, 2]
     assert caplog.messages == [
         "lease foo/bar: no answer from the API server: refused",
         "over after 0.0 s: lease foo/bar: no answer from the API server",

@@ -21,7 +21,7 @@ def test_a_leader_whose_lease_was_deleted_makes_it_again() -> None:
     assert (leases.record.holder, leases.calls[-3:]) == ("baz", ["update", "get", "create"])
 
 
-def test_a_lease_whose_holder_was_taken_out_by_hand_is_acquired_anew() -> None:
+def test_a_lease_whose_holder_was_removed_by_hand_is_acquired_anew() -> None:
     leases, clock = MemoryLeases(), Clock()
     elector = candidate(leases, clock)
     attempt(elector, clock)
@@ -31,7 +31,7 @@ def test_a_lease_whose_holder_was_taken_out_by_hand_is_acquired_anew() -> None:
     assert (leases.record.holder, leases.record.transitions) == ("baz", 1)
 
 
-def seen_led(clock: Clock) -> tuple[MemoryLeases, LeaderElector]:
+def observed_leader(clock: Clock) -> tuple[MemoryLeases, LeaderElector]:
     """A lease that bing renewed just now, and a candidate that has seen it do so."""
     leases = led_by("bing", seconds=15)
     other = candidate(leases, clock, identity="other")
@@ -53,29 +53,29 @@ def empty(leases: MemoryLeases) -> None:
 
 
 @pytest.mark.parametrize("harm", [delete, make_anew, empty])
-def test_a_lease_that_its_holder_did_not_release_is_not_taken_before_it_would_have_run_out(
+def test_a_lease_that_its_holder_did_not_release_is_not_acquired_before_it_would_have_run_out(
     harm: Callable[[MemoryLeases], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
-    leases, other = seen_led(clock)
+    leases, other = observed_leader(clock)
     harm(leases)
     for _ in range(3):
         clock.now += 4.9
         assert not attempt(other, clock)
     clock.now += 0.4
     assert attempt(other, clock)
-    said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
-    assert len(said) == 1
-    assert "before it would have run out" in said[0]
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "before it would have run out" in warnings[0]
 
 
-@pytest.mark.parametrize("left", [15, 0], ids=["with-its-duration", "without-it"])
-def test_who_starts_when_the_holder_was_taken_out_of_the_lease_waits_too(
-    left: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("seconds", [15, 0], ids=["with-its-duration", "without-it"])
+def test_who_starts_when_the_holder_was_removed_from_the_lease_waits_too(
+    seconds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
     leases = led_by("bing", seconds=15)
-    leases.write(LeaseRecord("", left, WALL, WALL, 0))
+    leases.write(LeaseRecord("", seconds, WALL, WALL, 0))
     new = candidate(leases, clock, identity="new")
     for _ in range(3):
         assert not attempt(new, clock)
@@ -90,7 +90,7 @@ def test_who_starts_when_the_holder_was_taken_out_of_the_lease_waits_too(
 
 def test_who_saw_the_holder_long_ago_does_not_take_the_lease_from_it_either() -> None:
     clock = Clock()
-    leases, other = seen_led(clock)
+    leases, other = observed_leader(clock)
     clock.now += 60
     empty(leases)
     assert not attempt(other, clock)
@@ -103,9 +103,9 @@ def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
     harm: Callable[[MemoryLeases], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     leases, clock = MemoryLeases(), Clock()
-    told: list[str] = []
+    reasons: list[str] = []
     leader, other = (
-        candidate(leases, clock, identity=identity, on_restored=lambda word, _: told.append(word))
+        candidate(leases, clock, identity=identity, on_restored=lambda word, _: reasons.append(word))
         for identity in ("baz", "other")
     )
     assert attempt(leader, clock)
@@ -117,13 +117,13 @@ def test_a_leader_gets_its_own_lease_back_at_once_and_says_so(
     assert leases.record.holder == "baz"
     clock.now += 2
     assert attempt(leader, clock)
-    assert told == ["LeaseMadeAgain" if harm is delete else "LeaseTakenAgain"]
+    assert reasons == ["LeaseMadeAgain" if harm is delete else "LeaseTakenAgain"]
     assert len([one for one in caplog.messages if "while we held it" in one or "took us out" in one]) == 1
 
 
 def test_a_duration_that_is_shortened_by_hand_counts_at_once() -> None:
     clock = Clock()
-    leases, other = seen_led(clock)
+    leases, other = observed_leader(clock)
     leases.write(LeaseRecord("bing", 3600, WALL, WALL, 0))
     assert not attempt(other, clock)
     leases.write(LeaseRecord("bing", 5, WALL, WALL, 0))
@@ -134,7 +134,7 @@ def test_a_duration_that_is_shortened_by_hand_counts_at_once() -> None:
 
 def test_an_older_record_from_a_backup_is_waited_for_like_a_new_one() -> None:
     clock = Clock()
-    leases, other = seen_led(clock)
+    leases, other = observed_leader(clock)
     clock.now += 14
     leases.lease = led_by("long-gone", seconds=15).lease
     assert not attempt(other, clock)

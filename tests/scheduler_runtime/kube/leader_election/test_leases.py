@@ -35,7 +35,7 @@ def say(status: int, body: Any) -> Answer:
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     answers: list[Answer]
-    seen: list[tuple[str, str, str]]
+    requests: list[tuple[str, str, str]]
 
     @property
     def url(self) -> str:
@@ -51,13 +51,13 @@ def server() -> Iterator[Server]:
 
         def reply(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            there.seen.append((self.command, self.path, self.headers.get("Authorization", "")))
+            there.requests.append((self.command, self.path, self.headers.get("Authorization", "")))
             there.answers.pop(0)(self)
 
         do_GET = do_PUT = do_POST = reply  # noqa: N815  the names that http.server looks for
 
     there = Server(("127.0.0.1", 0), Reply)
-    there.answers, there.seen = [], []
+    there.answers, there.requests = [], []
     thread = threading.Thread(target=there.serve_forever, args=(0.05,))
     thread.start()
     yield there
@@ -73,10 +73,10 @@ def leases(server: Server) -> Iterator[HttpLeaseClient]:
     leases.close()
 
 
-def test_each_verb_goes_to_its_path(server: Server, leases: HttpLeaseClient) -> None:
+def test_every_verb_goes_to_its_path(server: Server, leases: HttpLeaseClient) -> None:
     server.answers = [say(200, {"a": 1}), say(200, {"b": 2}), say(201, {"c": 3})]
     assert [leases.get(1), leases.update({}, 1), leases.create({}, 1)] == [{"a": 1}, {"b": 2}, {"c": 3}]
-    assert [(verb, path) for verb, path, _ in server.seen] == [
+    assert [(verb, path) for verb, path, _ in server.requests] == [
         ("GET", f"{PATH}/one"),
         ("PUT", f"{PATH}/one"),
         ("POST", PATH),
@@ -100,7 +100,7 @@ def test_an_answer_that_is_no_object_is_an_error(server: Server, leases: HttpLea
         leases.get(1)
 
 
-def test_a_server_that_never_answers_is_given_up_in_time(server: Server, leases: HttpLeaseClient) -> None:
+def test_a_request_to_a_server_that_never_answers_ends_in_time(server: Server, leases: HttpLeaseClient) -> None:
     server.answers = [lambda _: time.sleep(1.0)]
     began = time.monotonic()
     with pytest.raises(LeaseError, match="timed out"):
@@ -127,7 +127,7 @@ def test_a_refused_token_is_read_again(server: Server, tmp_path: Path) -> None:
             there.get(1)
         token.write_text("new\n")
         there.get(1)
-    assert [authorization for _, _, authorization in server.seen] == ["Bearer old", "Bearer new"]
+    assert [authorization for _, _, authorization in server.requests] == ["Bearer old", "Bearer new"]
 
 
 def test_nobody_listening_is_one_sentence() -> None:

@@ -56,7 +56,7 @@ def run() -> Iterator[Callable[[MemoryLeases, str], Running]]:
 Run = Callable[..., Running]
 
 
-def test_a_hung_renewal_is_left_behind_and_leadership_ends_at_the_deadline(run: Run) -> None:
+def test_a_hung_renewal_is_abandoned_and_leadership_ends_at_the_deadline(run: Run) -> None:
     leases, hang = MemoryLeases(), threading.Event()
     leader = run(leases)
     assert leader.started.wait(2)
@@ -113,7 +113,7 @@ def test_a_standby_takes_over_soon_after_a_release(run: Run) -> None:
     assert second.leaders[-1] == "two"
 
 
-def test_a_standby_takes_over_after_the_duration_when_the_leader_is_gone(run: Run) -> None:
+def test_a_standby_takes_over_after_the_duration_when_the_leader_has_ended(run: Run) -> None:
     leases = MemoryLeases()
     first = run(leases, "one")
     assert first.started.wait(2)
@@ -142,27 +142,27 @@ def test_stopping_while_a_request_is_under_way_still_releases(run: Run, verb: st
     assert leases.record.holder == ""
 
 
-def test_health_is_asked_by_other_threads_while_the_lease_is_won_renewed_and_released(run: Run) -> None:
+def test_health_is_checked_by_other_threads_while_the_lease_is_won_renewed_and_released(run: Run) -> None:
     """client-go's TestCheckMethodRace: who asks for /livez is answered in a thread of each connection's own.
 
     Every request for the Lease lasts here until health was asked many times meanwhile.
     """
-    leases, said, ended = MemoryLeases(), list[str | None](), threading.Event()
+    leases, checks, ended = MemoryLeases(), list[str | None](), threading.Event()
 
     def outlasted() -> None:
-        asked = len(said)
-        while len(said) < asked + 100 and not ended.wait(0.001):
+        before = len(checks)
+        while len(checks) < before + 100 and not ended.wait(0.001):
             pass
 
     def ask() -> None:
         while not ended.wait(0.0002):
-            said.append(leader.elector.check())
+            checks.append(leader.elector.check())
 
     leases.faults = {verb: [outlasted] * 5 for verb in ("get", "create", "update")}
     leader = run(leases, lease_duration=30.0, renew_deadline=20.0)
     askers = [threading.Thread(target=ask) for _ in range(3)]
-    for each in askers:
-        each.start()
+    for thread in askers:
+        thread.start()
     try:
         assert leader.started.wait(5)
         while len(leases.calls) < 5 and not leader.stopped.wait(0.01):
@@ -171,11 +171,11 @@ def test_health_is_asked_by_other_threads_while_the_lease_is_won_renewed_and_rel
         assert leader.ended()
     finally:
         ended.set()
-        for each in askers:
-            each.join()
+        for thread in askers:
+            thread.join()
     assert leases.calls == ["get", "create", *["update"] * (len(leases.calls) - 4), "get", "update"]
-    assert len(said) >= 100 * 7
-    assert set(said) == {None}
+    assert len(checks) >= 100 * 7
+    assert set(checks) == {None}
 
 
 def test_says_on_the_monotonic_clock_from_when_to_when_it_led(run: Run, caplog: pytest.LogCaptureFixture) -> None:
@@ -235,7 +235,7 @@ def test_who_sees_that_another_has_the_lease_led_until_then(caplog: pytest.LogCa
     assert (led["monotonic_from"], led["monotonic_to"]) == (1000.0, 1002.0)
 
 
-def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_term_is_also_logged_as_times_of_day(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     leader = run(MemoryLeases())
     assert leader.started.wait(2)
@@ -247,7 +247,7 @@ def test_from_when_to_when_it_led_is_also_said_as_times_of_day(run: Run, caplog:
     assert abs((datetime.now(UTC) - end).total_seconds()) < 60
 
 
-def test_how_long_anothers_lease_is_waited_for_is_known() -> None:
+def test_the_seconds_until_anothers_lease_is_free() -> None:
     leases, clock = MemoryLeases(), Clock()
     leases.write(LeaseRecord("another", 15, WALL, WALL, 1))
     elector = candidate(leases, clock)

@@ -70,18 +70,18 @@ class Script:
     """What the server answers, in order; when the script is over it holds every watch open."""
 
     answers: list[Answer] = field(default_factory=list)
-    asked: list[dict[str, str]] = field(default_factory=list)
+    requests: list[dict[str, str]] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
     """The form in which each answer was wanted."""
     version: int = 10**9
     """How far the server is, for who asks that before a watch is resumed."""
-    version_asked: list[dict[str, str]] = field(default_factory=list)
+    version_requests: list[dict[str, str]] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("limit") == "1":
-            self.version_asked.append(dict(request.query))
+            self.version_requests.append(dict(request.query))
             return await listed(self.version)(request)
-        self.asked.append(dict(request.query))
+        self.requests.append(dict(request.query))
         self.accepted.append(request.headers["Accept"])
         answer = self.answers.pop(0) if self.answers else streamed(hold=True)
         return await answer(request)
@@ -92,7 +92,7 @@ class Watched:
     script: Script
     client: Client
     reflector: Reflector[Node]
-    told: list[tuple[str, str]]
+    changes: list[tuple[str, str]]
     copy: dict[str, int]
     """What a consumer that believes every change would hold."""
 
@@ -121,7 +121,7 @@ async def serving(script: Script) -> AsyncIterator[Client]:
 async def watching(*answers: Answer, script: Script | None = None, kind: Kind[Node] = NODES) -> AsyncIterator[Watched]:
     script = script or Script(list(answers))
     async with serving(script) as client:
-        told: list[tuple[str, str]] = []
+        changes: list[tuple[str, str]] = []
         copy: dict[str, int] = {}
 
         def sink(change: Change[Node]) -> None:
@@ -132,11 +132,11 @@ async def watching(*answers: Answer, script: Script | None = None, kind: Kind[No
                 assert new.metadata.uid not in copy
                 copy[new.metadata.uid] = int(new.metadata.resource_version)
             verb = "added" if old is None else "deleted" if new is None else "changed"
-            told.append((verb, (new or old).name))  # type: ignore[union-attr]
+            changes.append((verb, (new or old).name))  # type: ignore[union-attr]
 
         reflector = Reflector(kind, client, sink, Backoff(0.01, 0.05))
         run = asyncio.create_task(reflector.run())
-        yield Watched(script, client, reflector, told, copy)
+        yield Watched(script, client, reflector, changes, copy)
         if run.done():
             run.result()
         run.cancel()

@@ -23,7 +23,7 @@ from tests.scheduler_runtime.kube.watch.scripted import (
 from tests.support.scripted import says
 
 
-class Held:
+class ManualWatch:
     """A watch that tells each event when the test says so."""
 
     def __init__(self) -> None:
@@ -39,30 +39,30 @@ class Held:
             await response.write(await self._lines.get())
 
 
-async def begun(watched: Watched) -> asyncio.Task[None]:
+async def start_catching_up(watched: Watched) -> asyncio.Task[None]:
     """A refresh that has compared what there is, and waits or has ended."""
     refresh = asyncio.create_task(watched.reflector.catch_up())
-    await watched.until(lambda: len(watched.script.asked) == 3)
+    await watched.until(lambda: len(watched.script.requests) == 3)
     await asyncio.sleep(0.05)
     return refresh
 
 
 async def test_who_lacks_nothing_need_not_wait_and_the_watch_goes_on() -> None:
-    held = Held()
-    script = Script([listed(10, node("a", 1)), held.answer, listed(20, node("a", 1))])
+    watch = ManualWatch()
+    script = Script([listed(10, node("a", 1)), watch.answer, listed(20, node("a", 1))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert "PartialObjectMetadataList" in script.accepted[2]
-        held.tell("ADDED", "b", 21)
+        watch.tell("ADDED", "b", 21)
         await watched.until(lambda: watched.copy == {"uid-a": 1, "uid-b": 21})
-        assert len(script.asked) == 3
+        assert len(script.requests) == 3
 
 
 async def test_where_there_is_nothing_the_api_server_says_null() -> None:
     script = Script([listed(10), streamed(hold=True), says({"metadata": {"resourceVersion": "20"}, "items": None})])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
 
 
@@ -74,39 +74,39 @@ async def test_where_there_is_nothing_the_api_server_says_null() -> None:
         pytest.param([], ("DELETED", "a", 13), {}, id="a-deletion"),
     ],
 )
-async def test_what_was_written_before_is_waited_for(
+async def test_waits_for_changes_from_before_the_call(
     there: list[tuple[str, int]], event: tuple[str, str, int], copy: dict[str, int]
 ) -> None:
-    held = Held()
-    script = Script([listed(10, node("a", 1)), held.answer, listed(20, *(node(*each) for each in there))])
+    watch = ManualWatch()
+    script = Script([listed(10, node("a", 1)), watch.answer, listed(20, *(node(*item) for item in there))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
-        refresh = await begun(watched)
+        await watched.until(lambda: len(script.requests) == 2)
+        refresh = await start_catching_up(watched)
         assert not refresh.done()
-        held.tell(*event)
+        watch.tell(*event)
         await asyncio.wait_for(refresh, 5)
         assert watched.copy == copy
 
 
 async def test_what_came_and_went_before_the_watch_showed_it_is_not_waited_for_in_vain() -> None:
-    held = Held()
-    script = Script([listed(10), held.answer, listed(20, node("a", 15))])
+    watch = ManualWatch()
+    script = Script([listed(10), watch.answer, listed(20, node("a", 15))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
-        refresh = await begun(watched)
-        held.tell("DELETED", "a", 22)
+        await watched.until(lambda: len(script.requests) == 2)
+        refresh = await start_catching_up(watched)
+        watch.tell("DELETED", "a", 22)
         await asyncio.wait_for(refresh, 5)
 
 
-async def test_a_watch_that_does_not_show_it_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_does_not_show_it_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "LATE_SECONDS", 0.1)
     dead, alive = streamed(hold=True), streamed(line("ADDED", node("a", 15)), hold=True)
     script = Script([listed(10), dead, listed(20, node("a", 15)), alive])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert watched.copy == {"uid-a": 15}
-    assert script.asked[3]["resourceVersion"] == "10"
+    assert script.requests[3]["resourceVersion"] == "10"
 
 
 async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +118,10 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
 
     script = Script([listed(10), streamed(hold=True), listed(20, node("a", 15)), slow])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
         assert watched.copy == {"uid-a": 15}
-    assert len(script.asked) == 4
+    assert len(script.requests) == 4
 
 
 @pytest.mark.parametrize(
@@ -131,20 +131,20 @@ async def test_a_watch_that_takes_its_time_to_begin_is_not_cut(monkeypatch: pyte
         pytest.param([listed(20, more="x"), refused(410, "Expired"), listed(20)], id="outlived"),
     ],
 )
-async def test_a_comparison_that_fails_is_made_again(answers: list[Answer], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_comparison_that_fails_is_repeated(answers: list[Answer], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Backoff, "next_delay", lambda *_: 0.01)
     script = Script([listed(10), streamed(hold=True), *answers])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
-        assert len(script.asked) == 2 + len(answers)
+        assert len(script.requests) == 2 + len(answers)
 
 
-async def test_all_pages_are_compared_and_none_is_asked_for_twice() -> None:
+async def test_all_pages_are_compared_and_none_is_requested_twice() -> None:
     everything = [node(f"n{number}", 1) for number in range(150)]
     pages = [listed(20, *everything[:100], more="x"), listed(20, *everything[100:])]
     script = Script([listed(10, *everything), streamed(hold=True), *pages])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         await asyncio.wait_for(watched.reflector.catch_up(), 5)
-    assert [asked.get("continue") for asked in script.asked[2:]] == [None, "x"]
+    assert [request.get("continue") for request in script.requests[2:]] == [None, "x"]

@@ -26,9 +26,9 @@ def watches(caplog: pytest.LogCaptureFixture) -> list[InterruptionLog]:
     return [InterruptionLog(path, server) for path in PATHS]
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Each line, without what differs from run to run."""
-    texts = (each.getMessage() for each in caplog.records)
+    texts = (record.getMessage() for record in caplog.records)
     return ["over" if text.startswith("over after") else text.partition(": ")[2] or text for text in texts]
 
 
@@ -40,7 +40,7 @@ def test_an_api_server_that_restarts_is_the_clients_matter(
             watch.failing(error)
     for watch in watches:
         watch.recovered()
-    assert said(caplog) == []
+    assert lines(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_an_api_server_that_restarts_is_the_clients_matter(
         pytest.param(ApiError(503, "", "not yet"), "/api/v1/pods: 503: not yet", id="unavailable"),
     ],
 )
-def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
+def test_what_concerns_all_watches_is_logged_once_and_over_with_the_last(
     watches: list[InterruptionLog], error: Exception, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
@@ -59,17 +59,17 @@ def test_what_concerns_all_watches_is_said_once_and_over_with_the_last(
             watch.failing(error)
     for watch in watches[1:]:
         watch.recovered()
-    assert said(caplog) == [words]
+    assert lines(caplog) == [words]
     watches[0].recovered()
-    assert said(caplog) == [words, "over"]
+    assert lines(caplog) == [words, "over"]
 
 
-def test_what_to_do_about_a_kind_that_is_not_there_is_said(
+def test_the_log_has_what_to_do_about_a_kind_that_is_not_there(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
         watches[0].failing(ApiError(404, "", "page not found"))
-    assert said(caplog) == [
+    assert lines(caplog) == [
         "404: page not found; install what defines this kind, or, if it is Kubernetes' own, "
         "see whether the API server is new enough"
     ]
@@ -84,7 +84,7 @@ def test_a_watch_that_is_refused_alone_speaks_for_itself(
     watches[1].recovered()
     watches[0].recovered()
     assert caplog.messages[0] == "watching /api/v1/pods is interrupted: 403 Forbidden: cannot list"
-    assert said(caplog)[1:] == ["over"]
+    assert lines(caplog)[1:] == ["over"]
 
 
 @pytest.mark.parametrize("alone", [FORBIDDEN, msgspec.DecodeError("no JSON")], ids=["refused", "odd"])
@@ -97,21 +97,21 @@ def test_a_watch_that_fails_in_its_own_way_does_not_keep_what_concerned_all(
     pods.recovered()
     for error in (alone, alone, CUT, CUT, alone):
         services.failing(error)
-    assert [*map(len, (said(caplog), set(said(caplog))))] == [3, 3]
-    assert said(caplog)[1] == "over"
+    assert [*map(len, (lines(caplog), set(lines(caplog))))] == [3, 3]
+    assert lines(caplog)[1] == "over"
     for _ in range(2):
         pods.failing(CUT)
     pods.recovered()
-    assert said(caplog)[3:] == ["/api/v1/pods: the server closed it", "over"]
+    assert lines(caplog)[3:] == ["/api/v1/pods: the server closed it", "over"]
 
 
-def test_an_odd_answer_while_the_api_server_goes_is_not_told(
+def test_an_odd_answer_while_the_api_server_goes_is_not_logged(
     watches: list[InterruptionLog], caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (CUT, CUT, msgspec.DecodeError("no JSON"), CUT, msgspec.DecodeError("no JSON")):
         watches[0].failing(error)
     watches[0].recovered()
-    assert said(caplog) == ["/api/v1/pods: the server closed it", "over"]
+    assert lines(caplog) == ["/api/v1/pods: the server closed it", "over"]
 
 
 def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCaptureFixture) -> None:
@@ -121,10 +121,10 @@ def test_what_was_wrong_goes_with_the_last_who_watched(caplog: pytest.LogCapture
         watch.failing(CUT)
         del watch
         gc.collect()
-    assert said(caplog) == ["/api/v1/pods: the server closed it"] * 2
+    assert lines(caplog) == ["/api/v1/pods: the server closed it"] * 2
 
 
-def test_what_is_wrong_can_be_asked_before_it_is_said(watches: list[InterruptionLog]) -> None:
+def test_what_is_wrong_can_be_read_before_it_is_logged(watches: list[InterruptionLog]) -> None:
     watches[0].failing(ABSENT)
     assert watches[0].sentence == f"watching /api/v1/pods is interrupted: {ABSENT}"
     watches[0].recovered()
@@ -139,8 +139,8 @@ def test_a_watch_that_nobody_needs_any_more_is_not_waited_for(
     watches[0].withdraw()
     for watch in watches[1:]:
         watch.recovered()
-    assert said(caplog)[1:] == ["over"]
+    assert lines(caplog)[1:] == ["over"]
     for _ in range(2):
         watches[1].failing(CUT)
     watches[1].withdraw()
-    assert len(said(caplog)) == 3  # with nobody left, nothing is over
+    assert len(lines(caplog)) == 3  # with nobody left, nothing is over

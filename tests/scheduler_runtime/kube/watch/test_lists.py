@@ -44,8 +44,8 @@ def metadata_first(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def text_of(envelope: dict[str, Any]) -> bytes:
-    written = {**envelope, "items": [metadata_first(item) for item in envelope["items"]]}
-    return json.dumps(written, separators=(",", ":")).encode()
+    whole = {**envelope, "items": [metadata_first(item) for item in envelope["items"]]}
+    return json.dumps(whole, separators=(",", ":")).encode()
 
 
 async def read(*answers: Answer) -> list[Page[Any]]:
@@ -58,9 +58,9 @@ async def read(*answers: Answer) -> list[Page[Any]]:
 @pytest.mark.parametrize("envelope", ENVELOPES.values(), ids=ENVELOPES.keys())
 async def test_no_item_is_lost_or_torn(envelope: dict[str, Any], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", size)
-    found = await read(streamed(text_of(envelope)))
-    assert [item for part in found for item in part.items] == [metadata_first(item) for item in ITEMS]
-    assert found[-1].metadata.resource_version == "10"
+    parts = await read(streamed(text_of(envelope)))
+    assert [item for part in parts for item in part.items] == [metadata_first(item) for item in ITEMS]
+    assert parts[-1].metadata.resource_version == "10"
 
 
 @pytest.mark.parametrize("long_ones", [{0}, {500}, {999}, {0, 1, 999}, set(range(4))], ids=str)
@@ -76,13 +76,13 @@ def test_an_item_longer_than_a_part_is_one_alone(
     text, sizes = text_of({"metadata": {"resourceVersion": "10"}, "items": items}), []
 
     def read(raw: bytes) -> list[Any]:
-        found: list[Any] = msgspec.json.decode(raw)["items"]
+        parts: list[Any] = msgspec.json.decode(raw)["items"]
         sizes.append(len(raw))
-        return found
+        return parts
 
     splitter = lists._ListSplitter(read)
-    found = [part for at in range(0, len(text), 5_000) for part in splitter.feed(text[at : at + 5_000])]
-    assert [item for part in [*found, splitter.finish()] for item in part] == [metadata_first(item) for item in items]
+    parts = [part for at in range(0, len(text), 5_000) for part in splitter.feed(text[at : at + 5_000])]
+    assert [item for part in [*parts, splitter.finish()] for item in part] == [metadata_first(item) for item in items]
     assert max(sizes) < 5_000 + max(len(json.dumps(item)) for item in items)
     assert sum(size > 10_000 for size in sizes) == len(long_ones)
 
@@ -98,19 +98,19 @@ def test_brackets_are_counted_once_however_long_an_item_is(monkeypatch: pytest.M
     assert len(splitter.finish()["items"][0]["many"]) == 10_000
 
 
-async def test_a_list_that_falls_silent_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_that_falls_silent_is_read_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "SILENCE_SECONDS", 0.2)
     script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:1500], hold=True), listed(20, *ITEMS[:4])])
     async with watching(script=script) as watched:
         await watched.until(watched.reflector.synced.is_set)
-    assert script.asked[:2] == [{}, {"limit": "2000"}]
+    assert script.requests[:2] == [{}, {"limit": "2000"}]
     assert watched.copy == {f"uid-{name}": number for number, name in enumerate("abcd")}
 
 
 async def test_a_part_is_read_before_the_list_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", 600)
-    begun = text_of(ENVELOPES["metadata-first"])[:1500]
-    async with watching(streamed(begun, hold=True)) as watched:
+    beginning = text_of(ENVELOPES["metadata-first"])[:1500]
+    async with watching(streamed(beginning, hold=True)) as watched:
         await watched.until(lambda: "uid-a" in watched.copy)
         assert not watched.reflector.synced.is_set()
 
@@ -124,28 +124,28 @@ async def test_a_list_may_be_empty(items: str) -> None:
 
 
 @pytest.mark.parametrize("end", [20, 400, -1])
-async def test_a_list_that_ends_too_early_is_asked_for_again(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_that_ends_too_early_is_requested_again(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", 300)
     text = text_of(ENVELOPES["metadata-first"])
     async with watching(streamed(text[:end]), streamed(text)) as watched:
         await watched.until(watched.reflector.synced.is_set)
-    assert len(watched.told) == len(watched.copy) == len(ITEMS)
+    assert len(watched.changes) == len(watched.copy) == len(ITEMS)
 
 
-async def test_a_list_that_is_cut_is_taken_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_that_is_cut_is_read_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", 300)
     pages = [listed(20, *ITEMS[:4], more="next"), listed(20, *ITEMS[4:6])]
     script = Script([streamed(text_of(ENVELOPES["metadata-first"])[:-1], reset=True), *pages])
     async with watching(script=script) as watched:
         await watched.until(watched.reflector.synced.is_set)
-    assert script.asked[:3] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}]
+    assert script.requests[:3] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}]
     assert watched.copy == {f"uid-{name}": number for number, name in enumerate("abcdef")}
 
 
 CUT = streamed(b'{"items": [', reset=True)
 
 
-async def test_a_list_that_expires_between_two_pages_is_taken_anew_as_a_whole_at_once(
+async def test_a_list_that_expires_between_two_pages_is_read_anew_as_a_whole_at_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What the first page had, and was changed or deleted since, is neither kept as it was nor told twice."""
@@ -155,10 +155,10 @@ async def test_a_list_that_expires_between_two_pages_is_taken_anew_as_a_whole_at
     follows = streamed(line("ADDED", node("later", 31)), hold=True)
     async with watching(CUT, first_page, refused(410, "Expired"), anew, follows) as watched:
         await watched.until(lambda: "uid-later" in watched.copy)
-    asked = watched.script.asked
-    assert asked[:4] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}]
-    assert asked[4]["resourceVersion"] == "30"
-    assert watched.told == [
+    requests = watched.script.requests
+    assert requests[:4] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}]
+    assert requests[4]["resourceVersion"] == "30"
+    assert watched.changes == [
         *[("added", name) for name in ("a", "b", "gone")],
         *[("changed", "b"), ("added", "new"), ("deleted", "gone"), ("added", "later")],
     ]
@@ -166,17 +166,17 @@ async def test_a_list_that_expires_between_two_pages_is_taken_anew_as_a_whole_at
     assert levels(caplog, "interrupted") == []
 
 
-async def test_a_list_that_expires_and_then_fails_is_begun_again_from_the_start() -> None:
+async def test_a_list_that_expires_and_then_fails_starts_again_from_the_beginning() -> None:
     pages = [listed(20, node("gone", 11), node("a", 12), more="next"), refused(410, "Expired"), refused(500)]
     async with watching(CUT, *pages, listed(30, node("a", 12))) as watched:
         await watched.until(watched.reflector.synced.is_set)
-    assert watched.script.asked[:5] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}, {}]
-    assert watched.told == [("added", "gone"), ("added", "a"), ("deleted", "gone")]
+    assert watched.script.requests[:5] == [{}, {"limit": "2000"}, {"limit": "2000", "continue": "next"}, {}, {}]
+    assert watched.changes == [("added", "gone"), ("added", "a"), ("deleted", "gone")]
 
 
 async def test_others_have_their_turn_between_parts_that_are_there_already(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PART_BYTES", 300)
-    turns, seen = 0, set[int]()
+    turns, turns_of_changes = 0, set[int]()
 
     async def turn() -> None:
         nonlocal turns
@@ -186,6 +186,6 @@ async def test_others_have_their_turn_between_parts_that_are_there_already(monke
 
     async with serving(Script([listed(99, *(node(f"n-{number}", number) for number in range(1, 61)))])) as client:
         turning = asyncio.create_task(turn())
-        await Reflector(NODES, client, lambda _: seen.add(turns))._list()
+        await Reflector(NODES, client, lambda _: turns_of_changes.add(turns))._list()
         turning.cancel()
-    assert len(seen) >= 15
+    assert len(turns_of_changes) >= 15

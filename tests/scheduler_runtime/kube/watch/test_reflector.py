@@ -34,10 +34,10 @@ async def test_lists_everything_at_once_then_follows() -> None:
         ]
     )
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(watched.told) == 6)
-    assert watched.told[3:] == [("added", "d"), ("changed", "a"), ("deleted", "b")]
+        await watched.until(lambda: len(watched.changes) == 6)
+    assert watched.changes[3:] == [("added", "d"), ("changed", "a"), ("deleted", "b")]
     assert watched.copy == {"uid-a": 12, "uid-c": 3, "uid-d": 11}
-    first, second = script.asked[:2]
+    first, second = script.requests[:2]
     assert first == {}
     assert (second["resourceVersion"], second["allowWatchBookmarks"]) == ("10", "true")
     assert 300 <= int(second["timeoutSeconds"]) <= 600
@@ -46,25 +46,25 @@ async def test_lists_everything_at_once_then_follows() -> None:
 async def test_resumes_after_the_last_bookmark() -> None:
     script = Script([listed(10), streamed(line("BOOKMARK", node("", 42)))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 3)
-    assert script.asked[2]["resourceVersion"] == "42"
+        await watched.until(lambda: len(script.requests) == 3)
+    assert script.requests[2]["resourceVersion"] == "42"
 
 
 @pytest.mark.parametrize("at", ["request", "event"])
 async def test_an_expired_version_is_listed_again_and_what_vanished_is_deleted(at: str) -> None:
     expired = {"code": 410, "reason": "Expired", "message": "too old resource version"}
-    gone = refused(410, "Expired") if at == "request" else streamed(line("ERROR", expired))
-    script = Script([listed(10, node("a", 1), node("b", 2)), gone, listed(20, node("b", 15), node("c", 16))])
+    expires = refused(410, "Expired") if at == "request" else streamed(line("ERROR", expired))
+    script = Script([listed(10, node("a", 1), node("b", 2)), expires, listed(20, node("b", 15), node("c", 16))])
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "20")
-    assert watched.told == [("added", "a"), ("added", "b"), ("changed", "b"), ("added", "c"), ("deleted", "a")]
+    assert watched.changes == [("added", "a"), ("added", "b"), ("changed", "b"), ("added", "c"), ("deleted", "a")]
 
 
-async def test_an_object_made_again_under_its_name_is_a_deletion_and_an_addition() -> None:
+async def test_an_object_created_again_under_its_name_is_a_deletion_and_an_addition() -> None:
     again = node("a", 12, uid="second")
     async with watching(listed(10, node("a", 1)), refused(410), listed(20, again)) as watched:
-        await watched.until(lambda: len(watched.told) == 3)
-    assert watched.told == [("added", "a"), ("deleted", "a"), ("added", "a")]
+        await watched.until(lambda: len(watched.changes) == 3)
+    assert watched.changes == [("added", "a"), ("deleted", "a"), ("added", "a")]
     assert watched.copy == {"second": 12}
 
 
@@ -80,15 +80,15 @@ async def test_a_line_cut_anywhere_neither_loses_nor_repeats_its_change(cut: int
     )
     async with watching(script=script) as watched:
         await watched.until(lambda: "uid-b" in watched.copy)
-    assert watched.told == [("added", "a"), ("added", "b")]
-    assert script.asked[2]["resourceVersion"] == "11"
-    assert len(script.asked) in (3, 4)
+    assert watched.changes == [("added", "a"), ("added", "b")]
+    assert script.requests[2]["resourceVersion"] == "11"
+    assert len(script.requests) in (3, 4)
 
 
 async def test_a_line_in_two_parts_is_one_line() -> None:
     whole = line("ADDED", node("a", 11)) + line("ADDED", node("b", 12))
     async with watching(listed(10), streamed(whole[:50], whole[50:120], whole[120:], hold=True)) as watched:
-        await watched.until(lambda: len(watched.told) == 2)
+        await watched.until(lambda: len(watched.changes) == 2)
     assert watched.copy == {"uid-a": 11, "uid-b": 12}
 
 
@@ -98,17 +98,17 @@ async def test_a_reset_stream_resumes(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([listed(10), streamed(first, reset=True), streamed(second)])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(watched.copy) == 2)
-    assert script.asked[2]["resourceVersion"] == "11"
+    assert script.requests[2]["resourceVersion"] == "11"
     assert levels(caplog, "interrupted") == []  # nobody need know
 
 
 @pytest.mark.parametrize("garbage", [b"<html>\n", b'{"type": "ADDED"}\n', b'{"type": "PUSHED", "object": {}}\n'])
-async def test_a_line_that_cannot_be_read_is_asked_for_again(garbage: bytes) -> None:
+async def test_a_line_that_cannot_be_read_is_requested_again(garbage: bytes) -> None:
     first, second = line("ADDED", node("a", 11)), line("ADDED", node("b", 12))
     script = Script([listed(10), streamed(first, garbage), streamed(second)])
     async with watching(script=script) as watched:
         await watched.until(lambda: len(watched.copy) == 2)
-    assert script.asked[2]["resourceVersion"] == "11"
+    assert script.requests[2]["resourceVersion"] == "11"
 
 
 async def test_lines_that_stay_unreadable_end_in_a_new_list() -> None:
@@ -118,11 +118,11 @@ async def test_lines_that_stay_unreadable_end_in_a_new_list() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_refusal_keeps_the_version_and_is_said_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refusal_keeps_the_version_and_is_logged_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
     script = Script([listed(10), refused(status), refused(status), streamed(line("ADDED", node("a", 11)), hold=True)])
     async with watching(script=script) as watched:
-        await watched.until(lambda: bool(watched.told))
-    assert [query["resourceVersion"] for query in script.asked[1:]] == ["10", "10", "10"]
+        await watched.until(lambda: bool(watched.changes))
+    assert [query["resourceVersion"] for query in script.requests[1:]] == ["10", "10", "10"]
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     server = watched.client.server
     assert warnings == [f"watches of API server {server} are interrupted: /api/v1/nodes: {status}: no"]
@@ -131,20 +131,20 @@ async def test_a_refusal_keeps_the_version_and_is_said_once(status: int, caplog:
 async def test_too_many_requests_never_cause_a_list() -> None:
     script = Script([listed(10), *[refused(429)] * 6, streamed(line("ADDED", node("a", 11)), hold=True)])
     async with watching(script=script) as watched:
-        await watched.until(lambda: bool(watched.told))
-    assert sum("watch" not in query for query in script.asked) == 1
+        await watched.until(lambda: bool(watched.changes))
+    assert sum("watch" not in query for query in script.requests) == 1
 
 
 async def test_retry_after_is_obeyed() -> None:
     script = Script([listed(10), refused(429, **{"Retry-After": "1"}), streamed(hold=True)])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) == 2)
+        await watched.until(lambda: len(script.requests) == 2)
         began = asyncio.get_running_loop().time()
-        await watched.until(lambda: len(script.asked) == 3)
+        await watched.until(lambda: len(script.requests) == 3)
         assert asyncio.get_running_loop().time() - began > 0.9
 
 
-async def test_a_list_that_fails_is_tried_again() -> None:
+async def test_a_list_that_fails_is_repeated() -> None:
     async with watching(refused(500), refused(403, "Forbidden"), listed(10, node("a", 1))) as watched:
         await watched.until(watched.reflector.synced.is_set)
     assert watched.copy == {"uid-a": 1}
@@ -154,8 +154,8 @@ async def test_silence_is_a_dead_connection(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(reflector, "SILENCE_SECONDS", 0.2)
     script = Script([listed(10), streamed(hold=True), streamed(line("ADDED", node("a", 11)))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: bool(watched.told))
-    assert script.asked[2]["resourceVersion"] == "10"
+        await watched.until(lambda: bool(watched.changes))
+    assert script.requests[2]["resourceVersion"] == "10"
 
 
 async def test_repeated_and_late_lines_change_nothing() -> None:
@@ -163,7 +163,7 @@ async def test_repeated_and_late_lines_change_nothing() -> None:
     script = Script([listed(10), streamed(*lines, *lines, line("ADDED", node("b", 14)))])
     async with watching(script=script) as watched:
         await watched.until(lambda: "uid-b" in watched.copy)
-    assert watched.told == [("added", "a"), ("changed", "a"), ("added", "b")]
+    assert watched.changes == [("added", "a"), ("changed", "a"), ("added", "b")]
     assert watched.copy["uid-a"] == 13
 
 
@@ -176,12 +176,12 @@ async def test_a_deletion_of_an_earlier_life_is_ignored() -> None:
     assert watched.copy == {"two": 5}
 
 
-async def test_a_version_that_is_always_expired_is_not_asked_for_in_a_hurry() -> None:
+async def test_a_version_that_is_always_expired_is_not_requested_in_a_hurry() -> None:
     script = Script([answer for _ in range(500) for answer in (listed(10), refused(410, "Expired"))])
     async with watching(script=script) as watched:
-        await watched.until(lambda: len(script.asked) > 2)
+        await watched.until(lambda: len(script.requests) > 2)
         await asyncio.sleep(0.5)
-    assert len(script.asked) < 110
+    assert len(script.requests) < 110
 
 
 async def test_what_the_sink_raises_ends_the_run() -> None:
@@ -193,7 +193,7 @@ async def test_what_the_sink_raises_ends_the_run() -> None:
             await Reflector(NODES, client, sink).run()
 
 
-async def test_an_absent_server_is_said_once_and_found_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_absent_server_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with Client(Credentials("http://127.0.0.1:9"), "test") as client:
         absent = Reflector(NODES, client, lambda _: None, Backoff(0.01, 0.02))
         with contextlib.suppress(TimeoutError):

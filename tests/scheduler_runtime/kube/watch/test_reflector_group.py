@@ -44,7 +44,7 @@ async def test_what_is_adopted_can_be_read_and_what_is_dropped_ends() -> None:
             await waiting  # nobody waits for ever for a list that is not made
 
 
-async def test_what_cannot_be_listed_in_time_is_said_with_its_reason() -> None:
+async def test_what_cannot_be_listed_in_time_is_an_error_with_its_reason() -> None:
     async with serving(Script(otherwise=refuses(403, "Forbidden", "no right to list it"))) as client:
         objects, informers = WatchedObjects([], client, lambda _: None), ReflectorGroup()
         new = objects.create_reflectors([PRICES])
@@ -79,9 +79,11 @@ async def forbidden_later() -> AsyncIterator[Reflector[Any]]:
         informers.stop(objects.reflectors)
 
 
-async def test_what_a_plugin_watches_and_is_gone_holds_up_nobody_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    async with forbidden_later() as gone, asyncio.timeout(5):
-        await wait_until_caught_up((), (gone,), seconds=0.2)
+async def test_a_kind_of_a_plugin_that_does_not_exist_any_more_holds_up_nobody_and_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with forbidden_later() as forbidden, asyncio.timeout(5):
+        await wait_until_caught_up((), (forbidden,), seconds=0.2)
     assert any(
         record.levelname == "ERROR" and "old copy of /api/v1/configmaps, not caught up within 0.2 s" in record.message
         for record in caplog.records

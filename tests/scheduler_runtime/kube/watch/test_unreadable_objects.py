@@ -23,7 +23,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
-def said(name: str) -> str:
+def warning_about(name: str) -> str:
     return (
         f"/api/v1/nodes: {name} cannot be read; what was read of it before, if anything, holds: "
         "Expected `array`, got `null` - at `$.spec.taints`"
@@ -34,20 +34,20 @@ async def test_the_others_of_its_list_are_read(caplog: pytest.LogCaptureFixture)
     async with watching(listed(10, node("a", 1), odd("b", 2), node("c", 3))) as watched:
         await watched.until(watched.reflector.synced.is_set)
     assert watched.copy == {"uid-a": 1, "uid-c": 3}
-    assert warnings(caplog) == [said("b")]
+    assert warnings(caplog) == [warning_about("b")]
 
 
-async def test_the_lines_after_it_are_read_and_it_is_not_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_lines_after_it_are_read_and_it_is_not_requested_again(caplog: pytest.LogCaptureFixture) -> None:
     lines = [line("ADDED", odd("b", 11)), line("MODIFIED", odd("b", 12)), line("ADDED", node("c", 13))]
     script = Script([listed(10, node("a", 1)), streamed(*lines), streamed(line("MODIFIED", odd("b", 14)), hold=True)])
     async with watching(script=script) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "14")
-    assert watched.told == [("added", "a"), ("added", "c")]
-    assert script.asked[2]["resourceVersion"] == "13"
-    assert warnings(caplog) == [said("b")]
+    assert watched.changes == [("added", "a"), ("added", "c")]
+    assert script.requests[2]["resourceVersion"] == "13"
+    assert warnings(caplog) == [warning_about("b")]
 
 
-async def test_it_is_told_of_when_it_can_be_read(caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_is_reported_when_it_can_be_read(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     mended = streamed(line("MODIFIED", node("b", 11)), hold=True)
     async with watching(listed(10, odd("b", 2)), mended) as watched:
@@ -55,10 +55,10 @@ async def test_it_is_told_of_when_it_can_be_read(caplog: pytest.LogCaptureFixtur
     assert levels(caplog, "b cannot be read") == ["WARNING", "INFO"]
 
 
-@pytest.mark.parametrize("seen_by", ["watch", "list"])
-async def test_what_was_known_of_it_holds_until_it_goes(seen_by: str) -> None:
+@pytest.mark.parametrize("source", ["watch", "list"])
+async def test_its_last_readable_state_holds_until_it_goes(source: str) -> None:
     unreadable = [streamed(line("MODIFIED", odd("a", 11)))]
-    if seen_by == "list":
+    if source == "list":
         unreadable = [refused(410), listed(11, odd("a", 11))]
     script = Script([listed(10, node("a", 1)), *unreadable])
     go = asyncio.Event()
@@ -75,14 +75,14 @@ async def test_what_was_known_of_it_holds_until_it_goes(seen_by: str) -> None:
         await watched.until(lambda: watched.copy == {})
 
 
-async def test_another_object_of_its_name_is_gone() -> None:
+async def test_another_object_of_its_name_is_removed() -> None:
     async with watching(
         listed(10, node("a", 1)), streamed(line("ADDED", odd("a", 12, "second")), hold=True)
     ) as watched:
-        await watched.until(lambda: watched.told == [("added", "a"), ("deleted", "a")])
+        await watched.until(lambda: watched.changes == [("added", "a"), ("deleted", "a")])
 
 
-async def test_what_vanishes_unread_is_said_to_be_over(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_failure_of_an_object_that_vanishes_unread_is_over(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     async with watching(listed(10, odd("a", 1)), refused(410), listed(20)) as watched:
         await watched.until(lambda: watched.reflector.resource_version == "20")
