@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scheduler_operator.cli.declaring import plugin_configs
+from scheduler_operator.cli.declare import declare_plugins
 from scheduler_operator.models import PluginConfigSpec
 from scheduler_runtime import config
 from scheduler_runtime.api import Handle, LabelColumn, NodeTable, Plugin
@@ -62,7 +62,7 @@ def test_what_the_page_shows_is_what_the_examples_hold() -> None:
 
 def test_the_page_about_profiles_declares_what_the_example_is() -> None:
     file = ROOT / "examples/plugins/price_cap/price_cap.py"
-    (declared,) = plugin_configs(str(file), "berth-system")
+    (declared,) = declare_plugins(str(file), "berth-system")
     (shown,) = (
         block
         for block in re.findall(r"^```yaml\n(.*?)^```$", PROFILES, re.MULTILINE | re.DOTALL)

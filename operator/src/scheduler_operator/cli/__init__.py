@@ -1,10 +1,10 @@
-"""The ``berth`` command: what can be known of profiles and documents without a cluster.
+"""The ``berth`` command: checks, renders and imports profiles and documents without a cluster.
 
     arguments ──► program ──► one of commands/ ──► an Answer ──► console
                                   │
                                   └── reading ──► processes (profiles rendered, documents as they stand)
 
-A command imports what it needs when it is run, so that each of them starts in a blink.
+A command imports its modules when it is run, so that each command starts within a fraction of a second.
 """
 
 from scheduler_operator.cli.program import main

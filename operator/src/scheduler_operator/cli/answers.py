@@ -1,4 +1,4 @@
-"""What a command hands back: nothing is written before all of it is known."""
+"""Results of commands: an answer, or the refusals of the input. Nothing is written before all of it is known."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """How the process ends, for whoever called it from a script."""
+    """Exit codes of the process."""
 
     FINE = 0
     FINDINGS = 1
@@ -18,7 +18,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result, for standard output, and what to remark on beside it."""
+    """The result, for standard output, and remarks for standard error."""
 
     text: str = ""
     remarks: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One thing that keeps the input from being used, and its place."""
+    """A reason why the input cannot be used, with its place."""
 
     file: str
     message: str
@@ -47,7 +47,7 @@ class RefusedError(Exception):
         super().__init__("\n".join(map(str, refusals)))
 
 
-def or_refuse(refusals: Iterable[Refusal]) -> None:
-    """Go on only if there are no ``refusals``."""
-    if found := tuple(refusals):
-        raise RefusedError(*found)
+def raise_if_refused(refusals: Iterable[Refusal]) -> None:
+    """Raise RefusedError with all ``refusals``, if there are any."""
+    if reasons := tuple(refusals):
+        raise RefusedError(*reasons)

@@ -1,4 +1,4 @@
-"""The three streams of the process, and what may be written to them."""
+"""Standard streams of the process, and safe output to a terminal."""
 
 import os
 import sys
@@ -9,10 +9,12 @@ from typing import BinaryIO, TextIO, cast
 
 from scheduler_operator.cli.answers import Refusal, RefusedError
 
+_CONTROL = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
 
 @dataclass(slots=True)
 class Console:
-    """Where input comes from and answers go to."""
+    """The standard streams and the options that concern them."""
 
     stdin: BinaryIO
     stdout: BinaryIO
@@ -23,50 +25,48 @@ class Console:
 
     @classmethod
     def of_process(cls) -> "Console":
-        """The streams that this process was started with."""
+        """Return the streams of this process."""
+
+        def open_binary(stream: TextIO | None, mode: str) -> BinaryIO:
+            # A process may be started without a standard stream: then there is nothing to read, and nobody to tell.
+            return stream.buffer if stream is not None else cast(BinaryIO, open(os.devnull, mode))
+
         return cls(
-            _open(sys.stdin, "rb"),
-            _open(sys.stdout, "wb"),
-            _open(sys.stderr, "wb"),
+            open_binary(sys.stdin, "rb"),
+            open_binary(sys.stdout, "wb"),
+            open_binary(sys.stderr, "wb"),
             colour=wants_colour(sys.stdout is not None and sys.stdout.isatty(), os.environ),
             debug=bool(os.environ.get("BERTH_DEBUG")),
         )
 
     def read_stdin(self, limit: int) -> bytes:
-        """At most ``limit`` bytes of standard input, which can be read only once."""
+        """Read at most ``limit`` bytes of standard input. Raises RefusedError the second time."""
         if self._stdin_is_read:
             raise RefusedError(Refusal("-", "standard input is named twice and can be read once; save it to a file"))
         self._stdin_is_read = True
         return self.stdin.read(limit)
 
 
-def _open(stream: TextIO | None, mode: str) -> BinaryIO:
-    """The bytes below a standard stream; nothing, if the process was started without it."""
-    return stream.buffer if stream is not None else cast(BinaryIO, open(os.devnull, mode))
-
-
 def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
-    """Whether colours help: on a terminal that has them, unless NO_COLOR says otherwise."""
+    """Return whether to use colours: on a terminal that has them, unless NO_COLOR is set."""
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def write(stream: BinaryIO, text: str) -> None:
-    """Write all of ``text``. Whoever closes the other end of a pipe has read enough: that is no error."""
+    """Write all of ``text``. A closed pipe is no error: its reader has read enough."""
     try:
         stream.write(text.encode("utf-8", errors="backslashreplace"))
         stream.flush()
     except BrokenPipeError:
-        # Python flushes its streams once more at the end and would complain then.
+        # Python flushes its streams once more at exit, and would report the closed pipe then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def printable(line: str) -> str:
-    """``line`` without characters that move a terminal's cursor, or do worse: they are shown as escapes."""
+    """Return ``line`` with control characters as escapes: they could move a terminal's cursor, or do worse."""
     if line.isprintable():
         return line
-    return "".join(_escaped(character) for character in line)
-
-
-def _escaped(character: str) -> str:
-    harmless = unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return character if harmless else character.encode("unicode_escape").decode()
+    return "".join(
+        character.encode("unicode_escape").decode() if unicodedata.category(character) in _CONTROL else character
+        for character in line
+    )

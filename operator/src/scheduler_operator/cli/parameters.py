@@ -1,12 +1,12 @@
-"""The options that several commands share, and how their values are read and completed."""
+"""Options that several commands share: reading and completion of their values."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scheduler_operator.cli.answers import Answer, Refusal, or_refuse
+from scheduler_operator.cli.answers import Answer, Refusal, raise_if_refused
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -18,12 +18,12 @@ DEFAULT_KUBERNETES = "1.36"
 
 
 class KubernetesParameter(click.ParamType[str]):
-    """A Kubernetes version that this release knows, or a newer one."""
+    """A Kubernetes version that this release supports, or a newer one."""
 
     name = "version"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from scheduler_operator.resources import version_support as kubernetes_versions
+        from scheduler_operator.resources import version_support
         from scheduler_runtime.catalog import Version, is_too_old
 
         try:
@@ -31,7 +31,7 @@ class KubernetesParameter(click.ParamType[str]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if is_too_old(version):
-            self.fail(f"{value} is older than this release knows; it knows {kubernetes_versions.RANGE}", param, ctx)
+            self.fail(f"{value} is older than this release knows; it knows {version_support.RANGE}", param, ctx)
         return value
 
     def shell_complete(
@@ -45,7 +45,7 @@ class KubernetesParameter(click.ParamType[str]):
 
 
 class GatesParameter(click.ParamType[Mapping[str, bool]]):
-    """Feature gates as kube-scheduler's flag takes them: ``A=true,B=false``."""
+    """Feature gates in the form of kube-scheduler's flag: ``A=true,B=false``."""
 
     name = "gates"
 
@@ -54,14 +54,13 @@ class GatesParameter(click.ParamType[Mapping[str, bool]]):
     ) -> Mapping[str, bool]:
         if not isinstance(value, str):
             return value
-        return dict(self._pairs(value, param, ctx))
-
-    def _pairs(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Iterator[tuple[str, bool]]:
-        for pair in filter(None, map(str.strip, text.split(","))):
-            gate, equals, wanted = pair.partition("=")
-            if not equals or wanted.lower() not in ("true", "false"):
+        gates: dict[str, bool] = {}
+        for pair in filter(None, map(str.strip, value.split(","))):
+            gate, equals, state = pair.partition("=")
+            if not equals or state.lower() not in ("true", "false"):
                 self.fail(f"{pair!r} sets no feature gate; write Name=true or Name=false", param, ctx)
-            yield gate.strip(), wanted.lower() == "true"
+            gates[gate.strip()] = state.lower() == "true"
+        return gates
 
 
 class PluginParameter(click.ParamType[str]):
@@ -80,7 +79,7 @@ class PluginParameter(click.ParamType[str]):
 
 
 class FileParameter(click.ParamType[str]):
-    """The name of a file. Whoever reads it says what is wrong with it."""
+    """The name of a file, which is checked when the file is read."""
 
     name = "file"
 
@@ -93,12 +92,12 @@ class FileParameter(click.ParamType[str]):
 
 
 def files(metavar: str = "FILE...") -> Callable[[Command], Command]:
-    """The files to read, completed by the shell."""
+    """Add the argument for the files to read."""
     return click.argument("files", metavar=metavar, nargs=-1, required=True, type=FileParameter())
 
 
 def target_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Which kube-scheduler is meant: two options, and the ``target`` that they name for the command."""
+    """Add the two options that name a kube-scheduler; the command gets them as its ``target``."""
 
     @wraps(command)
     def with_target(*args: Any, kubernetes: str, feature_gates: Mapping[str, bool], **others: Any) -> Answer:
@@ -116,7 +115,7 @@ def target_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 def engine(command: Command) -> Command:
-    """What is to run documents, which do not say it themselves."""
+    """Add the option for the engine that runs KubeSchedulerConfigurations: they do not name one."""
     return click.option(
         "--engine", type=click.Choice(["KubeScheduler", "Python"]), default="KubeScheduler", metavar="ENGINE",
         help="What is to run KubeSchedulerConfigurations: KubeScheduler (default), or Python, Berth's own scheduler. "
@@ -125,16 +124,16 @@ def engine(command: Command) -> Command:
 
 
 def target(kubernetes: str, feature_gates: Mapping[str, bool]) -> "Target":
-    """The kube-scheduler that the options name, whose gates it has to know."""
+    """Return the kube-scheduler that the options name. Raises RefusedError for gates that it does not have."""
     from scheduler_runtime import catalog
 
-    found = catalog.Target.parse(kubernetes, feature_gates)
-    or_refuse(Refusal("--feature-gates", str(problem)) for problem in catalog.gate_problems(found))
-    return found
+    result = catalog.Target.parse(kubernetes, feature_gates)
+    raise_if_refused(Refusal("--feature-gates", str(problem)) for problem in catalog.gate_problems(result))
+    return result
 
 
 def output(*forms: str) -> Callable[[Command], Command]:
-    """How to write the answer; the first of ``forms`` when nothing is said."""
+    """Add the option for the form of the answer; the first of ``forms`` is the default."""
     first, *others = forms
     return click.option(
         "-o", "--output", "form", type=click.Choice(forms), default=first, metavar="FORM",

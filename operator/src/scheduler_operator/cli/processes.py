@@ -1,79 +1,75 @@
-"""What was read, as scheduler processes: profiles rendered, documents as they stand."""
+"""Documents of scheduler processes, built from the input: profiles are rendered, documents are taken as they are."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scheduler_operator.cli.answers import Refusal, RefusedError, or_refuse
+from scheduler_operator.cli.answers import Refusal, RefusedError, raise_if_refused
 from scheduler_operator.cli.console import Console
-from scheduler_operator.cli.installed import installed
-from scheduler_operator.cli.reading import read, refusal
-from scheduler_operator.cli.sorting import Sorted, sort
+from scheduler_operator.cli.installed import find_installed
+from scheduler_operator.cli.reading import InputObjects, read_files, refusal, sort_objects
 from scheduler_runtime import config
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problem, Problems, Source
+from scheduler_runtime.config import Document, EffectiveProfile, Engine, Finding, Problems, Source
 from scheduler_runtime.config.plugin_origins import Origin, origins
-
-if TYPE_CHECKING:
-    from scheduler_operator.cli.profiles import Outcome
 
 NAMESPACE = "berth-system"
 OF_ONES_OWN = "it is your own, install its package beside berth, or give a PluginConfig that declares it"
-"""What to do about a plugin of a plain document that only its author knows."""
+"""The advice for a plugin that nobody knows in a plain document: no operator reads that, so a package is enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A profile of a process, and where its author wrote it."""
+class ProfilePart:
+    """A profile of a process, and the place where its author wrote it."""
 
     source: Source
     prefix: str
-    """The path below which its plugins stand: ``spec``, or ``profiles[0]`` and so on."""
+    """The path below which its plugins are: ``spec``, ``profiles[0]`` and so on."""
     effective: EffectiveProfile
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """What one scheduler process runs by."""
+class SchedulerDocument:
+    """The document of one scheduler process, with its effective profiles and findings."""
 
     target: Target
     document: Document
     text: str
     """The document as YAML."""
-    parts: tuple[Part, ...]
+    parts: tuple[ProfilePart, ...]
     findings: tuple[tuple[Source, Finding], ...]
-    """What the linter says, and in which of the documents that were read."""
-    others: Mapping[str, Declaration] = field(default_factory=dict)
+    """The findings of the linter, each with the object it is about."""
+    declared: Mapping[str, Declaration] = field(default_factory=dict)
     engine: Engine = "KubeScheduler"
-    """What runs it."""
     remarks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """What to call it where there are several."""
+        """The name of the process where there are several: those of its profiles."""
         return ", ".join(part.effective.scheduler_name for part in self.parts)
 
-    def written(self) -> dict[str, Any]:
-        """The document as a value: what it says, without what it leaves out."""
+    def explicit(self) -> dict[str, Any]:
+        """Return the document as a value, without fields that are not set."""
         return self.document.model_dump(by_alias=True, exclude_unset=True, mode="json")
 
     def defaulted(self) -> dict[str, Any]:
-        """The document as kube-scheduler reads it, every default written out."""
-        return config.with_defaults(self.document, self.target, self.others)
+        """Return the document as kube-scheduler reads it, with every default."""
+        return config.with_defaults(self.document, self.target, self.declared)
 
-    def explained(self) -> "Iterator[Explained]":
-        """Each of the profiles with why its plugins run."""
-        for written, part in zip(self.document.profiles, self.parts, strict=True):
-            found = origins(written, part.effective, self.target, self.engine, self.others)
-            yield Explained(self, part, found)
+    def explain(self) -> "Iterator[ExplainedProfile]":
+        """Yield each profile with the reasons why its plugins run."""
+        for profile, part in zip(self.document.profiles, self.parts, strict=True):
+            yield ExplainedProfile(
+                self, part, origins(profile, part.effective, self.target, self.engine, self.declared)
+            )
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """A profile of a process, and why each of its plugins runs."""
+class ExplainedProfile:
+    """A profile of a process, with the reason why each of its plugins runs."""
 
-    process: Process
-    part: Part
+    process: SchedulerDocument
+    part: ProfilePart
     origins: Mapping[str, tuple[Origin, ...]]
 
     @property
@@ -81,105 +77,100 @@ class Explained:
         """Whether its author wrote a KubeSchedulerConfiguration, which any engine can run."""
         return bool(self.part.source.value["kind"] == "KubeSchedulerConfiguration")
 
-    def why(self, origin: Origin) -> str:
-        """Why, with paths as the author wrote them."""
+    def reason(self, origin: Origin) -> str:
+        """Return why a plugin runs, with paths as the author wrote them."""
         return origin.sentence(self.process.target, self.part.prefix)
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
-    """What could be made of the input, and what is wrong with the rest."""
+class DocumentSet:
+    """The documents that the input asks for, and the refusals of the rest."""
 
-    found: tuple[Process, ...]
+    documents: tuple[SchedulerDocument, ...]
     refusals: tuple[Refusal, ...]
 
 
-def read_sorted(files: Iterable[str], console: Console) -> Sorted:
-    """What ``files`` hold, provided that all of it can be read and is of our kinds."""
-    reading = read(files, console)
-    or_refuse(reading.refusals)
-    found = sort(reading.sources)
-    or_refuse(found.refusals)
-    return found
+def read_objects(files: Iterable[str], console: Console) -> InputObjects:
+    """Read the objects in ``files``. Raises RefusedError unless all of it can be read and is of our kinds."""
+    reading = read_files(files, console)
+    raise_if_refused(reading.refusals)
+    objects = sort_objects(reading.sources)
+    raise_if_refused(objects.refusals)
+    return objects
 
 
-def all_processes(
-    given: Sorted, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler"
-) -> tuple[Process, ...]:
-    """Every process that profiles and documents ask for: at least one, and nothing refused."""
-    found = processes(given, target, namespace, engine)
-    or_refuse(found.refusals)
-    if not found.found:
-        names = ", ".join(dict.fromkeys(source.name for source in given.plugin_configs))
+def read_documents(
+    objects: InputObjects, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler"
+) -> tuple[SchedulerDocument, ...]:
+    """Return the document of every process, at least one. Raises RefusedError if anything is refused."""
+    built = build_documents(objects, target, namespace, engine)
+    raise_if_refused(built.refusals)
+    if not built.documents:
+        names = ", ".join(dict.fromkeys(source.name for source in objects.plugin_configs))
         raise RefusedError(Refusal(names, "holds PluginConfigs only; name the file of a profile too"))
-    return found.found
+    return built.documents
 
 
-def processes(given: Sorted, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler") -> Processes:
-    """The processes that profiles and documents ask for, each for its own version or for ``target``.
+def build_documents(
+    objects: InputObjects, target: Target, namespace: str = NAMESPACE, engine: Engine = "KubeScheduler"
+) -> DocumentSet:
+    """Build the documents of all processes, each for its own version or for ``target``.
 
-    ``engine`` is what runs the documents; a profile says it itself.
+    ``engine`` runs the KubeSchedulerConfigurations of the input; a profile names its engine itself.
     """
-    refusals = list(given.refusals)
-    found: list[Process] = []
-    for outcome in (*_of_profiles(given, target, namespace), *_of_documents(given, target, namespace, engine)):
-        if isinstance(outcome, Process):
-            found.append(outcome)
-        else:
-            refusals.extend(outcome)
-    return Processes(tuple(found), tuple(dict.fromkeys(refusals)))
+    refusals = list(objects.refusals)
+    documents: list[SchedulerDocument] = []
+    declared: Mapping[str, Declaration] = {}
+    if objects.profiles or objects.plugin_configs:
+        from scheduler_operator.cli import profiles  # loads the operator's models, which plain documents do not need
+
+        for outcome in profiles.render_profiles(objects, target, namespace):
+            if isinstance(outcome, SchedulerDocument):
+                documents.append(outcome)
+            else:
+                refusals += outcome
+        if objects.documents and objects.plugin_configs:
+            declared = profiles.declared_plugins(objects, namespace)
+    for source in objects.documents:
+        document = _read_document(source, target, declared, engine)
+        if isinstance(document, SchedulerDocument):
+            documents.append(document)
+            continue
+        for problem in document:
+            message = problem.message.replace(config.DECLARE_IT, OF_ONES_OWN)
+            refusals.append(refusal(source, replace(problem, message=message)))
+    return DocumentSet(tuple(documents), tuple(dict.fromkeys(refusals)))
 
 
-def _of_profiles(given: Sorted, target: Target, namespace: str) -> "Iterator[Outcome]":
-    if given.profiles or given.plugin_configs:
-        from scheduler_operator.cli import profiles  # the operator's models, which plain documents do not need
-
-        yield from profiles.processes(given, target, namespace)
-
-
-def _of_documents(given: Sorted, target: Target, namespace: str, engine: Engine) -> "Iterator[Outcome]":
-    others: Mapping[str, Declaration] = {}
-    if given.documents and given.plugin_configs:
-        from scheduler_operator.cli import profiles
-
-        others = profiles.declared_plugins(given, namespace)
-    for source in given.documents:
-        outcome = _read(source, target, others, engine)
-        yield [_refused(source, problem) for problem in outcome] if isinstance(outcome, Problems) else outcome
-
-
-def _refused(source: Source, problem: Problem) -> Refusal:
-    """A problem at its place; no operator reads a plain document, so what is one's own can be beside berth, too."""
-    return refusal(source, replace(problem, message=problem.message.replace(config.DECLARE_IT, OF_ONES_OWN)))
-
-
-def _read(source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine) -> Process | Problems:
-    found = installed(source.value, declared)
-    others = {**found.plugins, **declared}
-    accepted = config.check_document(source.value, target, others)
-    if found.problems or isinstance(accepted, Problems):
-        return found.beside(accepted if isinstance(accepted, Problems) else (), target)
+def _read_document(
+    source: Source, target: Target, declared: Mapping[str, Declaration], engine: Engine
+) -> SchedulerDocument | Problems:
+    """Read a KubeSchedulerConfiguration as it is, with plugins that are declared or installed beside berth."""
+    installed = find_installed(source.value, declared)
+    plugins = {**installed.plugins, **declared}
+    accepted = config.check_document(source.value, target, plugins)
+    if installed.problems or isinstance(accepted, Problems):
+        return installed.add_problems(accepted if isinstance(accepted, Problems) else (), target)
     document, profiles = accepted.document, accepted.profiles
-    findings, _ = config.split_allowed(config.lint(document, target, others, engine, profiles), source.allowed_codes)
-    findings = (*idle_allowances(source), *findings)
-    return Process(
+    findings, _ = config.split_allowed(config.lint(document, target, plugins, engine, profiles), source.allowed_codes)
+    return SchedulerDocument(
         target=target,
         document=document,
         text=config.dump(document),
-        parts=tuple(Part(source, f"profiles[{index}]", profile) for index, profile in enumerate(profiles)),
-        findings=tuple((source, finding) for finding in findings),
-        others=others,
+        parts=tuple(ProfilePart(source, f"profiles[{index}]", profile) for index, profile in enumerate(profiles)),
+        findings=tuple((source, finding) for finding in (*unknown_allowances(source), *findings)),
+        declared=plugins,
         engine=engine,
     )
 
 
-def idle_allowances(source: Source) -> Iterator[Finding]:
-    """A finding for each code that a comment allows and no finding has."""
+def unknown_allowances(source: Source) -> Iterator[Finding]:
+    """Yield a finding for each code that a comment allows and that does not exist."""
     if source.allowed_codes <= config.CODES.keys():
         return
     from scheduler_operator.render.findings import unknown_codes
 
     for finding in unknown_codes(",".join(sorted(source.allowed_codes))):
-        meant = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""
-        suggestion = f"# berth: allow {meant}" if meant else finding.suggestion
+        code = finding.suggestion.rpartition(": ")[2] if ": " in finding.suggestion else ""
+        suggestion = f"# berth: allow {code}" if code else finding.suggestion
         yield replace(finding, path="", suggestion=suggestion)

@@ -1,4 +1,4 @@
-"""The ``berth`` command itself: which commands there are, and how each of them ends."""
+"""The ``berth`` command itself: its subcommands, and how each of them ends."""
 
 import importlib
 import sys
@@ -22,35 +22,29 @@ COMMANDS = {
     "crds": "crds",
     "completion": "completion",
 }
-"""The name of each command, and the module of ``commands`` that holds it."""
+"""The module in ``commands`` of each command."""
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are called for."""
+    """A group whose commands are imported when they are run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            _refuse_unknown(ctx, cmd_name)
+            if not ctx.resilient_parsing and not cmd_name.startswith("-"):
+                from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
+
+                ctx.fail(f"there is no command {cmd_name!r}{did_you_mean(nearest(cmd_name, COMMANDS))}")
             return None
         module = importlib.import_module(f"scheduler_operator.cli.commands.{COMMANDS[cmd_name]}")
         command: click.Command = module.command
         return command
 
 
-def _refuse_unknown(ctx: click.Context, name: str) -> None:
-    """Refuse a command that does not exist, with the one that was perhaps meant."""
-    if ctx.resilient_parsing or name.startswith("-"):
-        return
-    from scheduler_runtime.catalog.suggestions import did_you_mean, nearest
-
-    ctx.fail(f"there is no command {name!r}{did_you_mean(nearest(name, COMMANDS))}")
-
-
-def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, _: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         click.echo(f"berth {version('berth-operator')}")
@@ -81,14 +75,14 @@ def group(console: Console, debug: bool) -> None:
 
 
 def main() -> None:
-    """Run the command that the process was started with, and end the process."""
+    """Run the command line of this process, and end the process."""
     name = "kubectl berth" if Path(sys.argv[0]).name.startswith("kubectl") else "berth"
     sys.exit(run(sys.argv[1:], Console.of_process(), name))
 
 
 def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Status:
-    """Run one command. All that it says is written at the end, or, when it is refused, only why."""
-    answer = _answer(arguments, console, name)
+    """Run one command. Its answer is written at the end; when the input is refused, only the reasons are."""
+    answer = _run_command(arguments, console, name)
     if isinstance(answer, Status):
         return answer
     write(console.stderr, "".join(f"{printable(line)}\n" for line in answer.remarks))
@@ -100,30 +94,27 @@ def run(arguments: Sequence[str], console: Console, name: str = "berth") -> Stat
     return answer.status
 
 
-def _answer(arguments: Sequence[str], console: Console, name: str) -> Answer | Status:
+def _run_command(arguments: Sequence[str], console: Console, name: str) -> Answer | Status:
     try:
-        found: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
-    except RefusedError as refused:
-        return Answer(remarks=tuple(map(str, refused.refusals)), status=Status.REFUSED)
+        result: Any = group.main([*arguments], name, standalone_mode=False, obj=console)
+    except RefusedError as error:
+        return Answer(remarks=tuple(map(str, error.refusals)), status=Status.REFUSED)
     except click.exceptions.NoArgsIsHelpError as error:
         return Answer(error.format_message() + "\n")
     except click.ClickException as error:
-        return Answer(remarks=tuple(_usage(error).splitlines()), status=Status.REFUSED)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        help_hint = f"; see '{context.command_path} --help'" if context else ""
+        command = context.command_path if context else "berth"
+        message = f"{command}: {error.format_message().rstrip('.')}{help_hint}"
+        return Answer(remarks=tuple(message.splitlines()), status=Status.REFUSED)
     except (click.Abort, KeyboardInterrupt):
         return Status.INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - a bug of ours, told as one
-        return _internal(error, console.debug)
-    return found if isinstance(found, Answer) else Status(found or 0)
+    except Exception as error:  # noqa: BLE001 - a bug of ours, reported as one
+        return _internal_error(error, console.debug)
+    return result if isinstance(result, Answer) else Status(result or 0)
 
 
-def _usage(error: click.ClickException) -> str:
-    """What is wrong with the command line, and how to learn what would be right."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    help_hint = f"; see '{context.command_path} --help'" if context else ""
-    return f"{context.command_path if context else 'berth'}: {error.format_message().rstrip('.')}{help_hint}"
-
-
-def _internal(error: Exception, debug: bool) -> Answer:
+def _internal_error(error: Exception, debug: bool) -> Answer:
     if debug:
         return Answer(remarks=tuple("".join(traceback.format_exception(error)).splitlines()), status=Status.INTERNAL)
     place = traceback.extract_tb(error.__traceback__)[-1]

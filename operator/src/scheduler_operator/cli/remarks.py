@@ -1,21 +1,21 @@
-"""What the linter says of files: findings and refusals alike, each with its place, as lines or for programs."""
+"""Remarks on files, findings and refusals alike, each with its place, as lines or for programs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_operator.cli.answers import Refusal
-from scheduler_operator.cli.processes import Process
-from scheduler_runtime.config import Finding, Severity, Source
+from scheduler_operator.cli.processes import SchedulerDocument
+from scheduler_runtime.config import Severity
 
 REFUSED = "Refused"
-"""The code of what kube-scheduler, or the API server, would not take at all."""
+"""The code of what kube-scheduler, or the API server, would refuse."""
 _COLOURS = {Severity.ERROR: 31, Severity.WARNING: 33, Severity.NOTE: 36}
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One thing to say about a place in a file."""
+    """A finding or a refusal at a place in a file."""
 
     file: str
     line: int | None
@@ -31,43 +31,45 @@ class Remark:
 
     @property
     def where(self) -> str:
-        """Its file, and its line where that is known."""
+        """The file, with the line where that is known."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def __str__(self) -> str:
-        """It on one line."""
+        """Return the remark on one line."""
         return "; ".join(self.text().split("\n    "))
 
     def text(self, colour: bool = False) -> str:
-        """It as a line, as compilers write them, with what to write instead below."""
+        """Return the remark as compilers write them, with the suggestion on a line below."""
         severity = f"\033[{_COLOURS[self.severity]}m{self.severity}\033[0m" if colour else str(self.severity)
         path = f"{self.path}: " if self.path else ""
         below = f"\n    {self.suggestion}" if self.suggestion else ""
         return f"{self.where}: {severity}: {path}{self.message} ({self.code}){below}"
 
     def value(self) -> dict[str, Any]:
-        """It as a mapping without what it leaves out."""
+        """Return the remark as a mapping, without empty fields."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {name: str(value) if name == "severity" else value for name, value in fields.items() if value}
 
 
-def of_process(process: Process) -> list[Remark]:
-    """The findings of a process."""
-    return [_of_finding(source, finding) for source, finding in process.findings]
+def process_remarks(process: SchedulerDocument) -> list[Remark]:
+    """Return the findings of a process as remarks."""
+    return [
+        Remark(
+            source.name,
+            source.line(finding.path),
+            finding.path,
+            finding.code,
+            finding.severity,
+            finding.message,
+            finding.suggestion,
+        )
+        for source, finding in process.findings
+    ]
 
 
-def of_refusals(refusals: Iterable[Refusal]) -> list[Remark]:
-    """What could not be read at all."""
-    return [Remark(each.file, each.line, each.path, REFUSED, Severity.ERROR, each.message) for each in refusals]
-
-
-def _of_finding(source: Source, finding: Finding) -> Remark:
-    return Remark(
-        source.name,
-        source.line(finding.path),
-        finding.path,
-        finding.code,
-        finding.severity,
-        finding.message,
-        finding.suggestion,
-    )
+def refusal_remarks(refusals: Iterable[Refusal]) -> list[Remark]:
+    """Return refusals as remarks."""
+    return [
+        Remark(refusal.file, refusal.line, refusal.path, REFUSED, Severity.ERROR, refusal.message)
+        for refusal in refusals
+    ]

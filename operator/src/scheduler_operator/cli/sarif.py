@@ -1,4 +1,4 @@
-"""Remarks as SARIF 2.1.0, which code hosts show beside the lines."""
+"""Remarks in the format SARIF 2.1.0, which code hosts show beside the lines."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -19,9 +19,20 @@ _REFUSED_RULE = {
 
 
 def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
-    """One run of the linter of this ``version``."""
-    rules = [_rule(code) for code in CODES.values()] + [_REFUSED_RULE]
-    indices = {rule["id"]: index for index, rule in enumerate(rules)}
+    """Return one run of the linter of this ``version``."""
+    rules = [
+        *(
+            {
+                "id": code.name,
+                "shortDescription": {"text": code.sentence},
+                "help": {"text": code.help},
+                "defaultConfiguration": {"level": str(code.severity)},
+            }
+            for code in CODES.values()
+        ),
+        _REFUSED_RULE,
+    ]
+    indices = {str(rule["id"]): index for index, rule in enumerate(rules)}
     driver = {"name": "berth lint", "semanticVersion": version, "rules": rules}
     results = [_result(remark, indices) for remark in remarks]
     return {
@@ -31,20 +42,14 @@ def sarif(remarks: Iterable[Remark], version: str) -> dict[str, Any]:
     }
 
 
-def _rule(code: Any) -> dict[str, Any]:
-    return {
-        "id": code.name,
-        "shortDescription": {"text": code.sentence},
-        "help": {"text": code.help},
-        "defaultConfiguration": {"level": str(code.severity)},
-    }
-
-
 def _result(remark: Remark, indices: dict[str, int]) -> dict[str, Any]:
     text = ". ".join(
         filter(None, (f"{remark.path}: {remark.message}" if remark.path else remark.message, remark.suggestion))
     )
-    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(remark.file)}}
+    path = PurePath(remark.file.strip("<>"))
+    # A relative path stays relative to the working directory: code hosts expect it relative to the repository's root.
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if remark.line:
         location["region"] = {"startLine": remark.line}
     return {
@@ -54,9 +59,3 @@ def _result(remark: Remark, indices: dict[str, int]) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     }
-
-
-def _uri(file: str) -> str:
-    """A relative path stays relative, to where the linter was started: code hosts expect the root of the repository."""
-    path = PurePath(file.strip("<>"))
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -1,4 +1,4 @@
-"""``berth completion``: what a shell needs to complete commands, options, files and plugin names."""
+"""``berth completion``: the completion script of a shell."""
 
 import click
 
@@ -24,8 +24,8 @@ def command(context: click.Context, shell: str | None) -> Answer:
     if shell is None:
         raise click.UsageError("which shell? write bash, zsh or fish", context)
 
-    found = get_completion_class(shell)
-    if found is None:
+    completion = get_completion_class(shell)
+    if completion is None:
         raise TypeError(f"click completes no {shell}")
     program = context.find_root()
-    return Answer(found(program.command, {}, "berth", "_BERTH_COMPLETE").source())
+    return Answer(completion(program.command, {}, "berth", "_BERTH_COMPLETE").source())

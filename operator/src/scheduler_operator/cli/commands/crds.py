@@ -1,4 +1,4 @@
-"""``berth crds``: the definitions of the two kinds."""
+"""``berth crds``: the CustomResourceDefinitions of both kinds."""
 
 import click
 

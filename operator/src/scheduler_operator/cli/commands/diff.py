@@ -1,6 +1,6 @@
-"""``berth diff``: what changes in effect, not in the text."""
+"""``berth diff``: effective changes between two configurations, not those of the text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +11,8 @@ from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
     from scheduler_operator.cli.differences import Difference
-    from scheduler_operator.cli.processes import Process
-    from scheduler_operator.cli.sorting import Sorted
+    from scheduler_operator.cli.processes import SchedulerDocument
+    from scheduler_operator.cli.reading import InputObjects
     from scheduler_runtime.catalog import Target
 
 _ABSENT = "-"
@@ -47,55 +47,54 @@ def command(
       berth diff profile.yaml --kubernetes 1.35 --to 1.37
       git show HEAD~:profile.yaml | berth diff - profile.yaml
     """
-    from scheduler_operator.cli import forms
+    from scheduler_operator.cli import formatting
     from scheduler_operator.cli.differences import differences
-    from scheduler_operator.cli.processes import read_sorted
+    from scheduler_operator.cli.processes import read_objects
 
     if after is None and to is None:
         raise click.UsageError("name B, or give --to for what another version makes of A", click.get_current_context())
-    old = read_sorted([before], console)
-    new = read_sorted([after], console) if after else old
-    one = _only(old, target)
-    other = _only(new.unpinned(), parameters.target(to, target.feature_gates)) if to else _only(new, target)
-    found = list(differences(one, other))
-    text = _table(found) if form == "table" else forms.document([_value(each) for each in found], form)
-    return Answer(text, (*one.remarks, *other.remarks), Status.FINDINGS if found else Status.FINE)
+    old = read_objects([before], console)
+    new = read_objects([after], console) if after else old
+    one = _single_document(old, target)
+    if to:
+        other = _single_document(new.unpinned(), parameters.target(to, target.feature_gates))
+    else:
+        other = _single_document(new, target)
+    changes = list(differences(one, other))
+    text = _table(changes) if form == "table" else formatting.format_value(list(map(_to_value, changes)), form)
+    return Answer(text, (*one.remarks, *other.remarks), Status.FINDINGS if changes else Status.FINE)
 
 
-def _only(given: "Sorted", target: "Target") -> "Process":
-    from scheduler_operator.cli.processes import all_processes
+def _single_document(objects: "InputObjects", target: "Target") -> "SchedulerDocument":
+    from scheduler_operator.cli.processes import read_documents
 
-    found = all_processes(given, target)
-    if len(found) > 1:
-        listed = ", ".join(process.name for process in found)
-        message = f"holds {len(found)} processes ({listed}); put each into a file of its own"
-        raise RefusedError(Refusal(found[0].parts[0].source.name, message))
-    return found[0]
-
-
-def _table(found: Iterable["Difference"]) -> str:
-    from scheduler_operator.cli.tables import table
-
-    rows = list(_rows(found))
-    return table(("WHERE", "A", "B"), rows) if rows else ""
+    documents = read_documents(objects, target)
+    if len(documents) > 1:
+        names = ", ".join(document.name for document in documents)
+        message = f"holds {len(documents)} processes ({names}); put each into a file of its own"
+        raise RefusedError(Refusal(documents[0].parts[0].source.name, message))
+    return documents[0]
 
 
-def _rows(found: Iterable["Difference"]) -> Iterator[tuple[str, str, str]]:
-    for each in found:
-        yield f"{each.profile + ': ' if each.profile else ''}{each.where}", _cell(each.before), _cell(each.after)
+def _table(changes: Iterable["Difference"]) -> str:
+    from scheduler_operator.cli.formatting import format_table, whole_numbers
 
-
-def _cell(value: Any) -> str:
-    from scheduler_operator.cli.forms import plain
-
-    match value:
-        case None:
-            return _ABSENT
-        case bool():
+    def cell(value: Any) -> str:
+        if isinstance(value, bool):
             return str(value).lower()
-    return str(plain(value))
+        return _ABSENT if value is None else str(whole_numbers(value))
+
+    rows = [
+        (
+            f"{change.profile}: {change.where}" if change.profile else change.where,
+            cell(change.before),
+            cell(change.after),
+        )
+        for change in changes
+    ]
+    return format_table(("WHERE", "A", "B"), rows) if rows else ""
 
 
-def _value(found: "Difference") -> dict[str, Any]:
-    profile = {"profile": found.profile} if found.profile else {}
-    return {**profile, "where": found.where, "before": found.before, "after": found.after}
+def _to_value(change: "Difference") -> dict[str, Any]:
+    profile = {"profile": change.profile} if change.profile else {}
+    return {**profile, "where": change.where, "before": change.before, "after": change.after}

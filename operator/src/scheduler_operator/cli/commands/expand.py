@@ -1,6 +1,6 @@
-"""``berth expand``: the plugins that run at each extension point, and why."""
+"""``berth expand``: the plugins that run at each extension point, with the reasons."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +10,7 @@ from scheduler_operator.cli.answers import Answer
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.cli.processes import Explained
+    from scheduler_operator.cli.processes import ExplainedProfile
     from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
     from scheduler_runtime.config.plugin_origins import Origin
@@ -47,66 +47,67 @@ def command(
       berth expand kube-scheduler.yaml --kubernetes 1.37
       berth expand profile.yaml -o json | jq '.[].plugins.score'
     """
-    from scheduler_operator.cli import forms
-    from scheduler_operator.cli.processes import NAMESPACE, all_processes, read_sorted
+    from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.processes import NAMESPACE, read_documents, read_objects
 
-    found = all_processes(read_sorted(files, console), target, NAMESPACE, engine)
-    remarks = tuple(remark for process in found for remark in process.remarks)
-    explained = [each for process in found for each in process.explained()]
+    documents = read_documents(read_objects(files, console), target, NAMESPACE, engine)
+    remarks = tuple(remark for document in documents for remark in document.remarks)
+    profiles = [profile for document in documents for profile in document.explain()]
     if form == "table":
-        return Answer("\n".join(map(_text, explained)), remarks)
-    return Answer(forms.document([_value(each) for each in explained], form), remarks)
+        return Answer("\n".join(map(_format_profile, profiles)), remarks)
+    return Answer(formatting.format_value(list(map(_to_value, profiles)), form), remarks)
 
 
-def _text(found: "Explained") -> str:
-    from scheduler_operator.cli.tables import grouped, table
+def _format_profile(profile: "ExplainedProfile") -> str:
+    from scheduler_operator.cli.formatting import format_table, without_repeats
     from scheduler_runtime.config.plugin_origins import NOT_IN_KUBE_SCHEDULER, NOT_YET
 
-    title = f"{found.part.effective.scheduler_name} ({found.part.source.name}), {found.process.target}"
-    missing = {origin.missing for origins in found.origins.values() for origin in origins}
-    notes = [FOOTNOTE] * (NOT_YET in missing) + [REFUSED] * (NOT_IN_KUBE_SCHEDULER in missing)
-    notes += [STARRED] * bool(_starred(found))
-    footnote = "".join(f"\n{note}\n" for note in notes)
-    return f"{title}\n\n{table(HEADING, grouped(_rows(found)))}{footnote}"
-
-
-def _rows(found: "Explained") -> Iterator[tuple[str, ...]]:
-    starred = _starred(found)
-    for point, origins in found.origins.items():
+    not_in_berth = _not_in_berth(profile)
+    rows = []
+    for point, origins in profile.origins.items():
         for origin in origins:
-            star = "*" if origin.plugin in starred else ""
-            shown = f"{origin.plugin}{star}" if origin.runs and not origin.missing else f"({origin.plugin})"
-            yield point, shown, str(origin.weight or ""), found.why(origin)
+            star = "*" if origin.plugin in not_in_berth else ""
+            name = f"{origin.plugin}{star}" if origin.runs and not origin.missing else f"({origin.plugin})"
+            rows.append((point, name, str(origin.weight or ""), profile.reason(origin)))
+    missing = {origin.missing for origins in profile.origins.values() for origin in origins}
+    notes = [FOOTNOTE] * (NOT_YET in missing) + [REFUSED] * (NOT_IN_KUBE_SCHEDULER in missing)
+    notes += [STARRED] * bool(not_in_berth)
+    title = f"{profile.part.effective.scheduler_name} ({profile.part.source.name}), {profile.process.target}"
+    table = format_table(HEADING, without_repeats(rows))
+    return "".join((f"{title}\n\n{table}", *(f"\n{note}\n" for note in notes)))
 
 
-def _starred(found: "Explained") -> Collection[str]:
-    """What a document for kube-scheduler enables that Berth's own scheduler, which takes it as well, does not have."""
+def _not_in_berth(profile: "ExplainedProfile") -> Collection[str]:
+    """Return the plugins that a document for kube-scheduler enables and Berth's own scheduler does not have."""
     from scheduler_runtime.config import missing_plugins
 
-    if not found.is_document or found.process.engine == "Python":
+    if not profile.is_document or profile.process.engine == "Python":
         return ()
-    return missing_plugins("Python", found.part.effective.names, found.process.others)
+    return missing_plugins("Python", profile.part.effective.names, profile.process.declared)
 
 
-def _value(found: "Explained") -> dict[str, Any]:
-    taken = _entries(found, lambda origin: not origin.runs)
-    missing = _entries(found, lambda origin: bool(origin.missing))
+def _to_value(profile: "ExplainedProfile") -> dict[str, Any]:
+    def entries(is_included: Callable[["Origin"], bool]) -> dict[str, list[dict[str, Any]]]:
+        return {
+            point: [
+                {
+                    "name": origin.plugin,
+                    **({"weight": origin.weight} if origin.weight else {}),
+                    "why": profile.reason(origin),
+                }
+                for origin in filter(is_included, origins)
+            ]
+            for point, origins in profile.origins.items()
+        }
+
+    removed = entries(lambda origin: not origin.runs)
+    missing = entries(lambda origin: bool(origin.missing))
+    version = profile.process.target.version
     return {
-        "profile": found.part.effective.scheduler_name,
-        "file": found.part.source.name,
-        "kubernetes": f"{found.process.target.version.major}.{found.process.target.version.minor}",
-        "plugins": _entries(found, lambda origin: origin.runs and not origin.missing),
-        "takenAway": {point: entries for point, entries in taken.items() if entries},
-        "notInThisEngine": {point: entries for point, entries in missing.items() if entries},
-    }
-
-
-def _entries(found: "Explained", wanted: Callable[["Origin"], bool]) -> dict[str, list[dict[str, Any]]]:
-    """The ``wanted`` plugins of every point."""
-    return {
-        point: [
-            {"name": origin.plugin, **({"weight": origin.weight} if origin.weight else {}), "why": found.why(origin)}
-            for origin in filter(wanted, origins)
-        ]
-        for point, origins in found.origins.items()
+        "profile": profile.part.effective.scheduler_name,
+        "file": profile.part.source.name,
+        "kubernetes": f"{version.major}.{version.minor}",
+        "plugins": entries(lambda origin: origin.runs and not origin.missing),
+        "takenAway": {point: items for point, items in removed.items() if items},
+        "notInThisEngine": {point: items for point, items in missing.items() if items},
     }

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scheduler_operator.cli import parameters
-from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status, or_refuse
+from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status, raise_if_refused
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.migrate import Imported, Remark
+    from scheduler_operator.migrate import Imported
     from scheduler_runtime.config import Source
 
 _NUMBERED = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
@@ -38,45 +38,50 @@ def command(console: Console, files: tuple[str, ...], name: str, form: str) -> A
       berth import policy.cfg --name legacy
       kubectl get deployment,configmap -n sched -o yaml | berth import -
     """
-    from scheduler_operator.cli.reading import read
-    from scheduler_operator.cli.sorting import called
+    from scheduler_operator.cli.reading import describe_value, read_files
     from scheduler_operator.migrate import import_all
     from scheduler_runtime.config import Problems
 
-    reading = read(files, console)
-    or_refuse(reading.refusals)
-    or_refuse(
-        Refusal(source.name, f"is {called(source.value)}; expected is an object of Kubernetes", line=source.start_line)
+    reading = read_files(files, console)
+    raise_if_refused(reading.refusals)
+    raise_if_refused(
+        Refusal(
+            source.name,
+            f"is {describe_value(source.value)}; expected is an object of Kubernetes",
+            line=source.start_line,
+        )
         for source in reading.sources
         if not isinstance(source.value, dict)
     )
     allowed = [source.allowed_codes for source in reading.sources]
     outcome = import_all([source.value for source in reading.sources], name, allowed=allowed)
     if isinstance(outcome, Problems):
-        raise RefusedError(*(_placed(problem, reading.sources) for problem in outcome))
-    remarks = tuple(str(_placed(remark, reading.sources)) for remark in outcome.remarks)
-    return Answer(_written(outcome, form), remarks, Status.FINDINGS if remarks else Status.FINE)
+        raise RefusedError(*(_refusal_at_source(problem, reading.sources) for problem in outcome))
+    remarks = tuple(str(_refusal_at_source(remark, reading.sources)) for remark in outcome.remarks)
+    return Answer(_format(outcome, form), remarks, Status.FINDINGS if remarks else Status.FINE)
 
 
-def _placed(told: Any, sources: Sequence["Source"]) -> Refusal:
-    """Something told of the input, at its place. Of several documents the path begins with the one that is meant."""
-    match = _NUMBERED.fullmatch(told.path)
+def _refusal_at_source(remark: Any, sources: Sequence["Source"]) -> Refusal:
+    """Return a problem or remark with its place. With several documents, its path begins with the index of one."""
+    match = _NUMBERED.fullmatch(remark.path)
     if len(sources) > 1 and match is None:
-        return Refusal(", ".join(dict.fromkeys(source.name for source in sources)), told.message, told.path)
+        return Refusal(", ".join(dict.fromkeys(source.name for source in sources)), remark.message, remark.path)
     source = sources[int(match[1])] if match and len(sources) > 1 else sources[0]
-    path = match[2] if match and len(sources) > 1 else told.path
-    return Refusal(source.name, told.message, path, source.line(path))
+    path = match[2] if match and len(sources) > 1 else remark.path
+    return Refusal(source.name, remark.message, path, source.line(path))
 
 
-def _written(outcome: "Imported", form: str) -> str:
-    from scheduler_operator.cli import forms
+def _format(outcome: "Imported", form: str) -> str:
+    from scheduler_operator.cli import formatting
 
     if form == "yaml":
-        return forms.documents(outcome.objects, form)
-    remarks = [_remark(remark) for remark in outcome.remarks]
-    return forms.document({"objects": list(outcome.objects), "remarks": remarks}, form)
-
-
-def _remark(remark: "Remark") -> dict[str, Any]:
-    told: dict[str, Any] = {"path": remark.path, "message": remark.message}
-    return {**told, "places": list(remark.places)} if remark.places else told
+        return formatting.format_values(outcome.objects, form)
+    remarks = [
+        {
+            "path": remark.path,
+            "message": remark.message,
+            **({"places": list(remark.places)} if remark.places else {}),
+        }
+        for remark in outcome.remarks
+    ]
+    return formatting.format_value({"objects": list(outcome.objects), "remarks": remarks}, form)

@@ -1,6 +1,6 @@
-"""``berth lint``: every way in which a configuration does not do what it says."""
+"""``berth lint``: findings about configurations that are valid and do not do what they say."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +10,7 @@ from scheduler_operator.cli.answers import Answer, Refusal, RefusedError, Status
 from scheduler_operator.cli.console import Console
 
 if TYPE_CHECKING:
-    from scheduler_operator.cli.processes import Processes
-    from scheduler_operator.cli.remarks import Remark
+    from scheduler_operator.cli.processes import DocumentSet
     from scheduler_runtime.catalog import Target
     from scheduler_runtime.config import Engine
 
@@ -50,56 +49,48 @@ def command(
       berth lint manifests/ -o sarif > berth.sarif
       ssh control-plane cat /etc/kubernetes/scheduler.yaml | berth lint -
     """
-    from scheduler_operator.cli.remarks import of_process, of_refusals
-
-    found = _processes(files, console, target, engine)
-    findings = [remark for process in found.found for remark in of_process(process)]
-    refused = of_refusals(found.refusals)
-    notes = tuple(remark for process in found.found for remark in process.remarks)
-    status = Status.REFUSED if refused else _status(findings, severity)
-    if form == "text":
-        text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)
-        return Answer(text, (*map(str, found.refusals), *notes), status)
-    if form == "table":
-        return Answer(_table(findings), (*map(str, found.refusals), *notes), status)
-    return Answer(_written([*refused, *findings], form), notes, status)
-
-
-def _processes(files: Sequence[str], console: Console, target: "Target", engine: "Engine") -> "Processes":
-    from scheduler_operator.cli.processes import NAMESPACE, Processes, processes
-    from scheduler_operator.cli.reading import below, read
-    from scheduler_operator.cli.sorting import sort
-
-    names = below(files)
-    if not names:
-        raise RefusedError(Refusal(", ".join(files), "no file in it speaks of profiles or KubeSchedulerConfigurations"))
-    reading = read(names, console)
-    given = sort(reading.sources, ignored=frozenset(names) - frozenset(files))
-    found = processes(given, target, NAMESPACE, engine)
-    return Processes(found.found, (*reading.refusals, *found.refusals))
-
-
-def _status(findings: Iterable["Remark"], severity: str) -> Status:
-    from scheduler_runtime.config import Severity
-
-    wanted = Severity(severity).rank
-    return Status.FINDINGS if any(each.severity.rank <= wanted for each in findings) else Status.FINE
-
-
-def _table(findings: Sequence["Remark"]) -> str:
-    from scheduler_operator.cli.tables import table
-
-    rows = [(each.severity, each.code, each.where, each.path, each.message) for each in findings]
-    return table(("SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE"), rows) if rows else ""
-
-
-def _written(remarks: Sequence["Remark"], form: str) -> str:
-    from scheduler_operator.cli import forms
-
-    if form != "sarif":
-        return forms.document([remark.value() for remark in remarks], form)
     from importlib.metadata import version
 
-    from scheduler_operator.cli.sarif import sarif
+    from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.remarks import process_remarks, refusal_remarks
+    from scheduler_runtime.config import Severity
 
-    return forms.document(sarif(remarks, version("berth-operator")), "json")
+    built = _build_documents(files, console, target, engine)
+    findings = [remark for document in built.documents for remark in process_remarks(document)]
+    refused = refusal_remarks(built.refusals)
+    notes = tuple(remark for document in built.documents for remark in document.remarks)
+    if refused:
+        status = Status.REFUSED
+    else:
+        is_bad = any(finding.severity.rank <= Severity(severity).rank for finding in findings)
+        status = Status.FINDINGS if is_bad else Status.FINE
+    match form:
+        case "text":
+            text = "".join(f"{remark.text(console.colour)}\n" for remark in findings)
+            return Answer(text, (*map(str, built.refusals), *notes), status)
+        case "table":
+            rows = [
+                (finding.severity, finding.code, finding.where, finding.path, finding.message) for finding in findings
+            ]
+            heading = ("SEVERITY", "CODE", "PLACE", "PATH", "MESSAGE")
+            text = formatting.format_table(heading, rows) if rows else ""
+            return Answer(text, (*map(str, built.refusals), *notes), status)
+        case "sarif":
+            from scheduler_operator.cli.sarif import sarif
+
+            run = sarif([*refused, *findings], version("berth-operator"))
+            return Answer(formatting.format_value(run, "json"), notes, status)
+    return Answer(formatting.format_value([remark.value() for remark in (*refused, *findings)], form), notes, status)
+
+
+def _build_documents(files: Sequence[str], console: Console, target: "Target", engine: "Engine") -> "DocumentSet":
+    from scheduler_operator.cli.processes import NAMESPACE, DocumentSet, build_documents
+    from scheduler_operator.cli.reading import expand_directories, read_files, sort_objects
+
+    names = expand_directories(files)
+    if not names:
+        raise RefusedError(Refusal(", ".join(files), "no file in it speaks of profiles or KubeSchedulerConfigurations"))
+    reading = read_files(names, console)
+    objects = sort_objects(reading.sources, lenient_files=frozenset(names) - frozenset(files))
+    built = build_documents(objects, target, NAMESPACE, engine)
+    return DocumentSet(built.documents, (*reading.refusals, *built.refusals))

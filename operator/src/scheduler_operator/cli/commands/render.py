@@ -1,4 +1,4 @@
-"""``berth render``: the document that a profile's scheduler runs by."""
+"""``berth render``: the KubeSchedulerConfiguration of each profile."""
 
 from typing import TYPE_CHECKING
 
@@ -39,15 +39,15 @@ def command(
       berth render profile.yaml plugin-configs.yaml --kubernetes 1.37
       berth render --defaulted profile.yaml | kube-scheduler --config /dev/stdin
     """
-    from scheduler_operator.cli import forms
-    from scheduler_operator.cli.processes import all_processes, read_sorted
-    from scheduler_operator.cli.remarks import of_process
+    from scheduler_operator.cli import formatting
+    from scheduler_operator.cli.processes import read_documents, read_objects
+    from scheduler_operator.cli.remarks import process_remarks
 
-    found = all_processes(read_sorted(files, console), target, namespace)
-    remarks = tuple(remark for process in found for remark in process.remarks)
-    errors = tuple(str(remark) for process in found for remark in of_process(process) if remark.is_error)
+    built = read_documents(read_objects(files, console), target, namespace)
+    remarks = tuple(remark for document in built for remark in document.remarks)
+    errors = tuple(str(remark) for document in built for remark in process_remarks(document) if remark.is_error)
     status = Status.FINDINGS if errors else Status.FINE
     if form == "yaml" and not defaulted:
-        return Answer("---\n".join(process.text for process in found), (*errors, *remarks), status)
-    values = [process.defaulted() if defaulted else process.written() for process in found]
-    return Answer(forms.documents(values, form), (*errors, *remarks), status)
+        return Answer("---\n".join(document.text for document in built), (*errors, *remarks), status)
+    values = [document.defaulted() if defaulted else document.explicit() for document in built]
+    return Answer(formatting.format_values(values, form), (*errors, *remarks), status)

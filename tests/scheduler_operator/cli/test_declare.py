@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from scheduler_operator.cli import declaring
+from scheduler_operator.cli import declare
 from scheduler_operator.models.plugin_config import Hook
 from scheduler_runtime.catalog import HOOK_POINTS
 from scheduler_runtime.catalog.declaration import UNPOINTED_HOOKS
@@ -123,5 +123,5 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_hook_of_the_contract_can_be_declared() -> None:
-    hooks = {declaring._hook(hook) for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS)}
+    hooks = {declare.api_hook_name(hook) for hook in (*HOOK_POINTS, *UNPOINTED_HOOKS)}
     assert hooks <= set(get_args(Hook))
