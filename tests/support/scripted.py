@@ -69,7 +69,7 @@ async def hangs(request: web.Request) -> web.StreamResponse:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """One request."""
 
     method: str
@@ -85,12 +85,12 @@ class Script:
 
     answers: list[Answer] = field(default_factory=list)
     otherwise: Answer = field(default_factory=lambda: says({}))
-    asked: list[Asked] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         text = await request.text()
-        self.asked.append(
-            Asked(
+        self.received.append(
+            ReceivedRequest(
                 request.method,
                 request.path,
                 json.loads(text) if text else None,
@@ -101,8 +101,8 @@ class Script:
         answer = self.answers.pop(0) if self.answers else self.otherwise
         return await answer(request)
 
-    def requests(self, method: str) -> list[Asked]:
-        return [each for each in self.asked if each.method == method]
+    def requests(self, method: str) -> list[ReceivedRequest]:
+        return [request for request in self.received if request.method == method]
 
 
 @contextlib.asynccontextmanager

@@ -130,7 +130,7 @@ async def test_a_refused_token_is_read_anew(tmp_path: Path) -> None:
         with pytest.raises(UnusableError):
             await asking.ask(LIST)
         assert (await asking.ask(LIST)).ok
-    assert [each.authorization for each in script.asked] == ["Bearer first", "Bearer second"]
+    assert [each.authorization for each in script.received] == ["Bearer first", "Bearer second"]
 
 
 async def test_every_list_is_told_and_no_watch_is(tmp_path: Path) -> None:

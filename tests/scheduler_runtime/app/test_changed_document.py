@@ -116,7 +116,7 @@ async def scene(
 
 
 def bindings(script: Script) -> list[str]:
-    return [request.path for request in script.asked if request.path.endswith("/binding")]
+    return [request.path for request in script.received if request.path.endswith("/binding")]
 
 
 async def test_what_a_refused_document_would_have_watched_is_not_read(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_part_that_cannot_get_ready_leaves_all_others_as_they_were(tmp_p
         watches, frameworks = process.objects.watches, dict(process.frameworks)
         with pytest.raises(RegistrationError, match="not here"):
             await at.change(refused)
-        assert {"/api/v1/configmaps", "/api/v1/nodes"} <= {request.path for request in script.asked}
+        assert {"/api/v1/configmaps", "/api/v1/nodes"} <= {request.path for request in script.received}
         await at.until(lambda: not any(task.get_name().startswith("watch ") for task in asyncio.all_tasks()))
         assert (process.objects.watches, process.extenders.reflectors) == (watches, ())
         assert dict(process.frameworks) == frameworks
@@ -166,7 +166,7 @@ async def test_a_process_that_shuts_down_while_new_watches_are_listed_ends_in_go
     script, stop = Script(otherwise=hangs), asyncio.Event()
     async with scene(tmp_path, document_text(profiles=[{}]), script, Watches, source=OneDocument(new)) as at:
         running = asyncio.create_task(at.process.run(stop))
-        await at.until(lambda: "/api/v1/configmaps" in [request.path for request in script.asked])
+        await at.until(lambda: "/api/v1/configmaps" in [request.path for request in script.received])
         stop.set()
         assert await running == 0
 

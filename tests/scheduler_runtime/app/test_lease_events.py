@@ -49,7 +49,7 @@ async def test_a_new_leader_posts_an_event_in_upstreams_shape() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
         lease_events(client, outbox).became_leader()
-    (request,) = script.asked
+    (request,) = script.received
     assert (request.method, request.path) == ("POST", EVENTS)
     body = request.body
     assert re.fullmatch(r"ours\.[0-9a-f]{16}", body["metadata"].pop("name"))
@@ -81,7 +81,7 @@ async def test_a_process_that_has_lost_its_lease_posts_that_before_it_ends() -> 
     script = Script()
     async with sending(script) as (client, outbox):
         await lease_events(client, outbox).stopped_leading()
-        assert [request.body["message"] for request in script.asked] == ["me stopped leading"]
+        assert [request.body["message"] for request in script.received] == ["me stopped leading"]
 
 
 async def test_a_last_event_that_is_refused_delays_nothing() -> None:
@@ -106,7 +106,7 @@ async def test_a_warning_is_posted_once_in_a_few_minutes() -> None:
         events_of_lease.warn("OlderData", "something else")
         clock.now += REPEAT_SECONDS
         events_of_lease.warn("LeaseMadeAgain", WHAT)
-    posted = [(request.body["type"], request.body["reason"], request.body["message"]) for request in script.asked]
+    posted = [(request.body["type"], request.body["reason"], request.body["message"]) for request in script.received]
     again = ("Warning", "LeaseMadeAgain", f"me {WHAT}")
     assert posted == [again, ("Warning", "OlderData", "me something else"), again]
 
@@ -129,4 +129,4 @@ async def test_the_mode_and_the_lease_decide_which_events_are_posted(
         events_of_lease = lease_events(client, outbox, elected, events)
         events_of_lease.became_leader()
         events_of_lease.warn("LeaseMadeAgain", WHAT)
-    assert [request.body["reason"] for request in script.asked] == expected
+    assert [request.body["reason"] for request in script.received] == expected

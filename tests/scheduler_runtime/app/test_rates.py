@@ -17,7 +17,7 @@ from scheduler_runtime.kube.client import Client
 from scheduler_runtime.reload.plan import DocumentText
 from scheduler_runtime.scheduling.metrics import Metrics
 from tests.support.processes import assembled_with, settings_of
-from tests.support.scripted import Asked, Script, served
+from tests.support.scripted import ReceivedRequest, Script, served
 from tests.support.tiny_cluster import TinyCluster, pod
 
 NO_LIMIT = 1000
@@ -77,7 +77,7 @@ async def at_work(directory: Path, first: DocumentText, server: str) -> AsyncIte
             await process.election.stop(release=False)
 
 
-def purpose(request: Asked) -> str:
+def purpose(request: ReceivedRequest) -> str:
     """Return what a request is for: the Lease, a report about a pod, or a decision."""
     if "/leases" in request.path:
         return "lease"
@@ -95,7 +95,7 @@ async def test_decisions_and_reports_have_a_rate_each_and_the_lease_has_none(tmp
     script = Script(otherwise=TinyCluster(*FIT, *FIT_NOWHERE).answer)
 
     def count() -> Counter[str]:
-        return Counter(purpose(request) for request in script.asked)
+        return Counter(purpose(request) for request in script.received)
 
     first = document(clientConnection={"qps": 0.001, "burst": BURST}, leaderElection=QUICK)
     async with served(script) as url, at_work(tmp_path, first, url):
@@ -103,4 +103,4 @@ async def test_decisions_and_reports_have_a_rate_each_and_the_lease_has_none(tmp
         renewed = count()["lease"]
         await until(lambda: count()["lease"] >= renewed + 5)
     assert (count()["decision"], count()["report"]) == (BURST, BURST)
-    assert any(request.path.endswith("/binding") for request in script.asked)
+    assert any(request.path.endswith("/binding") for request in script.received)

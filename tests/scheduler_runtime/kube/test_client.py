@@ -25,7 +25,7 @@ async def test_a_body_goes_as_json_and_comes_back_as_bytes() -> None:
     async with serving(script) as client:
         answer = await client.request("PATCH", "/x", body={"a": 1}, content_type="application/merge-patch+json")
     assert answer == b'{"b": 2}'
-    assert (script.asked[0].body, script.asked[0].content_type) == ({"a": 1}, "application/merge-patch+json")
+    assert (script.received[0].body, script.received[0].content_type) == ({"a": 1}, "application/merge-patch+json")
 
 
 async def test_a_refusal_brings_status_reason_and_the_servers_words() -> None:
@@ -81,7 +81,7 @@ async def test_a_refused_token_is_read_again_and_the_request_repeated(tmp_path: 
     script = Script([refuses(401), says({})])
     async with serving(script, source=source) as client:
         await client.request("GET", "/x")
-    assert [request.authorization for request in script.asked] == ["Bearer old", "Bearer new"]
+    assert [request.authorization for request in script.received] == ["Bearer old", "Bearer new"]
 
 
 async def test_a_token_that_stays_refused_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,7 +114,7 @@ async def test_a_server_with_a_path_keeps_it() -> None:
         Client(Credentials(f"{client.server}/clusters/one"), "tests") as below,
     ):
         await below.request("GET", "/api/v1/pods")
-    assert script.asked[0].path == "/clusters/one/api/v1/pods"
+    assert script.received[0].path == "/clusters/one/api/v1/pods"
 
 
 def test_a_throttle_lets_a_burst_through_and_then_spaces_requests() -> None:

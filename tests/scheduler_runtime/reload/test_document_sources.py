@@ -181,7 +181,7 @@ async def test_only_our_config_map_is_requested_and_its_present_content_is_not_r
     first = listed(config_map(1, {"config.yaml": "a"}))
     async with watching_config_map(first, watched(("MODIFIED", changed))) as (reports, script):
         await reports.until(DocumentText("b", "events: None"))
-        assert script.asked[0].path == "/api/v1/namespaces/n/configmaps"
+        assert script.received[0].path == "/api/v1/namespaces/n/configmaps"
 
 
 async def test_a_config_map_that_is_deleted_and_made_again_is_reported() -> None:

@@ -103,7 +103,7 @@ async def test_code_with_the_declared_hash_is_run_once() -> None:
     assert not isinstance(second, Problems)
     assert first["PriceCap"].__name__ == "PriceCap"
     assert first["PriceCap"] is second["PriceCap"]
-    assert [request.path for request in script.asked] == ["/api/v1/namespaces/n/configmaps/price-cap"]
+    assert [request.path for request in script.received] == ["/api/v1/namespaces/n/configmaps/price-cap"]
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ async def pod(script: Script) -> AsyncIterator[ConfigCondition]:
 
 async def patches(script: Script, times: int) -> list[dict[str, Any]]:
     async with asyncio.timeout(10):
-        while len(script.asked) < times:  # noqa: ASYNC110  what is waited for is a list
+        while len(script.received) < times:  # noqa: ASYNC110  what is waited for is a list
             await asyncio.sleep(0.01)
-    return [request.body["status"]["conditions"][0] for request in script.asked]
+    return [request.body["status"]["conditions"][0] for request in script.received]
 
 
 async def test_it_is_a_condition_of_the_pods_status() -> None:
@@ -41,8 +41,11 @@ async def test_it_is_a_condition_of_the_pods_status() -> None:
     async with pod(script) as own:
         own.set(LOADED)
         (condition,) = await patches(script, 1)
-    assert (script.asked[0].method, script.asked[0].path) == ("PATCH", "/api/v1/namespaces/n/pods/berth-a-x/status")
-    assert script.asked[0].content_type == "application/strategic-merge-patch+json"
+    assert (script.received[0].method, script.received[0].path) == (
+        "PATCH",
+        "/api/v1/namespaces/n/pods/berth-a-x/status",
+    )
+    assert script.received[0].content_type == "application/strategic-merge-patch+json"
     assert config.read_load_report([condition]) == LOADED
     assert condition["lastTransitionTime"]
 

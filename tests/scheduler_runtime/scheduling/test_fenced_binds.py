@@ -31,13 +31,13 @@ async def bind(script: Script, *, leads_until: float = FOR_EVER, seconds: float 
 
 
 def sent(script: Script) -> list[str]:
-    return [f"{each.method} {each.path.removeprefix(POD)}".strip() for each in script.asked]
+    return [f"{each.method} {each.path.removeprefix(POD)}".strip() for each in script.received]
 
 
 async def test_a_binding_names_the_pod_by_uid_and_the_node() -> None:
     script = Script([DONE])
     await bind(script)
-    (asked,) = script.asked
+    (asked,) = script.received
     assert (asked.method, asked.path) == ("POST", f"{POD}/binding")
     assert asked.body["metadata"] == {"namespace": "ns", "name": "a", "uid": "u"}
     assert asked.body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
@@ -142,7 +142,7 @@ async def test_nothing_is_sent_when_safe_time_is_over() -> None:
     script = Script()
     with pytest.raises(FencedError):
         await bind(script, leads_until=0)
-    assert script.asked == []
+    assert script.received == []
 
 
 async def test_nothing_is_sent_again_when_safe_time_has_ended_meanwhile() -> None:

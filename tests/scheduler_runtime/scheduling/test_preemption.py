@@ -80,7 +80,7 @@ class Sent:
 
     @property
     def asked(self) -> list[tuple[str, str]]:
-        return [(each.method, each.path) for each in self.script.asked]
+        return [(each.method, each.path) for each in self.script.received]
 
 
 @contextlib.asynccontextmanager
@@ -93,7 +93,7 @@ async def sent(*answers: Any, version: str = "v1.36.4") -> AsyncIterator[Sent]:
 async def test_a_victim_is_told_why_and_deleted_by_its_uid() -> None:
     async with sent() as world:
         await world.preempt()
-    patch, delete = world.script.asked
+    patch, delete = world.script.received
     (condition,) = patch.body["status"]["conditions"]
     assert (patch.method, patch.path, patch.body["metadata"]) == ("PATCH", f"{POD}/status", {"uid": "v"})
     assert condition.pop("lastTransitionTime")
@@ -187,7 +187,7 @@ async def test_a_nomination_is_taken_back_here_and_there() -> None:
     async with sent() as world:
         world.nominations.observe(None, nominated)
         await world.preemptions.clear_nomination(nominated)
-    (patch,) = world.script.asked
+    (patch,) = world.script.received
     assert (patch.path, patch.body) == (
         f"{POD}/status",
         {"metadata": {"uid": "v"}, "status": {"nominatedNodeName": None}},

@@ -73,7 +73,7 @@ async def test_any_other_kind_comes_as_it_is_and_is_asked_for_by_its_name() -> N
     async with kept(PRICES, script, told, 1) as objects:
         assert objects.get(PRICES)["data"] == {"large": 2}
     assert told[0].resource == "example.com/PriceList"
-    assert script.asked[0].path == "/apis/example.com/v1/pricelists"
+    assert script.received[0].path == "/apis/example.com/v1/pricelists"
 
 
 async def test_a_change_of_what_nobody_reads_is_not_told() -> None:

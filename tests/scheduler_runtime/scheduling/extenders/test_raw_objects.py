@@ -36,7 +36,7 @@ async def test_a_pod_is_read_once_for_each_of_its_versions() -> None:
             told = await read.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
             assert told.keys() == {"uid-of-a", "uid-of-b"}
         await read.pod(pod("a", "2"))
-    assert [asked.path[-1] for asked in script.asked] == ["a", "b", "a"]
+    assert [asked.path[-1] for asked in script.received] == ["a", "b", "a"]
 
 
 def shown_on(nodes: Mapping[str, Sequence[str]]) -> Answer:
@@ -59,7 +59,7 @@ async def test_several_pods_of_a_node_are_read_with_one_request() -> None:
         assert told.keys() == {"uid-of-a", "uid-of-b", "uid-of-c"}
         assert json.loads(bytes(told["uid-of-a"])) == {"metadata": {"name": "a", "uid": "uid-of-a"}}
         await read.pods(wanted[:3])
-    assert [asked.path for asked in script.asked] == ["/api/v1/pods"] * 2
+    assert [asked.path for asked in script.received] == ["/api/v1/pods"] * 2
 
 
 async def test_pods_on_their_way_are_told_of_though_their_bindings_have_landed_unseen() -> None:

@@ -50,7 +50,7 @@ async def test_an_event_has_upstreams_shape() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
-    (asked,) = script.asked
+    (asked,) = script.received
     assert (asked.method, asked.path) == ("POST", EVENTS)
     body = asked.body
     assert re.fullmatch(r"a\.[0-9a-f]{16}", body["metadata"].pop("name"))
@@ -97,7 +97,7 @@ async def test_the_same_failure_again_becomes_a_series() -> None:
             recorder.failed(pod(), "0/1 nodes are available: 1 Insufficient cpu.")
             await outbox.drain()
             now[0] += 10
-    first, second = script.asked
+    first, second = script.received
     name = first.body["metadata"]["name"]
     assert (second.method, second.path) == ("PATCH", f"{EVENTS}/{name}")
     assert second.content_type == "application/merge-patch+json"
@@ -112,8 +112,8 @@ async def test_a_long_series_is_written_again_every_six_minutes() -> None:
             recorder.failed(pod(), "no")
             await outbox.drain()
             now[0] += 30
-    assert [asked.method for asked in script.asked] == ["POST", "PATCH", "PATCH", "PATCH", "PATCH"]
-    assert [asked.body["series"]["count"] for asked in script.asked[1:]] == [2, 14, 26, 38]
+    assert [asked.method for asked in script.received] == ["POST", "PATCH", "PATCH", "PATCH", "PATCH"]
+    assert [asked.body["series"]["count"] for asked in script.received[1:]] == [2, 14, 26, 38]
 
 
 async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
@@ -125,7 +125,7 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
         recorder.failed(pod("b"), "one")
         now[0] = 361
         recorder.failed(pod(), "one")
-    assert [asked.method for asked in script.asked] == ["POST"] * 4
+    assert [asked.method for asked in script.received] == ["POST"] * 4
 
 
 async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_was_silent_for_longest(
@@ -137,10 +137,10 @@ async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_w
         recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
 
         async def fails(name: str, seconds: float) -> str:
-            now[0], before = seconds, len(script.asked)
+            now[0], before = seconds, len(script.received)
             recorder.failed(pod(name), "no")
             await outbox.drain()
-            return " ".join(asked.method for asked in script.asked[before:])
+            return " ".join(asked.method for asked in script.received[before:])
 
         assert [await fails(name, 0) for name in "abc"] == ["POST"] * 3
         assert await fails("a", 1) == "PATCH"
@@ -155,7 +155,7 @@ async def test_a_condition_says_why_a_pod_waits() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no room")
-    (asked,) = script.asked
+    (asked,) = script.received
     assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
     assert asked.content_type == "application/strategic-merge-patch+json"
     assert asked.body["metadata"] == {"uid": "uid-of-a"}
@@ -184,8 +184,8 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
     before = pod(type="PodScheduled", status=status, reason=reason, message=message)
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, Nominations()).write_unscheduled(before, UNSCHEDULABLE, "no room")
-    assert len(script.asked) == patches
-    assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.asked)
+    assert len(script.received) == patches
+    assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.received)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
         nominations.nominate(one, decided)
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, nominations).write_unscheduled(one, UNSCHEDULABLE, "no room")
-    status = script.asked[0].body["status"]
+    status = script.received[0].body["status"]
     assert {name: value for name, value in status.items() if name != "conditions"} == patch
 
 
@@ -220,7 +220,7 @@ async def test_what_is_decided_while_a_condition_waits_to_be_sent_is_sent_with_i
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
-    assert script.asked[0].body["status"]["nominatedNodeName"] == "n"
+    assert script.received[0].body["status"]["nominatedNodeName"] == "n"
 
 
 async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
@@ -233,7 +233,7 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
-    assert [asked.body["status"]["conditions"][0]["message"] for asked in script.asked] == ["three"]
+    assert [asked.body["status"]["conditions"][0]["message"] for asked in script.received] == ["three"]
 
 
 @pytest.mark.parametrize(("length", "expected"), [(236, r"a{236}\.[0-9a-f]{16}"), (237, r"[0-9a-f-]{36}")])
@@ -241,7 +241,7 @@ async def test_an_event_of_a_pod_with_a_long_name_has_a_name_that_is_allowed(len
     script = Script()
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod("a" * length), "n")
-    assert re.fullmatch(expected, script.asked[0].body["metadata"]["name"])
+    assert re.fullmatch(expected, script.received[0].body["metadata"]["name"])
 
 
 async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> None:
@@ -249,7 +249,7 @@ async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> 
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").failed(pod(), "no file \udcff")
         PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
-    said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.asked}
+    said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.received}
     assert said == {"no file ?"}
 
 
@@ -275,7 +275,7 @@ async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureF
     script = Script([refuses(500), refuses(503), says({})])
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
-    assert len(script.asked) == 3
+    assert len(script.received) == 3
     assert outbox.dropped == 0
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == ["events or conditions cannot be written: 500: no"]
@@ -286,7 +286,7 @@ async def test_what_will_never_be_taken_is_not_sent_again(status: int, dropped: 
     script = Script([refuses(status)])
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
-    assert (len(script.asked), outbox.dropped) == (1, dropped)
+    assert (len(script.received), outbox.dropped) == (1, dropped)
 
 
 async def test_a_full_box_drops_the_newest_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -300,7 +300,7 @@ async def test_a_full_box_drops_the_newest_and_counts_it(caplog: pytest.LogCaptu
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
-    assert {asked.body["regarding"]["name"] for asked in script.asked} == {"a", "b"}
+    assert {asked.body["regarding"]["name"] for asked in script.received} == {"a", "b"}
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert sum("dropped" in warning for warning in warnings) == 1
 
@@ -340,4 +340,4 @@ async def test_a_mode_leaves_out_what_nobody_wants_to_read(mode: EventsMode, rea
         recorder = PodEvents(client, outbox, "host", mode=mode)
         recorder.scheduled(pod("placed"), "n")
         recorder.failed(pod("waiting"), "no room")
-    assert [asked.body["reason"] for asked in script.asked] == reasons
+    assert [asked.body["reason"] for asked in script.received] == reasons
