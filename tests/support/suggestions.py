@@ -25,7 +25,7 @@ from scheduler_runtime.config import Engine, Finding
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _REMOVAL = re.compile(r"remove ((?:\{[^}]*\}(?:, )?)+) from (\w+)\.(\w+)")
 _POINTS = {"multiPoint"} | {
-    point for minor in catalog.KNOWN_MINORS for point in catalog.defaults(catalog.Version.parse(minor)).points
+    point for minor in catalog.SUPPORTED_MINORS for point in catalog.defaults(catalog.Version.parse(minor)).points
 }
 CERTIFICATE = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="
 """What stands for the ``…`` that only a reader can fill in."""

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from scheduler_runtime import catalog, config
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import known_gates
+from scheduler_runtime.catalog.gates import gates_of
 from tests.oracle.config.exceptions import EXCEPTIONS, NEVER, exempt
 from tests.oracle.config.templates import HEADER
 from tests.oracle.config.trap_files import FILES
@@ -87,7 +87,7 @@ def agree(text: str | bytes, ours: Judged, theirs: Answer) -> None:
 @pytest.fixture(
     params=[
         pytest.param(minor, marks=pytest.mark.cluster(kubernetes=minor, binaries=("kube-scheduler",)))
-        for minor in catalog.KNOWN_MINORS
+        for minor in catalog.SUPPORTED_MINORS
     ]
 )
 def minor(request: pytest.FixtureRequest) -> str:
@@ -96,7 +96,11 @@ def minor(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.timeout(600)
 def test_traps(minor: str) -> None:
-    texts = TRAPS if COUNT >= ALL_TRAPS else TRAPS[catalog.KNOWN_MINORS.index(minor) :: 2 * len(catalog.KNOWN_MINORS)]
+    texts = (
+        TRAPS
+        if COUNT >= ALL_TRAPS
+        else TRAPS[catalog.SUPPORTED_MINORS.index(minor) :: 2 * len(catalog.SUPPORTED_MINORS)]
+    )
     for text, theirs in zip(texts, KubeScheduler.of(minor).ask_all(texts), strict=True):
         agree(text, judged(text, Target.parse(minor)), theirs)
 
@@ -150,11 +154,10 @@ def test_feature_gates(minor: str) -> None:
 @pytest.mark.timeout(900)
 def test_each_gate_alone(minor: str) -> None:
     """Turned either way: which are known, which are locked, and what needs which."""
-    every = sorted({gate for each in catalog.KNOWN_MINORS for gate in known_gates(each)})
-    turned = [{gate: on} for gate in every for on in (True, False)]
-    chosen = (
-        turned if COUNT >= ALL_TRAPS else turned[catalog.KNOWN_MINORS.index(minor) :: 2 * len(catalog.KNOWN_MINORS)]
-    )
+    minors = catalog.SUPPORTED_MINORS
+    gates = sorted({gate for every in minors for gate in gates_of(every)})
+    turned = [{gate: on} for gate in gates for on in (True, False)]
+    chosen = turned if COUNT >= ALL_TRAPS else turned[minors.index(minor) :: 2 * len(minors)]
     for gate, theirs in zip(chosen, KubeScheduler.of(minor).ask_gates(HEADER, chosen), strict=True):
         ours = catalog.gate_problems(Target.parse(minor, gate))
         assert bool(ours) == bool(theirs.refusal), f"{gate}\nours: {ours}\ntheirs: {theirs.refusal}"

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
-from scheduler_runtime.catalog.target import KNOWN_MINORS
+from scheduler_runtime.catalog.target import SUPPORTED_MINORS
 
 
 def paths(schema: dict[str, Any], node: dict[str, Any], prefix: str = "") -> Iterator[str]:
@@ -24,7 +24,7 @@ def paths(schema: dict[str, Any], node: dict[str, Any], prefix: str = "") -> Ite
 
 
 def test_every_plugin_of_every_version_has_a_sentence() -> None:
-    plugins = {name for minor in KNOWN_MINORS for name in catalog.defaults(catalog.Version.parse(minor)).extends}
+    plugins = {name for minor in SUPPORTED_MINORS for name in catalog.defaults(catalog.Version.parse(minor)).extends}
     assert set(SUMMARIES) == plugins | set(catalog.in_tree())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.catalog import KNOWN_MINORS, Target, Version, defaults, first_version_with, gate_problems
-from scheduler_runtime.catalog.gates import known_gates, required_gates
+from scheduler_runtime.catalog import SUPPORTED_MINORS, Target, Version, defaults, first_version_with, gate_problems
+from scheduler_runtime.catalog.gates import gates_of, required_gates
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_gates_that_kube_scheduler_would_refuse(
     assert gate_problems(Target.parse(version, given)) == expected
 
 
-@pytest.mark.parametrize("minor", KNOWN_MINORS)
+@pytest.mark.parametrize("minor", SUPPORTED_MINORS)
 def test_every_gate_that_something_depends_on_is_known(minor: str) -> None:
-    known = known_gates(minor)
+    known = gates_of(minor)
     assert {gate for needed in required_gates(minor).values() for gate in needed} <= set(known)
     assert {plugin.gate for plugin in defaults(Version.parse(minor)).gated} <= set(known)
     assert not gate_problems(Target.parse(minor))

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scheduler_runtime import catalog, config
-from scheduler_runtime.catalog import KNOWN_MINORS, Declaration, Rule, Target, Version
+from scheduler_runtime.catalog import SUPPORTED_MINORS, Declaration, Rule, Target, Version
 from scheduler_runtime.catalog.documentation import ARGUMENTS, SUMMARIES
 from scheduler_runtime.catalog.entry_points import describe_origin, installed_plugins
 
@@ -55,7 +55,7 @@ class Argument:
 
 def every_minor() -> list[str]:
     """Return the minor versions that this release supports, the oldest first."""
-    return list(KNOWN_MINORS)
+    return list(SUPPORTED_MINORS)
 
 
 @cache

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from scheduler_operator.migrate.outcome import Notes
 from scheduler_operator.migrate.targets import TARGETS
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import known_gates
+from scheduler_runtime.catalog.gates import gates_of
 
 _GROUPS = ("AllAlpha", "AllBeta")
 _RENAMED: Mapping[str, str] = MappingProxyType({"VolumeCapacityPriority": "StorageCapacityScoring"})
@@ -44,7 +44,7 @@ def _is_taken(name: str, on: bool, path: str, notes: Notes) -> bool:
     if name in _GROUPS or len(taking) == len(TARGETS):
         return True
     taken_by, refused_by = _listed(taking), _listed([target for target in TARGETS if target not in taking])
-    if all(known_gates(target.minor)[name].locked for target in taking):
+    if all(gates_of(target.minor)[name].locked for target in taking):
         message = (
             f"the feature gate {name} is left out: on Kubernetes {taken_by} it is {str(on).lower()} in any case, and "
         )
@@ -62,5 +62,5 @@ def _listed(targets: Sequence[Target]) -> str:
 
 
 def _takes(target: Target, name: str, on: bool) -> bool:
-    gate = known_gates(target.minor).get(name)
+    gate = gates_of(target.minor).get(name)
     return gate is not None and not (gate.locked and gate.default != on)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_runtime.catalog import KNOWN_MINORS, Target
+from scheduler_runtime.catalog import SUPPORTED_MINORS, Target
 
-TARGETS = tuple(map(Target.parse, KNOWN_MINORS))
+TARGETS = tuple(map(Target.parse, SUPPORTED_MINORS))
 """Every minor version that is known."""

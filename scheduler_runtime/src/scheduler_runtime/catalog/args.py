@@ -1,4 +1,8 @@
-"""The arguments of the in-tree plugins: fields, defaults and rules of KubeSchedulerConfiguration v1."""
+"""The arguments of the in-tree plugins: fields, defaults and rules of KubeSchedulerConfiguration v1.
+
+The rules are those of upstream's apis/config/validation. Some depend on the version and its feature gates: these find
+the target in the validation context, and are not applied without one.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +31,19 @@ QualifiedName = Annotated[str, AfterValidator(check_qualified_name)]
 
 
 def target_of(info: ValidationInfo) -> Target | None:
-    """For which kube-scheduler the arguments are checked; None when that is not known yet."""
-    found = (info.context or {}).get("target")
-    return found if isinstance(found, Target) else None
+    """Return the kube-scheduler for which the arguments are checked; None when that is not known yet."""
+    target = (info.context or {}).get("target")
+    return target if isinstance(target, Target) else None
 
 
 class _Deferred(PluginArgs):
-    """Arguments whose checks are built when they are first used: most commands use few of them."""
+    """Arguments whose checks pydantic builds at their first use: that takes long, and most commands use few of them."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class ResourceSpec(_Deferred):
-    """A resource and what it counts for. Weight 0 counts as the default, 1."""
+    """A resource and its weight. Weight 0 counts as the default, 1."""
 
     name: str = ""
     weight: Annotated[int, AfterValidator(lambda weight: weight or 1), Field(ge=1, le=100)] = 1
@@ -55,7 +59,7 @@ class UtilizationShapePoint(_Deferred):
     score: Annotated[int, Field(ge=0, le=10)] = 0
 
 
-def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+def _check_that_it_increases(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
     for index in range(1, len(shape)):
         before, here = shape[index - 1].utilization, shape[index].utilization
         if here <= before:
@@ -64,23 +68,24 @@ def _increasing(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationSh
     return shape
 
 
-Shape = Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(_increasing)]
-
-
-def _some(shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
-    if not shape:
-        refuse([((), "must not be empty")])
-    return shape
+Shape = Annotated[tuple[UtilizationShapePoint, ...], AfterValidator(_check_that_it_increases)]
 
 
 class RequestedToCapacityRatioParam(_Deferred):
     """The function from utilization to score."""
 
-    shape: Annotated[Shape, AfterValidator(_some)]
+    shape: Shape
+
+    @field_validator("shape")
+    @classmethod
+    def _not_empty(cls, shape: tuple[UtilizationShapePoint, ...]) -> tuple[UtilizationShapePoint, ...]:
+        if not shape:
+            refuse([((), "must not be empty")])
+        return shape
 
 
 class ScoringStrategy(_Deferred):
-    """How NodeResourcesFit scores: which way, and which resources."""
+    """The way in which NodeResourcesFit scores, and the resources that count."""
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
     resources: tuple[ResourceSpec, ...] = _CPU_AND_MEMORY
@@ -130,17 +135,15 @@ class NodeResourcesBalancedAllocationArgs(_Deferred):
     @field_validator("resources")
     @classmethod
     def _distinct_and_unweighted(cls, resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
-        refuse(_balanced_problems(resources))
+        problems: list[tuple[Location, str]] = []
+        names = [resource.name for resource in resources]
+        for index, resource in enumerate(resources):
+            if resource.name in names[:index]:
+                problems.append(((index, "name"), f"{resource.name!r} is named twice"))
+            if resource.weight != 1:
+                problems.append(((index, "weight"), f"{resource.weight} must be 1: balance knows no weights"))
+        refuse(problems)
         return resources or _CPU_AND_MEMORY
-
-
-def _balanced_problems(resources: Sequence[ResourceSpec]) -> Iterator[tuple[Location, str]]:
-    names = [resource.name for resource in resources]
-    for index, resource in enumerate(resources):
-        if resource.name in names[:index]:
-            yield (index, "name"), f"{resource.name!r} is named twice"
-        if resource.weight != 1:
-            yield (index, "weight"), f"{resource.weight} must be 1: balance knows no weights"
 
 
 class NodeSelectorRequirement(_Deferred):
@@ -158,7 +161,7 @@ class NodeSelectorTerm(_Deferred):
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
     def problems(self) -> Iterator[tuple[Location, str]]:
-        """What is wrong with its conditions."""
+        """Yield the problems of the conditions, each with its place in the term."""
         yield from _all_problems("matchExpressions", self.match_expressions, label_problem)
         yield from _all_problems("matchFields", self.match_fields, field_problem)
 
@@ -169,9 +172,10 @@ def _all_problems(
     check: Callable[[str, str, Sequence[str]], tuple[Location, str] | None],
 ) -> Iterator[tuple[Location, str]]:
     for index, requirement in enumerate(requirements):
-        found = check(requirement.key, requirement.operator, requirement.values)
-        if found is not None:
-            yield (name, index, *found[0]), found[1]
+        problem = check(requirement.key, requirement.operator, requirement.values)
+        if problem is not None:
+            location, message = problem
+            yield (name, index, *location), message
 
 
 class NodeSelector(_Deferred):
@@ -266,22 +270,22 @@ class PodTopologySpreadArgs(_Deferred):
 
     @model_validator(mode="after")
     def _consistent(self) -> PodTopologySpreadArgs:
-        refuse(self._problems())
-        return self
-
-    def _problems(self) -> Iterator[tuple[Location, str]]:
+        problems: list[tuple[Location, str]] = []
         if self.defaulting_type == "System" and self.default_constraints:
-            yield ("defaultingType",), "System excludes defaultConstraints; use List to give your own"
-        seen = set()
+            problems.append((("defaultingType",), "System excludes defaultConstraints; use List to give your own"))
+        pairs: set[tuple[str, str]] = set()
         for index, constraint in enumerate(self.default_constraints):
             pair = (constraint.topology_key, constraint.when_unsatisfiable)
-            if pair in seen:
-                yield ("defaultConstraints", index), f"{{{pair[0]}, {pair[1]}}} is constrained twice"
-            seen.add(pair)
+            if pair in pairs:
+                message = f"{{{pair[0]}, {pair[1]}}} is constrained twice"
+                problems.append((("defaultConstraints", index), message))
+            pairs.add(pair)
+        refuse(problems)
+        return self
 
 
 class VolumeBindingArgs(_Deferred):
-    """Arguments of VolumeBinding. The shape exists while the gate StorageCapacityScoring is on."""
+    """Arguments of VolumeBinding. The shape exists while the feature gate StorageCapacityScoring is on."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0, le=2**63 - 1)] = 600
     shape: Shape | None = None
@@ -336,7 +340,7 @@ _Args = TypeVar("_Args", bound=PluginArgs)
 
 
 def with_gated_defaults(args: _Args, target: Target) -> _Args:
-    """``args`` with the defaults that exist only while a feature gate is on."""
+    """Return ``args`` with the defaults that exist only while a feature gate of ``target`` is on."""
     missing = {
         name: default
         for name, (gates, default) in _GATED_DEFAULTS.items()

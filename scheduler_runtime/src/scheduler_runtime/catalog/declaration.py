@@ -1,6 +1,7 @@
-"""What a plugin says about itself: data that the operator, the config loader and the framework all read.
+"""Declarations of plugins: hooks, arguments, permissions, watches and events, as data.
 
-A declaration needs no plugin code: permissions, watches and validation follow from it alone.
+The operator, the config loader and the framework all read them. None of them needs the plugin's code for that:
+permissions, watches and validation follow from the declaration alone.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ UNPOINTED_HOOKS = ("hint", "signature")
 
 
 class Action(IntFlag):
-    """What happened to an object: upstream's action types, combined with ``|``."""
+    """A change of an object: upstream's action types (kube-scheduler/framework ActionType), combined with ``|``."""
 
     ADD = 1
     DELETE = 2
@@ -65,17 +66,17 @@ class Action(IntFlag):
     ALL = 8191
 
     def parts(self) -> list[Action]:
-        """The fewest that together are this: UPDATE in the place of each kind of update."""
-        found, left = list[Action](), self
-        for action in sorted(Action.__members__.values(), key=lambda each: each.value.bit_count(), reverse=True):
-            if action in left:
-                found.append(action)
-                left &= ~action
-        return sorted(found, key=lambda each: each.value & -each.value)
+        """Return the fewest named actions that together are this one: UPDATE in the place of each kind of update."""
+        parts, rest = list[Action](), self
+        for action in sorted(Action.__members__.values(), key=lambda action: action.value.bit_count(), reverse=True):
+            if action in rest:
+                parts.append(action)
+                rest &= ~action
+        return sorted(parts, key=lambda part: part.value & -part.value)
 
     @property
     def word(self) -> str:
-        """What documents call one that has a name."""
+        """The name of a single action in documents, such as ``UpdateNodeLabel``."""
         return "".join(word.capitalize() for word in str(self.name).split("_"))
 
 
@@ -90,13 +91,14 @@ class ClusterEvent:
     actions: Action
 
     def covers(self, resource: str, action: Action) -> bool:
-        """Whether this registration is about ``action`` on ``resource``.
+        """Return True if this registration is about ``action`` on ``resource``.
 
-        A change without a name of its own, told as ``UPDATE``, is for who asked for every change.
+        A change for which there is no action of its own is reported as ``UPDATE``, and concerns only those who
+        registered for all updates.
         """
-        wanted = self.actions & action
-        is_asked = wanted == action if action == Action.UPDATE else bool(wanted)
-        return is_asked and self.resource in (resource, "*")
+        common = self.actions & action
+        matches = common == action if action == Action.UPDATE else bool(common)
+        return matches and self.resource in (resource, "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Watch:
 
     @property
     def resource(self) -> str:
-        """The name of the kind's resource, by the rule that Kubernetes' own kinds follow."""
+        """The plural name of the kind's resource, by the rule that Kubernetes' own kinds follow."""
         name = self.kind.lower()
         if name.endswith("y"):
             return f"{name[:-1]}ies"
@@ -134,12 +136,12 @@ class Watch:
 
     @property
     def event_resource(self) -> str:
-        """What a ``ClusterEvent`` calls the kind: ``Service``, ``apps/ReplicaSet``."""
+        """The name of the kind in a ``ClusterEvent``: ``Service``, ``apps/ReplicaSet``."""
         return f"{self.group}/{self.kind}" if self.group else self.kind
 
     @property
     def rule(self) -> Rule:
-        """The permission it takes."""
+        """The permission to read and watch the objects."""
         names = (self.name,) if self.name else ()
         return Rule((self.group,), (self.resource,), ("get", "list", "watch"), names, self.namespace)
 
@@ -152,12 +154,15 @@ class PluginArgs(BaseModel):
 
 Rules = tuple[Rule, ...] | Callable[[PluginArgs | None], tuple[Rule, ...]]
 Watches = tuple[Watch, ...] | Callable[[PluginArgs | None], tuple[Watch, ...]]
-"""What depends on the arguments is told for ``None`` as for the arguments that need the most."""
+"""Fixed, or a function of the arguments. For ``None`` it returns what the most demanding arguments need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Everything known about a plugin without running it."""
+    """Everything that is known about a plugin without running it.
+
+    Raises ValueError for a hook that does not exist.
+    """
 
     name: str
     hooks: tuple[str, ...]
@@ -167,15 +172,15 @@ class Declaration:
     watches: Watches = ()
     events: tuple[ClusterEvent, ...] = ()
     group_points: tuple[str, ...] = ()
-    """Extension points for groups of pods, which only plugins of a kube-scheduler have: there is no hook for them."""
+    """Extension points for groups of pods, which only plugins of a kube-scheduler have: no hook runs there."""
     python_only: bool = False
-    """Whether it is known to be a class in Python, which no kube-scheduler can have."""
+    """True for a plugin that is known to be a class in Python, which no kube-scheduler can have."""
 
     def __post_init__(self) -> None:
         for hook in self.hooks:
             if hook not in HOOK_POINTS and hook not in UNPOINTED_HOOKS:
-                known = ", ".join((*HOOK_POINTS, *UNPOINTED_HOOKS))
-                raise ValueError(f"{self.name}: {hook} is not a hook; the hooks are {known}")
+                hooks = ", ".join((*HOOK_POINTS, *UNPOINTED_HOOKS))
+                raise ValueError(f"{self.name}: {hook} is not a hook; the hooks are {hooks}")
 
     @property
     def points(self) -> frozenset[str]:
@@ -183,10 +188,13 @@ class Declaration:
         return frozenset((*(HOOK_POINTS[hook] for hook in self.hooks if hook in HOOK_POINTS), *self.group_points))
 
     def rules_for(self, args: PluginArgs | None = None) -> tuple[Rule, ...]:
-        """The permissions that the plugin needs with these ``args``, those of its watches included."""
+        """Return the permissions that the plugin needs with these ``args``, those of its watches included.
+
+        Without ``args`` they are enough for any arguments.
+        """
         rules = self.rules(args) if callable(self.rules) else self.rules
         return (*rules, *(watch.rule for watch in self.watches_for(args)))
 
     def watches_for(self, args: PluginArgs | None = None) -> tuple[Watch, ...]:
-        """The objects that the plugin reads with these ``args``."""
+        """Return the objects that the plugin reads with these ``args``; without ``args`` those it may read with any."""
         return self.watches(args) if callable(self.watches) else self.watches

@@ -1,4 +1,7 @@
-"""What the in-tree plugins do and what their arguments mean, for people: one sentence each."""
+"""Sentences for people about each in-tree plugin and each argument, as ``berth plugins`` prints them.
+
+A test compares the paths with the models in ``args``, so that no argument goes without a sentence.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "VolumeZone": "Rejects nodes outside the zone of a volume of the pod.",
     }
 )
-"""What each plugin of kube-scheduler is for."""
+"""The purpose of each plugin of kube-scheduler, in one sentence."""
 
 ARGUMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
@@ -124,4 +127,4 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-"""What each argument means, by plugin and path; ``[]`` stands for the entries of a list."""
+"""The meaning of each argument, by plugin and path; ``[]`` stands for the entries of a list."""

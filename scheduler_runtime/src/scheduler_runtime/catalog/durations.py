@@ -1,4 +1,7 @@
-"""Durations as Go reads and writes them."""
+"""Durations as Go reads and writes them: ``1m30s``.
+
+A duration keeps the text that its author wrote, so that messages repeat it; only printing makes it canonical.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,16 @@ _LONGEST = 2**63
 
 
 class Duration(str):
-    """A duration as Go writes it, such as ``1m30s``, kept as it was written."""
+    """The text of a duration, such as ``1m30s``, with its length in nanoseconds and seconds.
+
+    The text is not checked here: a field of the type :data:`DurationField` does that.
+    """
 
     __slots__ = ()
 
     @property
     def nanoseconds(self) -> int:
-        """Its length, cut to whole nanoseconds as Go does."""
+        """The length, cut to whole nanoseconds as Go does."""
         total = 0
         for whole, fraction, unit in _PART.findall(self):
             size = _UNITS[unit]
@@ -32,43 +38,44 @@ class Duration(str):
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length in seconds."""
         return self.nanoseconds / 10**9
 
     @property
     def canonical(self) -> str:
-        """The same length as Go prints it."""
-        return _printed(self.nanoseconds)
+        """The same length as Go prints it, ``90s`` as ``1m30s``.
 
-
-def _printed(nanoseconds: int) -> str:
-    sign, length = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if length == 0:
-        return "0s"
-    if length < 10**9:
-        unit, size = next((unit, size) for unit, size in (("ms", 10**6), ("µs", 10**3), ("ns", 1)) if length >= size)
-        return f"{sign}{_decimal(length, size)}{unit}"
-    minutes, rest = divmod(length, _UNITS["m"])
-    hours, minutes = divmod(minutes, 60)
-    parts = [f"{hours}h" if hours else "", f"{minutes}m" if hours or minutes else "", f"{_decimal(rest, 10**9)}s"]
-    return sign + "".join(parts)
+        Below a second Go uses the largest unit of which there is a whole one, above it hours, minutes and seconds.
+        """
+        sign, length = ("-", -self.nanoseconds) if self.nanoseconds < 0 else ("", self.nanoseconds)
+        if length == 0:
+            return "0s"
+        if length < 10**9:
+            sizes = (("ms", 10**6), ("µs", 10**3), ("ns", 1))
+            unit, size = next((unit, size) for unit, size in sizes if length >= size)
+            return f"{sign}{_decimal(length, size)}{unit}"
+        minutes, rest = divmod(length, _UNITS["m"])
+        hours, minutes = divmod(minutes, 60)
+        parts = [f"{hours}h" if hours else "", f"{minutes}m" if hours or minutes else "", f"{_decimal(rest, 10**9)}s"]
+        return sign + "".join(parts)
 
 
 def _decimal(number: int, size: int) -> str:
+    """Return ``number / size`` without zeros at the end. ``size`` is a power of ten; floats would round."""
     whole, rest = divmod(number, size)
     digits = str(rest).zfill(len(str(size)) - 1).rstrip("0") if rest else ""
     return f"{whole}.{digits}" if digits else str(whole)
 
 
-def _duration(text: object) -> Duration:
+def _parse_duration(text: object) -> Duration:
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
-        found = "null" if text is None else repr(text)
-        raise PydanticCustomError("refused", "{found} is not a duration; write it like 15s or 1m30s", {"found": found})
-    found = Duration(text)
-    if not -_LONGEST <= found.nanoseconds < _LONGEST:
-        raise PydanticCustomError("refused", "{found} is longer than 292 years", {"found": text})
-    return found
+        value = "null" if text is None else repr(text)
+        raise PydanticCustomError("refused", "{value} is not a duration; write it like 15s or 1m30s", {"value": value})
+    duration = Duration(text)
+    if not -_LONGEST <= duration.nanoseconds < _LONGEST:  # Go holds the nanoseconds in an int64
+        raise PydanticCustomError("refused", "{value} is longer than 292 years", {"value": text})
+    return duration
 
 
-DurationField = Annotated[str, BeforeValidator(_duration), AfterValidator(Duration), PlainSerializer(str)]
-"""The type of a field that holds a :class:`Duration`."""
+DurationField = Annotated[str, BeforeValidator(_parse_duration), AfterValidator(Duration), PlainSerializer(str)]
+"""The type of a pydantic field that holds a :class:`Duration`. Text that Go's ParseDuration refuses is refused."""

@@ -1,4 +1,8 @@
-"""The plugins this build has, and what they declare. The code is in ``scheduler_runtime.plugins``."""
+"""The declarations of the plugins of this build; their code is in ``scheduler_runtime.plugins``.
+
+A declaration names the hooks of a plugin, the permissions and watches that it needs, and the events after which a pod
+that it rejected is tried again: upstream's EventsToRegister.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from scheduler_runtime.catalog.declaration import Action, ClusterEvent, Declarat
 
 _NODE_OR_TAINT = ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_TAINT)
 _TOLERATION = ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION)
-_OF_WHO_COUNTS_PODS = (
+_HOOKS_OF_POD_COUNTERS = (
     *("pre_filter", "filter", "filter_row", "add_pod", "remove_pod"),
     *("pre_score", "score", "normalize_score", "hint"),
 )
@@ -19,7 +23,7 @@ STATEFUL_SETS = Watch("apps/v1", "StatefulSet")
 
 
 def _selecting_objects(args: PluginArgs | None) -> tuple[Watch, ...]:
-    """What tells which pods belong together; nothing in a profile that has no default constraints."""
+    """Return the objects whose selectors default constraints use; none in a profile without default constraints."""
     if isinstance(args, PodTopologySpreadArgs) and args.defaulting_type == "List" and not args.default_constraints:
         return ()
     return SERVICES, CONTROLLERS, REPLICA_SETS, STATEFUL_SETS
@@ -79,7 +83,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="PodTopologySpread",
-        hooks=_OF_WHO_COUNTS_PODS,
+        hooks=_HOOKS_OF_POD_COUNTERS,
         args=IN_TREE_ARGS["PodTopologySpread"],
         watches=_selecting_objects,
         events=(
@@ -89,7 +93,7 @@ DECLARATIONS: tuple[Declaration, ...] = (
     ),
     Declaration(
         name="InterPodAffinity",
-        hooks=_OF_WHO_COUNTS_PODS,
+        hooks=_HOOKS_OF_POD_COUNTERS,
         args=IN_TREE_ARGS["InterPodAffinity"],
         watches=(Watch("v1", "Namespace"),),
         events=(

@@ -1,4 +1,4 @@
-"""The Kubernetes version whose behaviour is asked for."""
+"""A Kubernetes version: parsed, compared by minor, printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PATTERN = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+].*)?")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A Kubernetes version. Only ``major.minor`` decides about behaviour; the patch is kept to be shown."""
+    """A Kubernetes version. Only ``major.minor`` decides about behaviour; the patch is for messages."""
 
     major: int
     minor: int
@@ -21,7 +21,7 @@ class Version:
     def parse(cls, text: str) -> Version:
         """Read ``v1.36.4``, ``1.36`` or ``v1.37.0-rc.1``.
 
-        Raises ValueError when the text is no version.
+        Pre-releases count as the release they lead to. Raises ValueError when the text is no version.
         """
         match = _PATTERN.fullmatch(text.strip())
         if match is None:
@@ -30,7 +30,7 @@ class Version:
         return cls(int(major), int(minor), int(patch))
 
     def at_least(self, minor: str) -> bool:
-        """Whether this version is ``minor``, such as ``1.36``, or newer."""
+        """Return True if this version is ``minor``, such as ``1.36``, or newer."""
         return (self.major, self.minor) >= _major_and_minor(minor)
 
     def __str__(self) -> str:
@@ -39,5 +39,6 @@ class Version:
 
 @cache
 def _major_and_minor(text: str) -> tuple[int, int]:
+    # Cached, because rules of a version are looked up for every pod and every gate.
     version = Version.parse(text)
     return version.major, version.minor

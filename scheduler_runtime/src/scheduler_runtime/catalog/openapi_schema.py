@@ -1,8 +1,8 @@
-"""A model as the schema that Kubernetes understands: *structural* OpenAPI v3.
+"""Models as schemas that Kubernetes understands: *structural* OpenAPI v3.
 
-It knows no references, no null type, no numeric exclusive bounds and no closed objects, because unknown fields are
-refused or dropped by the API server itself. What JSON Schema cannot say, list types and CEL rules, stands in the models
-as extra keywords and passes through.
+Such a schema has no references, no null type, no numeric exclusive bounds and no closed objects, because unknown fields
+are refused or dropped by the API server itself. Where JSON Schema has no words, for list types and CEL rules, the
+models have extra keywords, which pass through.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ Schema = dict[str, Any]
 
 
 def structural_schema(model: type[BaseModel]) -> Schema:
-    """The structural schema of ``model``; raises TypeError for what such a schema cannot say."""
+    """Return the structural schema of ``model``. Raises TypeError where a field has no single type."""
     schema = model.model_json_schema(by_alias=True)
     return _structural(schema, schema.get("$defs", {}))
 
 
 def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    node = _resolved(schema, definitions)
-    if node.get("x-kubernetes-int-or-string") or _is_of_any_type(node):
+    node = _resolve(schema, definitions)
+    of_any_type = node.get("x-kubernetes-preserve-unknown-fields") and "type" not in node
+    if node.get("x-kubernetes-int-or-string") or of_any_type:
         return {keyword: value for keyword, value in node.items() if keyword not in ("title", "default")}
     result: Schema = {}
     for keyword, value in node.items():
@@ -45,14 +46,11 @@ def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Sc
     return result
 
 
-def _is_of_any_type(node: Mapping[str, Any]) -> bool:
-    return bool(node.get("x-kubernetes-preserve-unknown-fields")) and "type" not in node
+def _resolve(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    """Return ``schema`` with references replaced by what they refer to, and ``X | None`` as plain X.
 
-
-def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """The schema with what it refers to in its place, and ``X | None`` as plain X: absent is how null is written.
-
-    Keywords beside the reference win, so that a field's description stands above that of its model.
+    A field that may be null may also be left out, and only that can be said in a structural schema. Keywords beside a
+    reference are stronger than those of its model, so that a field's description stands above that of its model.
     """
     node = dict(schema)
     while "$ref" in node or {"type": "null"} in node.get("anyOf", ()):

@@ -10,7 +10,7 @@ from collections import Counter as Counts
 from typing import Protocol, get_args
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.catalog.gates import known_gates
+from scheduler_runtime.catalog.gates import gates_of
 from scheduler_runtime.config import Verdict
 from scheduler_runtime.reload.reloader import Reloader
 from scheduler_runtime.scheduling.extenders import ExtenderFactory
@@ -73,7 +73,7 @@ def add_scheduler_gauges(metrics: Metrics, parts: MeasuredParts, target: Target)
     metrics.show("python_tasks", "Tasks of the event loop.", lambda: count_tasks(loop))
     features: Samples = {
         (("name", name), ("stage", STAGES[gate.stage])): float(target.enabled(name))
-        for name, gate in known_gates(target.minor).items()
+        for name, gate in gates_of(target.minor).items()
     }
     metrics.show("kubernetes_feature_enabled", "Feature gates that are on.", lambda: features)
 

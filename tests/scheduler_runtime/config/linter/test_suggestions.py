@@ -19,7 +19,7 @@ from tests.support.findings_page import HEADER, OWN, PAGE, Entry, entries
 from tests.support.suggestions import done
 
 ENTRIES = entries(PAGE.read_text())
-TARGETS = [Target.parse(version) for version in catalog.KNOWN_MINORS]
+TARGETS = [Target.parse(version) for version in catalog.SUPPORTED_MINORS]
 GANGS = Target.parse("1.36", {"GenericWorkload": True, "GangScheduling": True})
 NONE: Mapping[str, Declaration] = {}
 ANY = settings(max_examples=25, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler_runtime import catalog
-from scheduler_runtime.catalog import KNOWN_MINORS, REMOVED_PLUGINS, Version
+from scheduler_runtime.catalog import REMOVED_PLUGINS, SUPPORTED_MINORS, Version
 from scheduler_runtime.catalog.suggestions import did_you_mean
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
@@ -16,7 +16,7 @@ def lives_in(plugin: str, version: Version) -> str:
     """The known minor version that has ``plugin`` when ``version`` has not; empty when there is none."""
     if catalog.exists_in(plugin, version):
         return ""
-    return next((minor for minor in KNOWN_MINORS if catalog.exists_in(plugin, Version.parse(minor))), "")
+    return next((minor for minor in SUPPORTED_MINORS if catalog.exists_in(plugin, Version.parse(minor))), "")
 
 
 def _named(written: ProfileInput) -> Iterator[tuple[str, str]]:
