@@ -20,8 +20,8 @@ from bench.micro.families import Shape, node
 from scheduler_runtime import testing
 from scheduler_runtime.framework import Unschedulable
 from scheduler_runtime.state.cache import Cache
-from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER
-from scheduler_runtime.state.objects.shared_specs import SharedSpecs
+from scheduler_runtime.state.objects.interning import SharedSpecs
+from scheduler_runtime.state.objects.pod_requests import BY_CONTAINER
 
 ON_EACH_NODE = 4
 LOW, HIGH = {"priority": 0}, {"priority": 10}

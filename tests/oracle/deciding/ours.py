@@ -14,7 +14,7 @@ from scheduler_runtime.api import Nomination, Watch
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import Framework, Placed, PluginServices, Unschedulable
 from scheduler_runtime.framework.explanation import Explanation, explain
-from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
+from scheduler_runtime.plugins.defaultpreemption.candidates import Candidate, Clock, best
 from scheduler_runtime.plugins.defaultpreemption.plugin import DefaultPreemption
 from scheduler_runtime.state.cache import Cache
 from scheduler_runtime.state.nominations import Nominations
@@ -188,5 +188,5 @@ def best_of(candidates: Sequence[Candidate]) -> frozenset[str]:
         return frozenset()
     clock = Clock()
     chosen = best(candidates, clock)
-    worth = chosen.cost, clock.earliest(chosen)
-    return frozenset(each.node for each in candidates if (each.cost, clock.earliest(each)) == worth)
+    worth = chosen.cost, clock.earliest_start(chosen)
+    return frozenset(each.node for each in candidates if (each.cost, clock.earliest_start(each)) == worth)

@@ -11,7 +11,7 @@ from scheduler_runtime import testing
 from scheduler_runtime.api import Node, NodePlugin, Pod
 from scheduler_runtime.framework import Placed
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.plugins.node_identity import NodeName
+from scheduler_runtime.plugins.nodename import NodeName
 from scheduler_runtime.testing.random_objects import RandomObjects
 
 SIGNING = sorted(name for name, each in IN_TREE.items() if "signature" in vars(each))

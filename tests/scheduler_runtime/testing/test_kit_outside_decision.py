@@ -79,7 +79,7 @@ async def pre_bind(self: Any, pod: Pod, node: str, state: Any) -> None: ...
 
 def takes_pods_away(self: Any, pod: Pod, nodes: Any, verdicts: Any, cycle: Any) -> None:
     for row in range(len(nodes)):
-        nodes._table._pods[row].clear()
+        nodes._columns.pods[row].clear()
 
 
 @pytest.mark.parametrize(

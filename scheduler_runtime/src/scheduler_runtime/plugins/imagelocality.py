@@ -1,4 +1,4 @@
-"""Images that nodes have already."""
+"""ImageLocality: images that nodes have already. Upstream: pkg/scheduler/framework/plugins/imagelocality."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scheduler_runtime.api import MAX_SCORE, Handle, Ints, NodeTable, Plugin, Po
 from scheduler_runtime.catalog import Version, in_tree
 
 _MEBIBYTE = 1024 * 1024
-_LEAST = 23 * _MEBIBYTE
-"""Bytes that have to be there to count at all."""
-_MOST = 1000 * _MEBIBYTE
-"""Bytes per image from which on more does not count."""
+_MIN_BYTES = 23 * _MEBIBYTE
+"""Fewer bytes on a node count as none (upstream's minThreshold)."""
+_MAX_BYTES_PER_IMAGE = 1000 * _MEBIBYTE
+"""More bytes count as this many (upstream's maxContainerThreshold)."""
 
 
 class ImageLocality(Plugin):
@@ -34,49 +34,49 @@ class ImageLocality(Plugin):
         self.counts_volumes = version.at_least("1.37")
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Ints:
-        most = _MOST * self._divisor(pod)
+        most = _MAX_BYTES_PER_IMAGE * self._image_count(pod)
         present: Ints | None = None
         for name in self._images(pod):
             image = nodes.image(name)
             if image is not None:
-                size = min(_spread_size(image.size, len(image.nodes), len(nodes)), most)
-                bytes_there = size * nodes.image_rows(name)
-                present = bytes_there if present is None else present + bytes_there
+                # In floating point and cut off, as upstream's scaledImageScore.
+                size = min(int(float(image.size) * (len(image.nodes) / len(nodes))), most)
+                on_nodes = size * nodes.image_rows(name)
+                present = on_nodes if present is None else present + on_nodes
         if present is None:
             return np.zeros(len(nodes), np.int64)
-        scores: Ints = MAX_SCORE * (np.clip(present, _LEAST, most) - _LEAST) // (most - _LEAST)
+        scores: Ints = MAX_SCORE * (np.clip(present, _MIN_BYTES, most) - _MIN_BYTES) // (most - _MIN_BYTES)
         return scores
 
     def signature(self, pod: Pod) -> Hashable:
         spec = pod.spec
         volumes = tuple([volume.image.reference for volume in spec.volumes if volume.image is not None])
         return (
-            tuple([each.image for each in spec.containers]),
-            tuple([each.image for each in spec.init_containers]),
+            tuple([container.image for container in spec.containers]),
+            tuple([container.image for container in spec.init_containers]),
             volumes,
         )
 
     def _images(self, pod: Pod) -> Iterator[str]:
         for container in (*pod.spec.init_containers, *pod.spec.containers):
-            yield normalised(container.image)
+            yield normalized(container.image)
         if self.scores_volumes:
             for volume in pod.spec.volumes:
                 if volume.image is not None:
-                    yield normalised(volume.image.reference)
+                    yield normalized(volume.image.reference)
 
-    def _divisor(self, pod: Pod) -> int:
-        """By how many images the bytes are divided. Kubernetes 1.36 adds those of volumes and forgets them here."""
+    def _image_count(self, pod: Pod) -> int:
+        """The number of images by which the bytes are divided.
+
+        Kubernetes 1.36 adds the bytes of image volumes and forgets to count the volumes here.
+        """
         count = len(pod.spec.init_containers) + len(pod.spec.containers)
         if self.counts_volumes:
             count += sum(volume.image is not None for volume in pod.spec.volumes)
         return count
 
 
-def _spread_size(size: int, having: int, nodes: int) -> int:
-    return int(float(size) * (having / nodes))
-
-
 @lru_cache(maxsize=4096)
-def normalised(name: str) -> str:
-    """An image's name with the tag that it has when none is written."""
+def normalized(name: str) -> str:
+    """An image's name with its tag, ``latest`` by default (upstream's normalizedImageName)."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

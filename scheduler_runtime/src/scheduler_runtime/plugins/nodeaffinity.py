@@ -1,4 +1,4 @@
-"""Node selectors and node affinity."""
+"""NodeAffinity: node selectors and node affinity. Upstream: pkg/scheduler/framework/plugins/nodeaffinity."""
 
 from __future__ import annotations
 
@@ -47,29 +47,30 @@ _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 _CONFLICT = "pod affinity terms conflict"
 _REQUIRED_PATH = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _PREFERRED_PATH = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-_NOTHING = Affinity()
+_NO_AFFINITY = Affinity()
+_BY_NAME = ("metadata.name", "In")
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredTerms:
-    """What a pod asks of its node: all the labels, and one of the terms if it has any."""
+    """A pod's requirements on its node: all the labels, and one of the terms if there are any."""
 
     labels: Mapping[str, str]
     terms: tuple[NodeSelectorTerm, ...] | None
 
     @classmethod
     def of(cls, pod: Pod) -> RequiredTerms:
-        """What ``pod`` asks."""
+        """The requirements of ``pod``. Terms that cannot be read are left out: they match nothing."""
         required = _affinity(pod).required
         return cls(pod.spec.node_selector or {}, None if required is None else sound_terms(required))
 
     def rows(self, nodes: NodeTable) -> Mask:
-        """The nodes that are as they are wanted."""
-        wanted = labelled_rows(self.labels, nodes)
-        return wanted if self.terms is None else wanted & any_term_rows(self.terms, nodes)
+        """The nodes that meet the requirements."""
+        labelled = labelled_rows(self.labels, nodes)
+        return labelled if self.terms is None else labelled & any_term_rows(self.terms, nodes)
 
     def matches(self, node: Node) -> bool:
-        """Whether ``node`` is as it is wanted."""
+        """Whether ``node`` meets the requirements."""
         if not self.labels.items() <= node.labels.items():
             return False
         return self.terms is None or any(term_matches(term, node) for term in self.terms)
@@ -105,13 +106,13 @@ class NodeAffinity(Plugin):
         return Restrict(RequiredTerms.of(pod), names) if names else Reject.pod(_CONFLICT)
 
     def filter(self, pod: Pod, nodes: NodeTable, state: RequiredTerms | None) -> Iterator[Reject]:
-        wanted = (state or RequiredTerms.of(pod)).rows(nodes)
+        matching = (state or RequiredTerms.of(pod)).rows(nodes)
         if self.enforced is None:
-            yield Reject(~wanted, _POD, resolvable=False)
+            yield Reject(~matching, _POD, resolvable=False)
             return
         allowed = any_term_rows(self.enforced, nodes)
         yield Reject(~allowed, _ENFORCED, resolvable=False)
-        yield Reject(~wanted & allowed, _POD, resolvable=False)
+        yield Reject(~matching & allowed, _POD, resolvable=False)
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: RequiredTerms | None, row: int) -> Iterator[Reject]:
         node = nodes.node(row)
@@ -151,8 +152,8 @@ class NodeAffinity(Plugin):
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         # Upstream overlooks a node that only the added affinity did not allow before: its pods wait in vain.
-        began = event.old is None or not self._accepts(pod, event.old)
-        return QUEUE if began and self._accepts(pod, event.new) else SKIP
+        was_refused = event.old is None or not self._accepts(pod, event.old)
+        return QUEUE if was_refused and self._accepts(pod, event.new) else SKIP
 
     def _accepts(self, pod: Pod, node: Node) -> bool:
         is_allowed = self.enforced is None or any(term_matches(term, node) for term in self.enforced)
@@ -164,7 +165,7 @@ class NodeAffinity(Plugin):
 
 
 def _affinity(pod: Pod) -> Affinity:
-    return _own_affinity(pod) or _NOTHING
+    return _own_affinity(pod) or _NO_AFFINITY
 
 
 def _own_affinity(pod: Pod) -> Affinity | None:
@@ -176,22 +177,23 @@ def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """The only nodes that the terms' conditions on metadata.name allow; None when some term allows any node."""
     allowed: frozenset[str] | None = None
     for term in terms:
-        named = [frozenset(each.values) for each in term.match_fields if (each.key, each.operator) == _BY_NAME]
+        named = [frozenset(field.values) for field in term.match_fields if (field.key, field.operator) == _BY_NAME]
         if not named:
             return None
+        # Conditions of one term must all hold, and any of the terms may.
         allowed = (allowed or frozenset()) | frozenset.intersection(*named)
     return allowed
 
 
-_BY_NAME = ("metadata.name", "In")
-
-
 def _unreadable(affinity: Affinity) -> str | None:
-    """The first operator that does not exist. Any other flaw only makes its term match nothing, as upstream has it."""
+    """A sentence about the first operator that does not exist; None when all exist.
+
+    Any other mistake only makes its term match nothing, as upstream's NewLazyErrorNodeSelector has it.
+    """
     required = affinity.required.node_selector_terms if affinity.required else ()
     terms = [(term, f"{_REQUIRED_PATH}[{index}]") for index, term in enumerate(required)]
     terms += [
-        (each.preference, f"{_PREFERRED_PATH}[{index}].preference") for index, each in enumerate(affinity.preferred)
+        (term.preference, f"{_PREFERRED_PATH}[{index}].preference") for index, term in enumerate(affinity.preferred)
     ]
     problems = (problem_in(term, path) for term, path in terms)
     return next((problem for problem in problems if problem and "].operator: " in problem), None)

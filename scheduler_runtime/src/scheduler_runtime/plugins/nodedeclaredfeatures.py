@@ -1,4 +1,7 @@
-"""Features that not every node has, and that some pods cannot do without."""
+"""NodeDeclaredFeatures: node features that some pods cannot do without (KEP-5328).
+
+Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures and k8s.io/component-helpers/nodedeclaredfeatures.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ class NodeDeclaredFeatures(Plugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         version = Version.parse(handle.version)
-        known = [(name, needs) for name, since, needs in _NEEDS if version.at_least(since)]
-        self.needs = known if handle.enabled("NodeDeclaredFeatures") else []
+        of_version = [(name, needs) for name, since, needs in _NEEDS if version.at_least(since)]
+        self.needs = of_version if handle.enabled("NodeDeclaredFeatures") else []
         self.names_features = not version.at_least("1.36")
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
@@ -35,7 +38,7 @@ class NodeDeclaredFeatures(Plugin):
         required = self._required(pod) if state is None else state
         reasons = [self._reason(required, declared) for declared in nodes.feature_sets]
         for reason in dict.fromkeys(filter(None, reasons)):
-            rows = np.array([each == reason for each in reasons], np.bool_)[nodes.feature_set_ids]
+            rows = np.array([one == reason for one in reasons], np.bool_)[nodes.feature_set_ids]
             yield Reject(rows, reason, resolvable=False)
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: tuple[str, ...] | None, row: int) -> Iterator[Reject]:
@@ -88,4 +91,4 @@ _NEEDS: tuple[tuple[str, str, Callable[[PodSpec], bool]], ...] = (
     ("UserNamespacesHostNetworkSupport", "1.36", _maps_users_on_the_hosts_network),
     ("VolumeBindMountOptions", "1.37", _binds_with_options),
 )
-"""Features in the order of their names, the Kubernetes version since which pods are seen to need them, and which do."""
+"""Features in the order of their names, the Kubernetes version since which they are inferred, and from which specs."""

@@ -1,4 +1,4 @@
-"""Ports of the node itself, which one pod at a time can bind."""
+"""NodePorts: ports of the node, each for one pod at a time. Upstream: pkg/scheduler/framework/plugins/nodeports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler_runtime.api import QUEUE, SKIP, Answer, Cycle, Event, NodeTable, 
 from scheduler_runtime.catalog import in_tree
 from scheduler_runtime.state.table import HostPort, host_ports
 
-_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+_NO_FREE_PORTS = "node(s) didn't have free ports for the requested pod ports"
 _Ports = tuple[HostPort, ...]
 
 
@@ -25,25 +25,25 @@ class NodePorts(Plugin):
         return host_ports(pod) or SKIP
 
     def filter(self, pod: Pod, nodes: NodeTable, state: _Ports | None) -> Iterator[Reject]:
-        taken = np.zeros(len(nodes), np.bool_)
+        conflicts = np.zeros(len(nodes), np.bool_)
         for port in host_ports(pod) if state is None else state:
             for users in nodes.port_users(port):
-                taken |= users > 0
-        if np.count_nonzero(taken):
-            yield Reject(taken, _TAKEN)
+                conflicts |= users > 0
+        if np.count_nonzero(conflicts):
+            yield Reject(conflicts, _NO_FREE_PORTS)
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: _Ports | None, row: int) -> Iterator[Reject]:
         ports = host_ports(pod) if state is None else state
         if any(users.item(row) > 0 for port in ports for users in nodes.port_users(port)):
-            yield Reject(True, _TAKEN)
+            yield Reject(True, _NO_FREE_PORTS)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         if event.resource == "Node":
             return QUEUE
-        gone: Pod = event.old
-        if not (gone.spec.node_name or gone.status.nominated_node_name):
+        deleted: Pod = event.old
+        if not (deleted.spec.node_name or deleted.status.nominated_node_name):
             return SKIP
-        freed = host_ports(gone)
+        freed = host_ports(deleted)
         return QUEUE if any(port.conflicts(other) for port in host_ports(pod) for other in freed) else SKIP
 
     def signature(self, pod: Pod) -> Hashable:

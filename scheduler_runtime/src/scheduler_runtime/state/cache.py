@@ -1,13 +1,14 @@
-"""Which pod is on which node, as far as we know, including what we have decided and not yet been told.
+"""The scheduler's cache: nodes, and the pods on them, including pods whose binding is not confirmed yet.
 
             assume                confirm (a watch shows it bound)
-  nowhere ─────────► assumed ─────────────────────────────────────► added ──► nowhere
+  no node ─────────► assumed ─────────────────────────────────────► added ──► no node
      ▲                  │                                                      (deleted, ended)
      └──────────────────┘
         forget (the binding failed)
 
-Nothing expires: each path out of a binding either forgets the pod or sees it confirmed. What a watch
-shows is the truth and overrides an assumption. The table always counts exactly the pods held here.
+As upstream's pkg/scheduler/backend/cache, with one difference: nothing expires. Each path out of a binding either
+forgets the pod or sees it confirmed. What a watch reports is the truth and overrides an assumption. The table counts
+exactly the pods of this cache.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scheduler_runtime.state.table import Table
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:
-    """A pod, its node, and whether only we say so."""
+    """A pod and its node. ``assumed``: this scheduler has decided so, and no watch has confirmed it yet."""
 
     pod: Pod
     node: str
@@ -30,75 +31,78 @@ class PlacedPod:
 
     @property
     def pod_on_node(self) -> Pod:
-        """The pod with its node in it, also while only we say that it has one."""
+        """The pod with its node in its spec, also while the binding is only assumed."""
         return replace(self.pod, spec=replace(self.pod.spec, node_name=self.node))
 
 
 class Cache:
-    """Nodes and the pods on them; writes the table that decisions read."""
+    """Nodes and the pods on them. Writes the table that decisions read."""
 
     def __init__(self, table: Table | None = None) -> None:
         self.table = Table() if table is None else table
-        self._held: dict[str, PlacedPod] = {}
+        self._pods: dict[str, PlacedPod] = {}
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._pods)
 
     def get(self, uid: str) -> PlacedPod | None:
-        """Return what is known of the pod with this uid, if it has a node."""
-        return self._held.get(uid)
+        """Return the pod with this uid and its node; None when it has no node."""
+        return self._pods.get(uid)
 
     def snapshot(self) -> list[PlacedPod]:
-        """Return everything that is held. May be asked from another thread."""
-        return list(self._held.values())
+        """Return all pods that have a node, as of now. May be called from another thread."""
+        return list(self._pods.values())
 
     def is_assumed(self, uid: str) -> bool:
-        held = self._held.get(uid)
-        return held is not None and held.assumed
+        """Whether the pod has a node by this scheduler's decision only."""
+        placed = self._pods.get(uid)
+        return placed is not None and placed.assumed
 
-    # What we decide
+    # What this scheduler decides.
 
     def assume(self, pod: Pod, node_name: str) -> None:
         """Count ``pod`` on the node from now on. Raises ValueError if it has a node already."""
-        held = self._held.get(pod.uid)
-        if held:
-            raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {held.node} already")
-        self._hold(PlacedPod(pod, node_name, assumed=True))
+        placed = self._pods.get(pod.uid)
+        if placed:
+            raise ValueError(f"pod {pod.key} ({pod.uid}) is on node {placed.node} already")
+        self._place(PlacedPod(pod, node_name, assumed=True))
 
     def forget(self, pod: Pod) -> PlacedPod | None:
-        """Take back an assumption and return it. A pod that was confirmed meanwhile stays, because it is there."""
-        return self._release(pod.uid) if self.is_assumed(pod.uid) else None
+        """Take back an assumption and return it; None when there is none.
 
-    # What a watch shows
+        A pod that was confirmed meanwhile stays: it runs there, whatever became of our request.
+        """
+        return self.remove(pod.uid) if self.is_assumed(pod.uid) else None
+
+    # What a watch reports.
 
     def add(self, pod: Pod) -> None:
-        """Hold ``pod`` on the node it is bound to, wherever it was held or assumed before."""
+        """Count ``pod`` on the node it is bound to, wherever it was counted or assumed before."""
         uid, node = pod.metadata.uid, pod.spec.node_name
-        held = self._held.get(uid)
-        if held is not None and held.node == node:
-            self._held[uid] = PlacedPod(pod, node, assumed=False)
+        placed = self._pods.get(uid)
+        if placed is not None and placed.node == node:
+            self._pods[uid] = PlacedPod(pod, node, assumed=False)
             self.table.replace_pod(pod, node)
             return
-        self._release(uid)
-        self._hold(PlacedPod(pod, node, assumed=False))
+        # Another scheduler, or an earlier life of this one, may have bound the pod elsewhere than was assumed.
+        self.remove(uid)
+        self._place(PlacedPod(pod, node, assumed=False))
 
     def remove(self, uid: str) -> PlacedPod | None:
-        """Forget a pod that is gone or has ended, assumed or not; return what was known of it."""
-        return self._release(uid)
+        """Remove a pod that was deleted or has ended, assumed or not; return it as it was here."""
+        placed = self._pods.pop(uid, None)
+        if placed:
+            self.table.remove_pod(placed.pod, placed.node)
+        return placed
 
     def set_node(self, node: Node) -> None:
+        """Add a node, or replace the one of its name."""
         self.table.set_node(node)
 
     def remove_node(self, name: str) -> None:
-        """Drop a node. Its pods stay known and count again if it comes back."""
+        """Remove a node. Its pods stay in the cache and count again if the node comes back."""
         self.table.remove_node(name)
 
-    def _hold(self, held: PlacedPod) -> None:
-        self._held[held.pod.uid] = held
-        self.table.add_pod(held.pod, held.node)
-
-    def _release(self, uid: str) -> PlacedPod | None:
-        held = self._held.pop(uid, None)
-        if held:
-            self.table.remove_pod(held.pod, held.node)
-        return held
+    def _place(self, placed: PlacedPod) -> None:
+        self._pods[placed.pod.uid] = placed
+        self.table.add_pod(placed.pod, placed.node)

@@ -1,4 +1,4 @@
-"""A memory that forgets what was not used for the longest time."""
+"""LRU cache: a mapping of bounded size that drops what was not used for the longest time."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """At most so many values by key."""
+    """At most ``capacity`` values by key. When there are more, the least recently used one is dropped."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[K, V] = OrderedDict()
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._values: OrderedDict[K, V] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._values)
 
     def get(self, key: K) -> V | None:
-        """What was put there, None when it was not or is forgotten."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
+        """Return the value of ``key``, which counts as a use; None when there is none or it was dropped."""
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
 
     def put(self, key: K, value: V) -> None:
-        """Remember ``value``."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        """Store ``value``, and drop the least recently used value if there are too many now."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > self._capacity:
+            self._values.popitem(last=False)
 
-    def keep(self, is_wanted: Callable[[V], bool]) -> None:
-        """Forget everything else."""
-        for key in [key for key, value in self._kept.items() if not is_wanted(value)]:
-            del self._kept[key]
+    def retain(self, predicate: Callable[[V], bool]) -> None:
+        """Drop every value for which ``predicate`` is false."""
+        for key in [key for key, value in self._values.items() if not predicate(value)]:
+            del self._values[key]
 
 
-def next_sweep(kept: int, few: int) -> int:
-    """At how many to look again which are wanted, when ``kept`` were: each new one pays for a look at a few others."""
-    return kept + max(few, kept // 4)
+def next_cleanup_size(size: int, minimum: int) -> int:
+    """The size at which to look for unused entries again, when a cleanup has just left ``size`` entries.
+
+    It grows with the size, so that every new entry pays for looking at a few others, however many there are;
+    ``minimum`` new entries are never worth a cleanup.
+    """
+    return size + max(minimum, size // 4)

@@ -1,7 +1,8 @@
-"""Which waiting pods are nominated to which nodes, known from the decision on and not only when a status says it.
+"""Nominations: the nodes on which room is being made for waiting pods.
 
-A pod that is nominated to a node waits for room that is being made there. Pods of its priority or a lower one must
-leave it that room, so decisions count it as if it were on the node.
+A pod is nominated to a node from the decision on, before its status says so. Pods of the same or a lower priority must
+leave it the room, so decisions count it as if it were on the node already. Upstream: pkg/scheduler/backend/queue/
+nominator.go.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class Nominations:
 
     def __init__(self) -> None:
         self._decided: dict[str, str] = {}
+        """By the pod's uid. The empty name overrides a status that still names a node."""
         self._by_node: dict[str, dict[str, Pod]] = {}
 
     def __bool__(self) -> bool:
@@ -31,24 +33,24 @@ class Nominations:
         return self._by_node.keys()
 
     def nominated_to(self, node: str) -> Collection[Pod]:
-        """The pods that are nominated to ``node``, as they were last seen."""
+        """The pods that are nominated to ``node``, each in the version observed last."""
         pods = self._by_node.get(node)
         return tuple(pods.values()) if pods else ()
 
     def competing_with(self, pod: Pod, node: str) -> list[Pod]:
-        """The pods nominated to ``node`` that are at least as important as ``pod``, which is none of them."""
+        """The pods nominated to ``node`` that are at least as important as ``pod``; never ``pod`` itself."""
         pods = self._by_node.get(node)
         if not pods:
             return []
         priority = pod.spec.priority
-        return [each for each in pods.values() if each.spec.priority >= priority and each.uid != pod.uid]
+        return [other for other in pods.values() if other.spec.priority >= priority and other.uid != pod.uid]
 
     def node_of(self, pod: Pod) -> str:
         """The node that ``pod`` is nominated to; empty when there is none."""
         return self._decided.get(pod.uid, pod.status.nominated_node_name)
 
     def nominate(self, pod: Pod, node: str) -> None:
-        """Remember what was decided: that ``pod`` is to go to ``node``, or to no node in particular."""
+        """Record a decision: ``pod`` is to go to ``node``, or, when that is empty, to no node in particular."""
         self.forget(pod.uid)
         if node:
             self._by_node.setdefault(node, {})[pod.uid] = pod
@@ -56,15 +58,19 @@ class Nominations:
             self._decided[pod.uid] = node
 
     def observe(self, old: Pod | None, new: Pod) -> None:
-        """A watch shows a waiting pod; a nomination that its status says anew overrides what was decided here."""
-        said = new.status.nominated_node_name
-        if said != (old.status.nominated_node_name if old else ""):
-            self.nominate(new, said)
+        """Take over a waiting pod's new version from a watch.
+
+        A nomination that has changed in its status, by whomever, overrides what was decided here. An unchanged one does
+        not: it is older than the decision, whose own status update is still on its way.
+        """
+        nominated = new.status.nominated_node_name
+        if nominated != (old.status.nominated_node_name if old else ""):
+            self.nominate(new, nominated)
         elif node := self._decided.get(new.uid):
             self._by_node[node][new.uid] = new
 
     def forget(self, uid: str) -> None:
-        """The pod of this uid does not wait any more; one that was not nominated is no error."""
+        """Drop the nomination of a pod that waits no longer. It is no error if there was none."""
         node = self._decided.pop(uid, "")
         if node:
             pods = self._by_node[node]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_runtime.app.scheduler import Scheduler
-from scheduler_runtime.plugins.binding import DefaultBinder
 from scheduler_runtime.plugins.defaultpreemption import DefaultPreemption
+from scheduler_runtime.plugins.queueing_and_binding import DefaultBinder
 from scheduler_runtime.scheduling.pending import QueuedPod, QueuePlace
 from tests.integration.upstream.support import Object, World, node
 

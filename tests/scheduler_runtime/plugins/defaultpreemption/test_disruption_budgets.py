@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
+from scheduler_runtime.plugins.defaultpreemption.candidates import Budgets
 from scheduler_runtime.state.objects import PodDisruptionBudget
 from tests.support.preempting import budget, pod
 

@@ -112,9 +112,9 @@ def test_a_label_by_which_others_keep_a_pod_away_counts() -> None:
 
 def test_where_others_keep_pods_away_by_many_labels_any_of_them_counts() -> None:
     decides = plugin()
-    decides._remember(f"key-{number}" for number in range(1000))
-    decides._remember(["one-more"])
-    assert decides._others_keys is None
+    decides._remember_keys(f"key-{number}" for number in range(1000))
+    decides._remember_keys(["one-more"])
+    assert decides._keys_of_others is None
     assert decides.hint(Event("Node", Action.UPDATE, node(rack="a"), node(rack="b")), PLAIN_X) is QUEUE
     assert decides.hint(Event("Node", Action.UPDATE, node(), node(rack="b")), PLAIN_X) is SKIP
 

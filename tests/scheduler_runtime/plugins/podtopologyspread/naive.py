@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from scheduler_runtime import testing
 from scheduler_runtime.api import Node, Pod
-from scheduler_runtime.plugins.podtopologyspread.logarithm import log
+from scheduler_runtime.plugins.podtopologyspread.scoring import log
 from scheduler_runtime.state.objects import LabelSelector, Taint, Toleration, TopologySpreadConstraint
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -261,7 +261,7 @@ def test_many_changes_between_two_pods_of_a_kind_are_taken_in_together() -> None
 
 
 def test_counts_that_the_table_has_given_up_meanwhile_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_runtime.state.table.pod_counts.BUDGET_BYTES", 1)
+    monkeypatch.setattr("scheduler_runtime.state.table.pod_counts.MAX_BYTES", 1)
     plugin, pod, cluster = spreading(), incoming(constraint()), zoned("a", "b")
     others = incoming(constraint(labelSelector={"matchLabels": {"app": "b"}}))
     (moving,) = fill(cluster, 1).table.pods(0)

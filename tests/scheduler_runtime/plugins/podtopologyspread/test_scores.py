@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from scheduler_runtime import testing
-from scheduler_runtime.plugins.podtopologyspread.logarithm import log
-from scheduler_runtime.plugins.podtopologyspread.scoring import SoftConstraints, normalised
+from scheduler_runtime.plugins.podtopologyspread.scoring import SoftConstraints, log, normalize
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import ZONE, constraint, labelled, scored, spreading
 from tests.scheduler_runtime.plugins.podtopologyspread.naive import HOSTNAME
 
@@ -106,7 +105,7 @@ def test_scores(
 )
 def test_scores_are_normalised_between_the_least_and_the_most_crowded(raw: list[int], expected: list[int]) -> None:
     scores, state = np.array(raw, np.int64), SoftConstraints((), (), None)
-    assert normalised(scores, state, np.ones(len(raw), np.bool_)).tolist() == expected
+    assert normalize(scores, state, np.ones(len(raw), np.bool_)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler_runtime.kube.watch.envelopes import decode_event
 from scheduler_runtime.state.objects import ContainerImage, Node, decode_node, decode_node_list
-from scheduler_runtime.state.objects.shared_images import FEW, SharedImages
+from scheduler_runtime.state.objects.interning import MIN_IMAGE_CLEANUP, SharedImages
 
 
 def raw(name: str, *images: int, size: int = 1) -> dict[str, Any]:
@@ -48,9 +48,9 @@ def test_images_that_no_node_has_any_more_are_forgotten() -> None:
     def node(number: int) -> Node:
         return images.share(msgspec.convert(raw("n", number), Node))
 
-    stays = [node(number) for number in range(4 * FEW)]
-    for number in range(4 * FEW, 20 * FEW):
+    stays = [node(number) for number in range(4 * MIN_IMAGE_CLEANUP)]
+    for number in range(4 * MIN_IMAGE_CLEANUP, 20 * MIN_IMAGE_CLEANUP):
         node(number)
-    assert 4 * FEW < len(images) <= 5 * FEW
+    assert 4 * MIN_IMAGE_CLEANUP < len(images) <= 5 * MIN_IMAGE_CLEANUP
     assert all(node(number).status.images[0] is each.status.images[0] for number, each in enumerate(stays))
     assert node(-1).status.images == (ContainerImage(("app--1",), 1),)

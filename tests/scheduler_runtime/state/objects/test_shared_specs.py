@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from scheduler_runtime.state.objects import Affinity, Pod, QuantityError, decode_pod, decode_pod_list
-from scheduler_runtime.state.objects.in_place_resize import BY_CONTAINER, ResizeRules
-from scheduler_runtime.state.objects.shared_specs import FEW, MOST_RUNS, SharedSpecs
+from scheduler_runtime.state.objects.interning import MAX_RUN_STATES, MIN_CLEANUP, SharedSpecs
+from scheduler_runtime.state.objects.pod_requests import BY_CONTAINER, ResizeRules
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -169,8 +169,8 @@ def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() ->
     usual = [run(shapes, 1) for _ in range(3)]
     others = [run(shapes, number) for number in range(2, 100)]
     assert [pod.requests.amounts["cpu"] for pod in others] == list(range(2, 100))
-    (shape,) = shapes._shapes._kept.values()
-    assert len(shape.runs) == MOST_RUNS
+    (shape,) = shapes._templates._values.values()
+    assert len(shape.run_states) == MAX_RUN_STATES
     assert run(shapes, 1).requests is usual[0].requests
 
 
@@ -179,14 +179,14 @@ def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_s
     stays = run(shapes, 1)
     for number in range(2, 10):
         run(shapes, number)
-    (shape,) = shapes._shapes._kept.values()
-    assert len(shape.runs) <= 2
+    (shape,) = shapes._templates._values.values()
+    assert len(shape.run_states) <= 2
     assert run(shapes, 1).requests is stays.requests
 
 
 def test_what_cannot_be_read_takes_no_room_from_what_can() -> None:
     shapes = SharedSpecs()
-    pods = [run(shapes, number) for number in range(1, MOST_RUNS + 1)]
+    pods = [run(shapes, number) for number in range(1, MAX_RUN_STATES + 1)]
     unreadable = msgspec.convert(raw("p", of("1m"), status=running("lots")), Pod)
     assert shapes.share(unreadable, BY_CONTAINER).derived is None
     assert all(run(shapes, number).requests is pod.requests for number, pod in enumerate(pods, 1))
@@ -221,11 +221,11 @@ def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) ->
         made = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata, status=status), Pod)
         return shapes.share(made, BY_CONTAINER)
 
-    stays = [pod(number) for number in range(4 * FEW)]
-    wanted = len(shapes._shapes) + len(shapes._kin)
-    for number in range(4 * FEW, 20 * FEW):
+    stays = [pod(number) for number in range(4 * MIN_CLEANUP)]
+    wanted = len(shapes._templates) + len(shapes._owners)
+    for number in range(4 * MIN_CLEANUP, 20 * MIN_CLEANUP):
         pod(number)
-    assert wanted < len(shapes._shapes) + len(shapes._kin) <= wanted * 5 // 4 + 1
+    assert wanted < len(shapes._templates) + len(shapes._owners) <= wanted * 5 // 4 + 1
     for number, each in enumerate(stays):
         again = pod(number)
         assert again.spec is each.spec

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from scheduler_runtime import testing
 from scheduler_runtime.state.objects import LabelSelector, Pod
-from scheduler_runtime.state.table import PodSelection, PodSelector, Requirement, Table, requirements_of, terms_of
+from scheduler_runtime.state.table import PodSelection, PodSelector, Requirement, Table, read_requirements, terms_of
 from scheduler_runtime.state.table import pod_counts as census_module
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS
-from scheduler_runtime.state.table.pod_counts import FEW, MAX_SUMS
+from scheduler_runtime.state.table.pod_counts import MAX_SUMS, MIN_CLEANUP
 
 KEYS = st.sampled_from(["app", "tier"])
 VALUES = st.sampled_from(["a", "b"])
@@ -109,8 +109,8 @@ def test_a_census_is_what_counting_anew_would_give(populations: list[PodSelectio
         world.step(*step)
         table = world.table
         for population in populations:
-            census = table.census(population)
-            counted = [sum(population.has(pod) for pod in world.on(row)) for row in range(len(table))]
+            census = table.match_counts(population)
+            counted = [sum(population.includes(pod) for pod in world.on(row)) for row in range(len(table))]
             zones = [table.node(row).labels.get("zone") for row in range(len(table))]
             assert census.counts.tolist() == counted
             assert census.total == sum(counted)
@@ -124,7 +124,7 @@ def test_a_census_is_what_counting_anew_would_give(populations: list[PodSelectio
 def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world = World()
     world.step("node", 0, "a")
-    census = world.table.census(PodSelection((PodSelector(None, ()),), True))
+    census = world.table.match_counts(PodSelection((PodSelector(None, ()),), True))
     assert census.by_domain("zone").tolist() == [0, 0]
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
@@ -138,12 +138,12 @@ def test_a_census_that_is_asked_for_later_is_counted_among_the_right_pods(
 ) -> None:
     world = World()
     for population in asked:
-        world.table.census(population)
+        world.table.match_counts(population)
     for step in steps:
         world.step(*step)
     for population in later:
-        counted = [sum(population.has(pod) for pod in world.on(row)) for row in range(len(world.table))]
-        assert world.table.census(population).counts.tolist() == counted
+        counted = [sum(population.includes(pod) for pod in world.on(row)) for row in range(len(world.table))]
+        assert world.table.match_counts(population).counts.tolist() == counted
 
 
 def applied(number: int) -> PodSelection:
@@ -162,66 +162,66 @@ def crowded(nodes: int) -> Table:
 
 
 def test_another_census_looks_at_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, has = crowded(20), PodSelection.has
+    table, has = crowded(20), PodSelection.includes
     looked_at: list[Pod] = []
 
     def noted(population: PodSelection, pod: Pod) -> bool:
         looked_at.append(pod)
         return has(population, pod)
 
-    table.census(applied(0))
-    monkeypatch.setattr(PodSelection, "has", noted)
-    assert table.census(applied(5)).total == 10
+    table.match_counts(applied(0))
+    monkeypatch.setattr(PodSelection, "includes", noted)
+    assert table.match_counts(applied(5)).total == 10
     assert len(looked_at) == 10
 
 
-def test_censuses_take_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(census_module, "BUDGET_BYTES", 20_000)
+def test_match_counts_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census_module, "MAX_BYTES", 20_000)
     table = crowded(20)
     for number in range(20):
-        assert table.census(applied(number)).total == 10
-    kept = list(table._censuses)
+        assert table.match_counts(applied(number)).total == 10
+    kept = list(table._columns.match_counts)
     assert 2 < len(kept) < 20
     assert sum(census.size for census in kept) <= 20_000
-    assert table.census(applied(0)).counts.tolist() == [10, *[0] * 19]
+    assert table.match_counts(applied(0)).counts.tolist() == [10, *[0] * 19]
 
 
 def test_what_was_counted_for_pods_that_are_gone_is_given_up() -> None:
     cluster = testing.Cluster(testing.node("a"))
     table = cluster.table
-    for number in range(10 * FEW):
+    for number in range(10 * MIN_CLEANUP):
         pod = testing.pod(f"p-{number}", labels={"app": f"app-{number}"})
-        table.census(applied(number))
+        table.match_counts(applied(number))
         table.add_pod(pod, "a")
         table.remove_pod(pod, "a")
-        assert len(list(table._censuses)) <= FEW
-    assert len(table._censuses._index._anchored) <= FEW
+        assert len(list(table._columns.match_counts)) <= MIN_CLEANUP
+    assert len(table._columns.match_counts._index._by_label) <= MIN_CLEANUP
 
 
 def test_there_are_few_besides_those_that_count_pods() -> None:
     table = testing.Cluster(testing.node("a")).table
-    for number in range(4 * FEW):
+    for number in range(4 * MIN_CLEANUP):
         table.add_pod(testing.pod(f"p-{number}", labels={"app": f"app-{number}"}), "a")
-        table.census(applied(number))
-    for number in range(4 * FEW, 20 * FEW):
-        table.census(applied(number))
-    assert 4 * FEW < len(list(table._censuses)) <= 5 * FEW
+        table.match_counts(applied(number))
+    for number in range(4 * MIN_CLEANUP, 20 * MIN_CLEANUP):
+        table.match_counts(applied(number))
+    assert 4 * MIN_CLEANUP < len(list(table._columns.match_counts)) <= 5 * MIN_CLEANUP
 
 
 def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> None:
     table = testing.Cluster(testing.node("a")).table
     table.add_pod(testing.pod("p", labels={"app": "app-0"}), "a")
-    kept = table.census(applied(0))
-    for number in range(1, 10 * FEW):
-        table.census(applied(number))
-    assert table.census(applied(0)) is kept
+    kept = table.match_counts(applied(0))
+    for number in range(1, 10 * MIN_CLEANUP):
+        table.match_counts(applied(number))
+    assert table.match_counts(applied(0)) is kept
     table.add_pod(testing.pod("q", labels={"app": "app-5"}), "a")
-    assert (kept.total, table.census(applied(5)).total) == (1, 1)
+    assert (kept.total, table.match_counts(applied(5)).total) == (1, 1)
 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:
     table = testing.Cluster(testing.node("a")).table
-    census = table.census(PodSelection((PodSelector(None, ()),)))
+    census = table.match_counts(PodSelection((PodSelector(None, ()),)))
     table.add_pod(testing.pod("p"), "a")
     for number in range(50):
         assert census.by_domain(f"key-{number}").tolist() == [1]
@@ -235,10 +235,13 @@ def test_sums_by_many_labels_take_bounded_room() -> None:
 @given(POPULATIONS, STEPS)
 def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: PodSelection, steps: list[Any]) -> None:
     world = World()
-    followed, position = world.table.census(population).counts.tolist(), world.table.census(population).position
+    followed, position = (
+        world.table.match_counts(population).counts.tolist(),
+        world.table.match_counts(population).position,
+    )
     for step in steps:
         world.step(*step)
-        census = world.table.census(population)
+        census = world.table.match_counts(population)
         changes = census.changes_since(position)
         if changes is None:
             followed = census.counts.tolist()
@@ -263,9 +266,9 @@ def test_the_terms_that_speak_of_a_pod_are_found_where_pods_hold_them(steps: lis
                         if weighted[0].selects(pod, {}):
                             expected.setdefault(weighted, [0] * len(world.table))[row] += 1
             found = world.table.terms(kind).matching(pod)
-            assert {(held.term, held.weight): held.census.counts.tolist() for held in found} == expected
+            assert {(held.term, held.weight): held.owners.counts.tolist() for held in found} == expected
 
 
 def test_a_selector_without_conditions_matches_every_pod_and_none_matches_no_pod() -> None:
-    assert requirements_of(LabelSelector()) == ()
-    assert requirements_of(None) is None
+    assert read_requirements(LabelSelector()) == ()
+    assert read_requirements(None) is None

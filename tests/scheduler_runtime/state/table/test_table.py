@@ -13,7 +13,7 @@ from hypothesis.stateful import invariant, rule
 
 from scheduler_runtime import testing
 from scheduler_runtime.state import objects as wire
-from scheduler_runtime.state.table import NodeTable, Table, offered_by
+from scheduler_runtime.state.table import NodeTable, Table, allocatable_of
 from tests.scheduler_runtime.state.table.changing import Changing
 from tests.support.unreadable import node_offering, pod_asking
 
@@ -60,7 +60,7 @@ class TableAgainstRecount(Changing):
         sets = self.table.taint_sets
         for row, name in enumerate(self.table.names):
             node = self.nodes[name]
-            offers = offered_by(node)
+            offers = allocatable_of(node)
             assert self.table.max_pods[row] == offers["pods"]
             assert self.table.unschedulable[row] == node.spec.unschedulable
             assert sets[self.table.taint_set_ids[row]] == node.spec.taints

@@ -1,78 +1,57 @@
-"""Which pods would have to leave which nodes.
+"""Dry run of preemption: the pods that would have to leave each node.
 
-Nodes are tried from a random one on, until there are enough candidates. On each all pods of lower priority are taken
-away; if the pod fits then, they are put back as far as it still fits, the most important first and those that a budget
-protects before all others. Who cannot come back is a victim.
+Nodes are tried from a random one on, until there are enough candidates. On each all pods of lower priority are removed;
+if the pod fits then, they are put back as far as it still fits, the most important first and those that a budget
+protects before all others. A pod that cannot be put back is a victim. Upstream: SelectVictimsOnNode.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import Handle, NodesWhatIf, NodeTable, Pod
-from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock
-from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
+from scheduler_runtime.plugins.defaultpreemption.candidates import Budgets, Candidate, Clock
 
 logger = logging.getLogger(__name__)
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 AT_ONCE = 64
-"""As many nodes are tried together, if no more candidates are missing."""
+"""As many nodes are tried together, unless more candidates are missing."""
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(slots=True)
 class VictimSelection:
-    """A node on which the pod fits without any pod of lower priority, while these are put back."""
+    """The search for victims on a node where the pod fits once all pods of lower priority are removed.
+
+    The pods are put back one by one, one per step.
+    """
 
     order: Sequence[Pod]
-    """Those that are put back: the protected ones first, and among each kind the most important."""
+    """The pods to put back: the protected ones first, and among each kind the most important."""
     protected: int
     victims: list[Pod] = field(default_factory=list)
     violations: int = 0
 
     def at(self, step: int) -> Sequence[Pod]:
-        """The one to put back in a step, if there is one left."""
+        """The pod to put back in a step, if any is left."""
         return self.order[step : step + 1]
 
     def settle(self, step: int, *, fits: bool) -> Sequence[Pod]:
-        """Note whether the pod fits with the one that was put back in a step; return it if it has to go again."""
+        """Record whether the preemptor fits with the pod that was put back in a step; return the pod if it must go."""
         if fits or step >= len(self.order):
             return ()
         self.victims.append(self.order[step])
         self.violations += step < self.protected
         return self.order[step : step + 1]
-
-
-@dataclass(slots=True)
-class Found:
-    """The candidates so far."""
-
-    wanted: int
-    sound: list[Candidate] = field(default_factory=list)
-    violating: list[Candidate] = field(default_factory=list)
-
-    def add(self, candidate: Candidate) -> None:
-        """Count one more."""
-        (self.violating if candidate.violations else self.sound).append(candidate)
-
-    @property
-    def missing(self) -> int:
-        """How many more are wanted."""
-        return self.wanted - len(self.sound) - min(len(self.violating), self.wanted)
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether there are as many as are wanted, one without a violation among them."""
-        return bool(self.sound) and self.missing <= 0
 
 
 class DryRun:
@@ -85,117 +64,116 @@ class DryRun:
         self._budgets = budgets
         self._importance = clock.importance
         self._reasons: Counter[str] = Counter()
-        self._refused = 0
+        self._rejected = 0
         self.errors: list[str] = []
-        """What went wrong on nodes that are no candidates for that."""
+        """Errors on nodes, which are no candidates for that reason."""
 
-    def candidates(self, rows: Rows, wanted: int) -> list[Candidate]:
-        """The nodes in ``rows`` that come into question, at least one of them without a violation if there is any.
+    def candidates(self, rows: Rows, limit: int) -> list[Candidate]:
+        """The candidates among ``rows``, at least one of them without a violation if there is any.
 
-        No more are looked for when there are as many as ``wanted``. Those without a violation come first.
+        The search ends with ``limit`` candidates of which one has no violation. Those without a violation come first.
         """
-        found, rows = Found(wanted), self._with_victims(rows)
-        while len(rows) and not found.is_enough:
-            some, rows = np.split(rows, [max(found.missing, AT_ONCE)])
-            for candidate in self._tried(some):
-                found.add(candidate)
-                if found.is_enough:
-                    break
-        return found.sound + found.violating[:wanted]
+        # Where no pod has a lower priority there is nobody to preempt.
+        with_victims = rows[self._nodes.lowest_priorities[rows] < self._pod.spec.priority]
+        others = len(rows) - len(with_victims)
+        self._reasons[NO_VICTIMS] += others
+        self._rejected += others
+        rows = with_victims
+        sound: list[Candidate] = []
+        violating: list[Candidate] = []
+        while len(rows):
+            missing = limit - len(sound) - min(len(violating), limit)
+            some, rows = np.split(rows, [max(missing, AT_ONCE)])
+            trials = self._handle.trials(some)
+            selections = self._try_together(some, trials) if trials else map(self._try_node, some.tolist())
+            for row, selection in zip(some.tolist(), selections, strict=True):
+                candidate = self._candidate(row, selection)
+                if candidate:
+                    (violating if candidate.violations else sound).append(candidate)
+                    if sound and len(sound) + min(len(violating), limit) >= limit:
+                        return sound + violating[:limit]
+        return sound + violating[:limit]
 
     def message(self) -> str:
-        """Why no node came into question, worded as upstream words why a pod fits nowhere."""
+        """The reasons why no node is a candidate, worded as upstream words why a pod fits nowhere."""
         total = len(self._nodes)
-        reasons = self._reasons + Counter({NOT_HELPFUL: total - self._refused})
+        reasons = self._reasons + Counter({NOT_HELPFUL: total - self._rejected})
         histogram = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         return f"0/{total} nodes are available: {histogram}." if histogram else f"0/{total} nodes are available:"
 
-    def _with_victims(self, rows: Rows) -> Rows:
-        """Those of ``rows`` where there is anybody to preempt; of the others that is noted."""
-        found = rows[self._nodes.lowest_priorities[rows] < self._pod.spec.priority]
-        others = len(rows) - len(found)
-        self._reasons[NO_VICTIMS] += others
-        self._refused += others
-        return found
-
-    def _tried(self, rows: Rows) -> Iterator[Candidate]:
-        trials = self._handle.trials(rows)
-        sparing = self._together(rows, trials) if trials else map(self._alone, rows.tolist())
-        for row, each in zip(rows.tolist(), sparing, strict=True):
-            candidate = self._candidate(row, each)
-            if candidate:
-                yield candidate
-
-    def _candidate(self, row: int, sparing: VictimSelection | None) -> Candidate | None:
-        if sparing is None:
-            self._refused += 1
+    def _candidate(self, row: int, selection: VictimSelection | None) -> Candidate | None:
+        if selection is None:
+            self._rejected += 1
             return None
         name = self._nodes.names[row]
-        if not sparing.victims:
+        if not selection.victims:
             self.errors.append(f'expected at least one victim pod on node "{name}"')
-            self._refused += 1
+            self._rejected += 1
             return None
-        if 0 < sparing.protected < len(sparing.order):
-            sparing.victims.sort(key=self._importance)
-        return Candidate(name, sparing.victims, sparing.violations)
+        if 0 < selection.protected < len(selection.order):
+            selection.victims.sort(key=self._importance)
+        return Candidate(name, selection.victims, selection.violations)
 
-    # Many nodes at once, for filters that look at each node by itself.
+    # Many nodes at once, when every filter looks at each node by itself.
 
-    def _together(self, rows: Rows, trials: NodesWhatIf) -> Iterable[VictimSelection | None]:
+    def _try_together(self, rows: Rows, trials: NodesWhatIf) -> Iterable[VictimSelection | None]:
         try:
             with trials:
-                found = self._all_spared(rows, trials)
-        except Exception:  # a plugin's; it fails again where each node is asked about by itself, and that tells which
+                lower = [self._pods_of_lower_priority(row) for row in rows.tolist()]
+                trials.remove(lower)
+                fits = trials.fits().tolist()
+                selections = [
+                    self._begin_selection(pods) if does_fit else None
+                    for pods, does_fit in zip(lower, fits, strict=True)
+                ]
+                for step in range(max((len(selection.order) for selection in selections if selection), default=0)):
+                    trials.add([selection.at(step) if selection else () for selection in selections])
+                    fits = trials.fits().tolist()
+                    trials.remove(
+                        [
+                            selection.settle(step, fits=does_fit) if selection else ()
+                            for selection, does_fit in zip(selections, fits, strict=True)
+                        ]
+                    )
+        except Exception:  # a plugin's error; it occurs again where each node is tried alone, with the node's name
             logger.debug("trying nodes together failed", exc_info=True)
-            return map(self._alone, rows.tolist())
+            return map(self._try_node, rows.tolist())
         self._reasons.update(trials.reasons)
-        return found
+        return selections
 
-    def _all_spared(self, rows: Rows, trials: NodesWhatIf) -> list[VictimSelection | None]:
-        lower = [self._lower(row) for row in rows.tolist()]
-        trials.remove(lower)
-        fits = trials.fits().tolist()
-        found = [self._sparing(pods) if does else None for pods, does in zip(lower, fits, strict=True)]
-        for step in range(max((len(each.order) for each in found if each), default=0)):
-            trials.add([each.at(step) if each else () for each in found])
-            now = trials.fits().tolist()
-            trials.remove([each.settle(step, fits=does) if each else () for each, does in zip(found, now, strict=True)])
-        return found
+    # One node after the other, when filters look at several nodes.
 
-    # One node after the other, where filters look at several nodes.
-
-    def _alone(self, row: int) -> VictimSelection | None:
+    def _try_node(self, row: int) -> VictimSelection | None:
         try:
-            return self._spared(row)
-        except Exception as error:  # a plugin's; as upstream: other nodes may do
+            return self._select_victims(row)
+        except Exception as error:  # a plugin's error; as upstream: other nodes may do
             logger.exception("trying a node failed", extra={"pod": self._pod.key, "node": self._nodes.names[row]})
             self.errors.append(str(error))
             return None
 
-    def _spared(self, row: int) -> VictimSelection | None:
-        lower = self._lower(row)
+    def _select_victims(self, row: int) -> VictimSelection | None:
+        lower = self._pods_of_lower_priority(row)
         with self._handle.trial(row) as trial:
             trial.remove(*lower)
             rejections = trial.rejections()
             if rejections:
                 self._reasons.update(reject.reason for reject in rejections)
                 return None
-            sparing = self._sparing(lower)
-            for step, pod in enumerate(sparing.order):
+            selection = self._begin_selection(lower)
+            for step, pod in enumerate(selection.order):
                 trial.add(pod)
-                trial.remove(*sparing.settle(step, fits=trial.fits()))
-        return sparing
+                trial.remove(*selection.settle(step, fits=trial.fits()))
+        return selection
 
-    def _lower(self, row: int) -> list[Pod]:
+    def _pods_of_lower_priority(self, row: int) -> list[Pod]:
         priority = self._pod.spec.priority
         return [pod for pod in self._nodes.pods(row) if pod.spec.priority < priority]
 
-    def _sparing(self, lower: list[Pod]) -> VictimSelection:
+    def _begin_selection(self, lower: list[Pod]) -> VictimSelection:
         lower.sort(key=self._importance)
         if not self._budgets:
             return VictimSelection(lower, 0)
         protected = self._budgets.protected(lower)
         first = [pod for pod, is_protected in zip(lower, protected, strict=True) if is_protected]
-        return VictimSelection(
-            [*first, *(pod for pod, is_ in zip(lower, protected, strict=True) if not is_)], len(first)
-        )
+        others = [pod for pod, is_protected in zip(lower, protected, strict=True) if not is_protected]
+        return VictimSelection([*first, *others], len(first))

@@ -1,4 +1,4 @@
-"""Getting the victims off their node, in the background, while their preemptor waits."""
+"""Eviction of victims in the background, while their preemptor waits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
 from scheduler_runtime.api import Handle, Pod
-from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate
+from scheduler_runtime.plugins.defaultpreemption.candidates import Candidate
 
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 1.0
-"""How long a preemptor waits whose victims could not be evicted. Upstream tries again at once, as often as it can."""
+"""The wait of a preemptor whose victims could not be evicted. Upstream tries again at once, as often as it can."""
 
 
 class Evictions:
@@ -23,12 +23,13 @@ class Evictions:
         self._handle = handle
         self._plugin = plugin
         self._last_victims: dict[str, Pod | None] = {}
+        """By the preemptor's uid; None until only the last victim is left."""
 
-    def holds(self, preemptor: Pod) -> bool:
+    def is_evicting_for(self, preemptor: Pod) -> bool:
         """Whether victims of ``preemptor`` have still to be evicted, so that another attempt comes too early.
 
-        When only the last victim is left this is told by the victim: its end is what wakes the preemptor, and may be
-        heard of before the API server's answer to the request that caused it.
+        Once only the last victim is left, the victim itself decides: its deletion wakes the preemptor, and the watch
+        may report it before the API server's response to the request that caused it arrives.
         """
         if preemptor.uid not in self._last_victims:
             return False
@@ -38,48 +39,46 @@ class Evictions:
         latest = self._handle.latest(victim)
         return latest is not None and latest.metadata.deletion_timestamp is None
 
-    def begin(self, preemptor: Pod, chosen: Candidate) -> Coroutine[Any, Any, None] | None:
-        """What has to be done so that ``preemptor`` fits; None when all victims are leaving already."""
-        victims = [pod for pod in chosen.victims if pod.metadata.deletion_timestamp is None]
+    def start(self, preemptor: Pod, candidate: Candidate) -> Coroutine[Any, Any, None] | None:
+        """The work that makes ``preemptor`` fit; None when all victims are being deleted already."""
+        victims = [pod for pod in candidate.victims if pod.metadata.deletion_timestamp is None]
         if not victims:
             return None
+        # From now on, not from when the work begins to run: the preemptor must not come back in between.
         self._last_victims[preemptor.uid] = None
-        return self._evict(preemptor, chosen.node, victims)
+        return self._evict(preemptor, candidate.node, victims)
 
     async def _evict(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> None:
         try:
-            problems = await self._clear_nominations(preemptor, node)
+            # Less important pods that are nominated to the node have to look for another place.
+            problems = await _run_all(
+                self._handle.preemptions.clear_nomination(pod)
+                for pod in self._handle.nominated_to(node)
+                if pod.spec.priority < preemptor.spec.priority
+            )
             *others, last = victims
-            failed = await _problems(self._preempt(victim, preemptor, node) for victim in others)
-            is_unheard = False
-            if not failed:  # Otherwise the preemptor is better off trying again soon than with one victim more.
+            failures = await _run_all(self._preempt(victim, preemptor, node) for victim in others)
+            was_gone_before = False
+            if not failures:  # Otherwise the preemptor is better off trying again soon than with one victim more.
                 self._last_victims[preemptor.uid] = last
-                is_unheard = self._handle.latest(last) is None
-                failed = await _problems([self._preempt(last, preemptor, node)])
-            if failed:
+                was_gone_before = self._handle.latest(last) is None
+                failures = await _run_all([self._preempt(last, preemptor, node)])
+            if failures:
                 await asyncio.sleep(PAUSE_SECONDS)
-            problems += failed
+            problems += failures
         finally:
             self._last_victims.pop(preemptor.uid, None)
         if problems:
             logger.warning("preemption failed", extra={"pod": preemptor.key, "node": node, "because": str(problems[0])})
-        if problems or is_unheard:  # The last victim went while the preemptor was held: nothing else wakes it.
+        if problems or was_gone_before:  # The last victim went while the preemptor was held: nothing else wakes it.
             self._handle.activate([preemptor])
-
-    async def _clear_nominations(self, preemptor: Pod, node: str) -> list[Exception]:
-        """Let less important pods that are nominated to ``node`` look for another place."""
-        return await _problems(
-            self._handle.preemptions.clear_nomination(pod)
-            for pod in self._handle.nominated_to(node)
-            if pod.spec.priority < preemptor.spec.priority
-        )
 
     def _preempt(self, victim: Pod, preemptor: Pod, node: str) -> Coroutine[Any, Any, None]:
         return self._handle.preemptions.preempt(victim, preemptor, node, self._plugin)
 
 
-async def _problems(works: Iterable[Coroutine[Any, Any, None]]) -> list[Exception]:
-    """Do all of ``works`` beside each other; return what went wrong."""
+async def _run_all(works: Iterable[Coroutine[Any, Any, None]]) -> list[Exception]:
+    """Run all of ``works`` concurrently; return their errors."""
     outcomes = await asyncio.gather(*works, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):

@@ -1,4 +1,4 @@
-"""The hooks of preemption."""
+"""DefaultPreemption's hooks: the pods that may preempt others, and the choice of a node."""
 
 from __future__ import annotations
 
@@ -26,14 +26,12 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import DefaultPreemptionArgs
-from scheduler_runtime.plugins.defaultpreemption.candidate import Candidate, Clock, best
-from scheduler_runtime.plugins.defaultpreemption.disruption_budgets import Budgets
+from scheduler_runtime.plugins.defaultpreemption.candidates import Budgets, Candidate, Clock, best
 from scheduler_runtime.plugins.defaultpreemption.dry_run import DryRun
-from scheduler_runtime.plugins.defaultpreemption.eligibility import refusal
 from scheduler_runtime.plugins.defaultpreemption.eviction import Evictions
 
 Extend = Callable[[Pod, Sequence[Candidate]], Sequence[Candidate]]
-"""What is made of the candidates for a pod."""
+"""A change of the candidates for a pod."""
 
 WAITING = "waiting for the preemption for this pod to be finished"
 
@@ -47,52 +45,64 @@ class DefaultPreemption(Plugin):
         super().__init__(args, handle)
         version = Version.parse(handle.version)
         self.extend: Extend = lambda _, candidates: candidates
-        """What is to be made of the candidates before extenders are asked about them."""
+        """A change of the candidates before extenders are asked about them."""
         self._watch = self.declaration.watches_for(args)[0]
         self._budgets: tuple[int, Budgets] | None = None
         self._counts_all_budgets = not version.at_least("1.37")
-        self._tells_success = version.at_least("1.37")
+        self._reports_success = version.at_least("1.37")
         self._is_async = handle.enabled("SchedulerAsyncPreemption")
         self._evictions = Evictions(handle, self.declaration.name)
 
     def pre_enqueue(self, pod: Pod) -> Reject | None:
-        return Reject.pod(WAITING) if self._evictions.holds(pod) else None
+        return Reject.pod(WAITING) if self._evictions.is_evicting_for(pod) else None
 
     def post_filter(
         self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle
     ) -> Nomination | Reject | Consult | Iterable[str] | None:
-        if self.handle.consulted is None:
+        consulted = self.handle.consulted
+        if consulted is None:
             self.handle.preemptions.count_attempt()
-        why_not = refusal(pod, nodes, verdicts, self.handle)
-        if why_not:
-            return (f"preemption: {why_not}",)
+        refusal = refusal_of(pod, nodes, verdicts, self.handle)
+        if refusal:
+            return (f"preemption: {refusal}",)
         clock = Clock()
-        if self.handle.consulted is not None:
-            return self._after_extenders(pod, nodes, self.handle.consulted, clock)
+        if consulted is not None:
+            return self._choose_after_extenders(pod, nodes, consulted, clock)
         dry_run = DryRun(pod, nodes, self.handle, self._current_budgets(), clock)
-        rows, wanted = self._rows(verdicts)
-        candidates = dry_run.candidates(rows, wanted)
+        rows, limit = self._rows(verdicts)
+        candidates = dry_run.candidates(rows, limit)
         if not candidates and dry_run.errors:
-            return (f"preemption: {_all_of(dry_run.errors)}",)
+            return (f"preemption: {_aggregate(dry_run.errors)}",)
         if not candidates:
+            # A nomination of an earlier attempt is of no use any more.
             return Nomination(CLEAR, reasons=(f"preemption: {dry_run.message()}",))
         extended = self.extend(pod, candidates)
         if extended and self.handle.consults(pod):
-            return Consult([Victims(each.node, each.victims, each.violations) for each in extended])
+            return Consult([Victims(one.node, one.victims, one.violations) for one in extended])
         return self._nominate_best(pod, extended, clock)
 
-    def _after_extenders(self, pod: Pod, nodes: NodeTable, said: Consulted, clock: Clock) -> Nomination | Iterable[str]:
-        """Go by what extenders said, about nodes and pods that are still there."""
-        if said.problem:
-            return (f"preemption: {said.problem}",)
-        there = [each for each in said.candidates if nodes.row(each.node) is not None]
-        candidates = [Candidate(each.node, each.pods, each.violations) for each in there if each.pods]
+    def _choose_after_extenders(
+        self, pod: Pod, nodes: NodeTable, consulted: Consulted, clock: Clock
+    ) -> Nomination | Iterable[str]:
+        """Choose among the extenders' candidates, as far as their nodes still exist."""
+        if consulted.problem:
+            return (f"preemption: {consulted.problem}",)
+        present = [one for one in consulted.candidates if nodes.row(one.node) is not None]
+        candidates = [Candidate(one.node, one.pods, one.violations) for one in present if one.pods]
         return self._nominate_best(pod, candidates, clock)
 
     def _nominate_best(self, pod: Pod, candidates: Sequence[Candidate], clock: Clock) -> Nomination | Iterable[str]:
         if not candidates:
             return ("preemption: no candidate node for preemption",)
-        return self._nominate(pod, best(candidates, clock))
+        candidate = best(candidates, clock)
+        victims = len(candidate.victims)
+        self.handle.preemptions.count_victims(victims)
+        reasons: tuple[str, ...] = ()
+        if self._reports_success:
+            placement = f"found a potential placement for pod on node {candidate.node}"
+            reasons = (f"preemption: {placement}, preempting {victims} victims",)
+        work = self._evictions.start(pod, candidate)
+        return Nomination(candidate.node, work, reasons, at_once=not self._is_async)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
         # Registered so that such events are looked at while pre_enqueue holds a pod; whether they help it is
@@ -103,35 +113,48 @@ class DefaultPreemption(Plugin):
         """The budgets, read again when some of them changed."""
         revision = self.handle.revision(self._watch)
         if self._budgets is None or self._budgets[0] != revision:
-            found = Budgets(self.handle.list(self._watch), counts_all=self._counts_all_budgets)
-            self._budgets = revision, found
+            budgets = Budgets(self.handle.list(self._watch), counts_all=self._counts_all_budgets)
+            self._budgets = revision, budgets
         return self._budgets[1]
 
     def _rows(self, verdicts: Verdicts) -> tuple[NDArray[np.intp], int]:
-        """The rows where evicting may help, from a random one on, and how many candidates among them are enough."""
+        """The rows where evicting may help, from a random one on, and how many candidates among them are enough.
+
+        Upstream: GetOffsetAndNumCandidates.
+        """
         rows = np.flatnonzero(~verdicts.unresolvable)
         if not len(rows):
             return rows, 0
         args = self.args
-        wanted = max(len(rows) * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
+        limit = max(len(rows) * args.min_candidate_nodes_percentage // 100, args.min_candidate_nodes_absolute)
         first = self.handle.random.randrange(len(rows))
-        return np.roll(rows, -first), min(wanted, len(rows))
-
-    def _nominate(self, pod: Pod, chosen: Candidate) -> Nomination:
-        self.handle.preemptions.count_victims(len(chosen.victims))
-        reasons = (
-            (
-                f"preemption: found a potential placement for pod on node {chosen.node},"
-                f" preempting {len(chosen.victims)} victims",
-            )
-            if self._tells_success
-            else ()
-        )
-        work = self._evictions.begin(pod, chosen)
-        return Nomination(chosen.node, work, reasons, at_once=not self._is_async)
+        return np.roll(rows, -first), min(limit, len(rows))
 
 
-def _all_of(errors: Sequence[str]) -> str:
-    """Several errors as upstream prints them."""
-    different = list(dict.fromkeys(errors))
-    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+def refusal_of(pod: Pod, nodes: NodeTable, verdicts: Verdicts, handle: Handle) -> str:
+    """The reason why ``pod`` may not preempt others now; empty when it may. Upstream: PodEligibleToPreemptOthers."""
+    if pod.spec.preemption_policy == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    nominated = handle.nominated_node(pod)
+    row = nodes.row(nominated) if nominated else None
+    if row is None or verdicts.unresolvable[row]:
+        return ""  # It has no nominated node, or one on which evictions do not help any more.
+    priority = pod.spec.priority
+    if any(other.spec.priority < priority and is_being_preempted(other) for other in nodes.pods(row)):
+        return "not eligible due to a terminating pod on the nominated node."
+    return ""
+
+
+def is_being_preempted(pod: Pod) -> bool:
+    """Whether ``pod`` is being deleted because a scheduler preempted it."""
+    if pod.metadata.deletion_timestamp is None:
+        return False
+    conditions = (condition for condition in pod.status.conditions if condition.type == "DisruptionTarget")
+    target = next(conditions, None)
+    return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
+
+
+def _aggregate(errors: Sequence[str]) -> str:
+    """Several errors as upstream's aggregate prints them."""
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

@@ -1,75 +1,111 @@
-"""What a pod's own terms ask for, with the namespaces they speak of found."""
+"""A pod's own affinity terms as selections of pods, with the namespaces that the terms select resolved."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from scheduler_runtime.api import Pod
-from scheduler_runtime.plugins.interpodaffinity.namespaces import Namespaces
+from scheduler_runtime.api import Handle, Pod, Watch
 from scheduler_runtime.state.lru import LruCache
-from scheduler_runtime.state.table import PodSelection, PodTerm, PodTerms, terms_of
+from scheduler_runtime.state.table import AffinityTerm, AffinityTerms, PodSelection, PodSelector, all_hold, terms_of
 
-MAX_KEPT = 1024
+NAMESPACES: Final = Watch("v1", "Namespace")
+MAX_CACHED = 1024
+_NO_POD = PodSelector(frozenset(), ())
+
+
+class Namespaces:
+    """The namespaces of the cluster, which terms may select by their labels."""
+
+    def __init__(self, handle: Handle, *, selects_all_if_unlabelled: bool) -> None:
+        """``selects_all_if_unlabelled``: see :meth:`selector`."""
+        self._handle = handle
+        self._selects_all_if_unlabelled = selects_all_if_unlabelled
+
+    @property
+    def revision(self) -> int:
+        """A number that changes with the namespaces."""
+        return self._handle.revision(NAMESPACES)
+
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """The labels of one namespace. One that does not exist has none."""
+        namespace = self._handle.find(NAMESPACES, name)
+        return (namespace.metadata.labels or {}) if namespace is not None else {}
+
+    def selector(self, term: AffinityTerm) -> PodSelector:
+        """The pods that ``term`` of a pod to be placed selects in the namespaces as they are now.
+
+        Before 1.37 upstream (mergeAffinityTermNamespacesIfNotEmpty) replaces the namespace selector by the namespaces
+        it selects, and then still applies the rest of it to a namespace without labels: if that matches, the term
+        selects pods in every namespace.
+        """
+        requirements = term.namespace_requirements
+        if term.requirements is None:
+            return _NO_POD
+        if requirements is None:
+            return PodSelector(term.namespaces, term.requirements)
+        if not requirements or (self._selects_all_if_unlabelled and all_hold(requirements, {})):
+            return PodSelector(None, term.requirements)
+        namespaces = (namespace.metadata for namespace in self._handle.list(NAMESPACES))
+        selected = (metadata.name for metadata in namespaces if all_hold(requirements, metadata.labels or {}))
+        return PodSelector(term.namespaces.union(selected), term.requirements)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTerms:
-    """What the terms of one pod ask for. The labels are those that tell what is near."""
+    """The terms of one pod, by the node labels that decide what is near."""
 
     affinity_keys: tuple[str, ...]
     """The labels by which one of ``affinity`` must be near."""
     affinity: PodSelection
-    """The pods that all terms of the required affinity select. One each would not do."""
+    """The pods that all terms of the required affinity select. A pod for each term would not do."""
     apart: tuple[tuple[str, PodSelection], ...]
-    """By each label, the pods of which none may be near."""
+    """For each label, the pods of which none may be near."""
     preferred: tuple[tuple[str, PodSelection, int], ...]
-    """By each label, the pods that are better near, and by how many points. Negative: better far."""
+    """For each label, the pods that are better near, and the points for that. Negative: better far."""
     revision: int | None = None
-    """Of the namespaces, where terms speak of them by their labels."""
+    """Of the namespaces, if terms select them by labels."""
 
     @property
-    def is_demanding(self) -> bool:
-        """Whether it asks for anything that must be."""
+    def has_required(self) -> bool:
+        """Whether any term is required."""
         return bool(self.affinity_keys or self.apart)
 
     def includes(self, pod: Pod) -> bool:
         """Whether ``pod`` is one of those that must be near."""
-        return bool(self.affinity_keys) and self.affinity.has(pod)
+        return bool(self.affinity_keys) and self.affinity.includes(pod)
 
 
-NOTHING_WANTED = OwnTerms((), PodSelection(()), (), ())
+NO_TERMS = OwnTerms((), PodSelection(()), (), ())
 
 
 class OwnTermsCache:
-    """What pods asked for lately. Pods of one kind ask for the same."""
+    """Own terms of recent pods. Pods of one kind have equal terms."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
-        self._kept: LruCache[PodTerms, OwnTerms] = LruCache(MAX_KEPT)
+        self._cache: LruCache[AffinityTerms, OwnTerms] = LruCache(MAX_CACHED)
 
-    def of(self, pod: Pod) -> OwnTerms:
-        """What ``pod`` asks for. Raises SelectorError naming the field that cannot be read."""
+    def get(self, pod: Pod) -> OwnTerms:
+        """The terms of ``pod``. Raises SelectorError naming the field that cannot be read."""
         affinity = pod.spec.affinity
         if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
-            return NOTHING_WANTED
+            return NO_TERMS
         terms = terms_of(pod)
-        wanted = self._kept.get(terms)
-        if wanted is not None and (wanted.revision is None or wanted.revision == self._namespaces.revision):
-            return wanted
-        wanted = self._resolved(terms)
-        self._kept.put(terms, wanted)
-        return wanted
+        own = self._cache.get(terms)
+        if own is None or (own.revision is not None and own.revision != self._namespaces.revision):
+            near = [term for term, _ in terms.required_affinity]
+            weighted = (*terms.required_affinity, *terms.required_anti_affinity, *terms.preferred)
+            own = OwnTerms(
+                tuple(dict.fromkeys(term.topology_key for term in near)),
+                self._select(*near),
+                tuple((term.topology_key, self._select(term)) for term, _ in terms.required_anti_affinity),
+                tuple((term.topology_key, self._select(term), points) for term, points in terms.preferred),
+                self._namespaces.revision if any(term.namespace_requirements for term, _ in weighted) else None,
+            )
+            self._cache.put(terms, own)
+        return own
 
-    def _resolved(self, terms: PodTerms) -> OwnTerms:
-        near = [term for term, _ in terms.required_affinity]
-        every = (*terms.required_affinity, *terms.required_anti_affinity, *terms.preferred)
-        return OwnTerms(
-            tuple(dict.fromkeys(term.topology_key for term in near)),
-            self._population(*near),
-            tuple((term.topology_key, self._population(term)) for term, _ in terms.required_anti_affinity),
-            tuple((term.topology_key, self._population(term), points) for term, points in terms.preferred),
-            self._namespaces.revision if any(term.namespace_requirements for term, _ in every) else None,
-        )
-
-    def _population(self, *terms: PodTerm) -> PodSelection:
+    def _select(self, *terms: AffinityTerm) -> PodSelection:
         return PodSelection(tuple(map(self._namespaces.selector, terms)))

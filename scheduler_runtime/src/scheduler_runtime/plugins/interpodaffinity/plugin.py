@@ -1,14 +1,17 @@
-"""Affinity and anti-affinity between pods."""
+"""InterPodAffinity's hooks, and the events that may let a rejected pod be placed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from scheduler_runtime.api import (
+    MAX_SCORE,
     QUEUE,
     SKIP,
     Answer,
@@ -16,6 +19,8 @@ from scheduler_runtime.api import (
     Event,
     Handle,
     Ints,
+    Mask,
+    Node,
     NodeTable,
     Plugin,
     Pod,
@@ -24,17 +29,14 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import InterPodAffinityArgs
-from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, Constraints
-from scheduler_runtime.plugins.interpodaffinity.hints import Waiting
-from scheduler_runtime.plugins.interpodaffinity.namespaces import Namespaces
-from scheduler_runtime.plugins.interpodaffinity.normalising import from_lowest_to_highest
-from scheduler_runtime.plugins.interpodaffinity.own_terms import OwnTermsCache
+from scheduler_runtime.plugins.interpodaffinity.filter_state import AffinityCounts, FilterState
+from scheduler_runtime.plugins.interpodaffinity.own_terms import Namespaces, OwnTerms, OwnTermsCache
 from scheduler_runtime.plugins.interpodaffinity.topology_scores import Source, TopologyScores, TopologyScoresCache
-from scheduler_runtime.state.table import PodSelection, SelectorError
+from scheduler_runtime.state.table import PodSelection, SelectorError, terms_of
 
 Sources = dict[str, list[Source]]
-"""By each label that tells what is near, which pods count and how much."""
-_MOST_KEYS = 64
+"""By each label that decides what is near, the pods that count and their points."""
+_MAX_KEYS = 64
 
 
 class InterPodAffinity(Plugin):
@@ -45,80 +47,80 @@ class InterPodAffinity(Plugin):
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         is_fixed = Version.parse(handle.version).at_least("1.37")
-        self._namespaces = Namespaces(handle, asks_the_unlabelled=not is_fixed)
-        self._wants = OwnTermsCache(self._namespaces)
-        self._tallies = TopologyScoresCache()
-        self._others_keys: frozenset[str] | None = frozenset()
+        self._namespaces = Namespaces(handle, selects_all_if_unlabelled=not is_fixed)
+        self._own_terms = OwnTermsCache(self._namespaces)
+        self._scores = TopologyScoresCache()
+        self._keys_of_others: frozenset[str] | None = frozenset()
         """The labels by which pods kept others away so far; None when there were many, so that it may be any."""
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
-        held = nodes.terms("required_anti_affinity")
+        existing_terms = nodes.terms("required_anti_affinity")
         try:
-            wanted = self._wants.of(pod)
+            own = self._own_terms.get(pod)
         except SelectorError as error:
             return Reject.pod(str(error))
-        if not held and not wanted.is_demanding:
+        if not existing_terms and not own.has_required:
             return SKIP
         labels = self._namespaces.labels_of(pod.namespace)
         sources: Sources = {}
-        for each in held.matching(pod, labels):
-            sources.setdefault(each.term.topology_key, []).append((each.census, 1))
-        self._remember(sources)
-        existing = [tally for tally in self._tallied(nodes, sources) if tally.near]
-        if not existing and not wanted.is_demanding:
+        for existing in existing_terms.matching(pod, labels):
+            sources.setdefault(existing.term.topology_key, []).append((existing.owners, 1))
+        self._remember_keys(sources)
+        keeping_away = [scores for scores in self._scores_of(nodes, sources) if scores.total]
+        if not keeping_away and not own.has_required:
             return SKIP
-        partners = [self._tally(nodes, key, wanted.affinity) for key in wanted.affinity_keys]
-        return Constraints(
+        partners = [self._count(nodes, key, own.affinity) for key in own.affinity_keys]
+        return FilterState(
             pod=pod,
             namespace_labels=labels,
-            wanted=wanted,
-            affinity=tuple(map(_near, partners)),
-            partners=sum(tally.near for tally in partners),
-            apart=tuple(_near(self._tally(nodes, key, population)) for key, population in wanted.apart),
-            existing=tuple(map(_near, existing)),
+            own=own,
+            affinity=tuple(map(_counts_of, partners)),
+            partners=sum(scores.total for scores in partners),
+            apart=tuple(_counts_of(self._count(nodes, key, selection)) for key, selection in own.apart),
+            existing=tuple(map(_counts_of, keeping_away)),
         )
 
-    def filter(self, pod: Pod, nodes: NodeTable, state: Constraints) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: NodeTable, state: FilterState) -> Iterator[Reject]:
         return state.rejections()
 
-    def filter_row(self, pod: Pod, nodes: NodeTable, state: Constraints, row: int) -> Iterator[Reject]:
-        rejection = state.rejection_at(row)
+    def filter_row(self, pod: Pod, nodes: NodeTable, state: FilterState, row: int) -> Iterator[Reject]:
+        rejection = state.rejection_in_row(row)
         if rejection is not None:
             yield rejection
 
-    def add_pod(self, pod: Pod, nodes: NodeTable, state: Constraints, other: Pod, row: int) -> Constraints:
+    def add_pod(self, pod: Pod, nodes: NodeTable, state: FilterState, other: Pod, row: int) -> FilterState:
         return state.changed(other, nodes, row, 1)
 
-    def remove_pod(self, pod: Pod, nodes: NodeTable, state: Constraints, other: Pod, row: int) -> Constraints:
+    def remove_pod(self, pod: Pod, nodes: NodeTable, state: FilterState, other: Pod, row: int) -> FilterState:
         return state.changed(other, nodes, row, -1)
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
-        preferred = self._wants.of(pod).preferred
+        preferred = self._own_terms.get(pod).preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
             return SKIP
         sources: Sources = {}
-        for key, population, points in preferred:
-            sources.setdefault(key, []).append((nodes.census(population), points))
-        for key, source in self._held(pod, nodes):
+        for key, selection, points in preferred:
+            sources.setdefault(key, []).append((nodes.match_counts(selection), points))
+        for key, source in self._terms_of_others(pod, nodes):
             sources.setdefault(key, []).append(source)
-        tallies = self._tallied(nodes, sources)
-        return tallies if any(tally.near for tally in tallies) else SKIP
+        scores = self._scores_of(nodes, sources)
+        return scores if any(one.total for one in scores) else SKIP
 
-    def _held(self, pod: Pod, nodes: NodeTable) -> Iterator[tuple[str, Source]]:
-        """The pods whose own terms speak of ``pod``: what they like, it may like too."""
+    def _terms_of_others(self, pod: Pod, nodes: NodeTable) -> Iterator[tuple[str, Source]]:
+        """The pods whose own terms select ``pod``: being near them is as good for it as for them."""
         required, preferred = nodes.terms("required_affinity"), nodes.terms("preferred")
         weight: int = self.args.hard_pod_affinity_weight
         if not preferred and not (required and weight):
             return
         labels = self._namespaces.labels_of(pod.namespace)
         if weight:
-            for each in required.matching(pod, labels):
-                yield each.term.topology_key, (each.census, weight)
-        for each in preferred.matching(pod, labels):
-            yield each.term.topology_key, (each.census, each.weight)
+            for existing in required.matching(pod, labels):
+                yield existing.term.topology_key, (existing.owners, weight)
+        for existing in preferred.matching(pod, labels):
+            yield existing.term.topology_key, (existing.owners, existing.weight)
 
     def score(self, pod: Pod, nodes: NodeTable, state: list[TopologyScores]) -> Scores:
-        return reduce(np.add, (tally.points for tally in state))
+        return reduce(np.add, (scores.points for scores in state))
 
     def normalize_score(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
         return from_lowest_to_highest(scores, nodes.feasible)
@@ -127,26 +129,100 @@ class InterPodAffinity(Plugin):
         if isinstance(event.new, Pod) and event.old is not None and event.new.uid == pod.uid:
             return QUEUE  # Its labels changed: perhaps others no longer keep it away.
         try:
-            wanted = self._wants.of(pod)
+            own = self._own_terms.get(pod)
         except SelectorError:
-            return SKIP  # Nothing that happens makes its terms readable.
-        waiting = Waiting(pod, wanted, self._namespaces.labels_of(pod.namespace), self._others_keys)
+            return SKIP  # No event makes its terms readable.
+        rejected = RejectedPod(pod, own, self._namespaces.labels_of(pod.namespace), self._keys_of_others)
         if event.resource == "Node":
-            return QUEUE if waiting.is_helped_by_node(event.old, event.new) else SKIP
-        return QUEUE if waiting.is_helped_by_pod(event.old, event.new) else SKIP
+            return QUEUE if rejected.is_helped_by_node(event.old, event.new) else SKIP
+        return QUEUE if rejected.is_helped_by_pod(event.old, event.new) else SKIP
 
-    def _remember(self, keys: Iterable[str]) -> None:
-        if self._others_keys is None:
+    def _remember_keys(self, keys: Iterable[str]) -> None:
+        if self._keys_of_others is None:
             return
-        known = self._others_keys.union(keys)
-        self._others_keys = known if len(known) <= _MOST_KEYS else None
+        all_keys = self._keys_of_others.union(keys)
+        self._keys_of_others = all_keys if len(all_keys) <= _MAX_KEYS else None
 
-    def _tally(self, nodes: NodeTable, key: str, population: PodSelection) -> TopologyScores:
-        return self._tallies.get(nodes, key, ((nodes.census(population), 1),))
+    def _count(self, nodes: NodeTable, key: str, selection: PodSelection) -> TopologyScores:
+        return self._scores.get(nodes, key, ((nodes.match_counts(selection), 1),))
 
-    def _tallied(self, nodes: NodeTable, sources: Sources) -> list[TopologyScores]:
-        return [self._tallies.get(nodes, key, tuple(counted)) for key, counted in sources.items()]
+    def _scores_of(self, nodes: NodeTable, sources: Sources) -> list[TopologyScores]:
+        return [self._scores.get(nodes, key, tuple(of_key)) for key, of_key in sources.items()]
 
 
-def _near(tally: TopologyScores) -> AffinityCounts:
-    return AffinityCounts(tally.domains.key, tally.domains.label, tally.points)
+def _counts_of(scores: TopologyScores) -> AffinityCounts:
+    return AffinityCounts(scores.domains.key, scores.domains.label, scores.points)
+
+
+def from_lowest_to_highest(points: Scores, feasible: Mask) -> Ints:
+    """Turn points, which may be negative and have no bound, into scores.
+
+    As upstream's NormalizeScore: the fewest points of a feasible node become 0, the most 100, rounded down between;
+    equal ones 0. The scores of other nodes mean nothing, but stay in range.
+    """
+    is_everywhere = np.count_nonzero(feasible) == len(feasible)
+    inside = points if is_everywhere else points[feasible]
+    low, high = inside.min().item(), inside.max().item()
+    if low == high:
+        return np.zeros(len(points), np.int64)
+    share = points.astype(np.float64)
+    share -= low
+    if not is_everywhere:
+        share *= feasible
+    share /= high - low
+    share *= MAX_SCORE
+    scores: Ints = share.astype(np.int64)
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedPod:
+    """A pod that was rejected, and its terms, to decide which events may help it.
+
+    Upstream's hints forget some: pods in namespaces that a term selects by labels, nodes for a pod that others keep
+    away, the last of the pods that a pod must be near while it may begin anew, one of several terms. There such a pod
+    waits for minutes.
+    """
+
+    pod: Pod
+    own: OwnTerms
+    namespace_labels: Mapping[str, str]
+    keys_of_others: AbstractSet[str] | None
+    """The labels by which other pods may keep it away; None for any."""
+
+    def is_helped_by_pod(self, old: Pod | None, new: Pod | None) -> bool:
+        """Whether it may help that another pod came, went or was relabelled."""
+        for other in (old, new):
+            if other is not None and not (other.spec.node_name or other.status.nominated_node_name):
+                return False
+        was_partner, is_partner = (other is not None and self.own.includes(other) for other in (old, new))
+        if is_partner and not was_partner:
+            return True
+        if was_partner and not is_partner and self.own.includes(self.pod):
+            return True  # Perhaps it was the last, and the pod may be the first.
+        if self._labels_kept_apart(old) - self._labels_kept_apart(new):
+            return True
+        if old is None or new is not None:
+            return False
+        try:
+            terms = terms_of(old).required_anti_affinity
+        except SelectorError:
+            return False  # As in the table, terms that cannot be read bind nobody.
+        return any(term.selects(self.pod, self.namespace_labels) for term, _ in terms)
+
+    def _labels_kept_apart(self, other: Pod | None) -> set[str]:
+        """The labels by which the pod must not be near ``other``."""
+        return {key for key, selection in self.own.apart if other is not None and selection.includes(other)}
+
+    def is_helped_by_node(self, old: Node | None, new: Node) -> bool:
+        """Whether it may help that a node was added or relabelled."""
+        before = {} if old is None else old.labels
+        changed = {key for key in before.keys() | new.labels.keys() if before.get(key) != new.labels.get(key)}
+        if any(key in new.labels for key in changed.intersection(self.own.affinity_keys)):
+            return True
+        if old is None:
+            return bool(self.own.apart) or not self.own.affinity_keys
+        if self.keys_of_others is None:
+            return any(key in before for key in changed)
+        apart = {key for key, _ in self.own.apart} | self.keys_of_others
+        return any(key in before for key in changed & apart)

@@ -1,4 +1,4 @@
-"""Which nodes have their resources used evenly."""
+"""NodeResourcesBalancedAllocation: nodes whose resources are used evenly. Upstream: balanced_allocation.go."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import numpy as np
 from scheduler_runtime.api import MAX_SCORE, SKIP, Cycle, Handle, Ints, NodeTable, Plugin, Pod
 from scheduler_runtime.catalog import Version, in_tree
 from scheduler_runtime.catalog.args import NodeResourcesBalancedAllocationArgs
-from scheduler_runtime.plugins.noderesources import formulas as allocation
-from scheduler_runtime.plugins.noderesources import row_scores as one_row
-from scheduler_runtime.plugins.noderesources.balance_cache import BalanceScores
-from scheduler_runtime.plugins.noderesources.scored_resources import ScoredResources, wanted_of
-from scheduler_runtime.state.table import wrapped
+from scheduler_runtime.plugins.noderesources.formulas import (
+    ScoredResource,
+    balance,
+    load_of,
+    row_balance,
+    scored_resources,
+)
+from scheduler_runtime.plugins.noderesources.utilization_cache import Floats, IncrementalUpdate, Shares
+from scheduler_runtime.state.table import wrap_int64
 
 _HALF = MAX_SCORE // 2
+_OFFSET = MAX_SCORE // 2 + MAX_SCORE
+"""50 + (50 + with - without) / 2 is (with - (without - 150)) / 2."""
+_EXACT_BELOW = 2**52
+"""Up to here fractions of 64 bits hold every whole number, and the sum of two of them."""
 
 
 class NodeResourcesBalancedAllocation(Plugin):
@@ -35,54 +43,116 @@ class NodeResourcesBalancedAllocation(Plugin):
         self._pairs: dict[tuple[str, ...], BalanceScores] = {}
 
     def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
-        return self._wanted(pod) or SKIP
+        return self._scored(pod) or SKIP
 
-    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None) -> Ints:
-        wanted = self._wanted(pod) if state is None else state
-        if not wanted:
+    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResource] | None) -> Ints:
+        resources = self._scored(pod) if state is None else state
+        if not resources:
             return np.zeros(len(nodes), np.int64)
-        if len(wanted) == 2:
-            pair = self._pair(wanted, nodes)
-            if pair.is_exact(wanted[0].amount, wanted[1].amount):
-                return pair.scores(wanted[0].amount, wanted[1].amount)
-        return self._of_any(nodes, wanted)
+        if len(resources) == 2:
+            first, second = resources
+            names = (first.resource, second.resource)
+            pair = self._pairs.get(names)
+            if pair is None:
+                pair = self._pairs[names] = BalanceScores(*names, by_improvement=self.by_improvement)
+            pair.catch_up(nodes)
+            if pair.is_exact(first.amount, second.amount):
+                return pair.scores(first.amount, second.amount)
+        # Any number of resources, which not every node has to offer.
+        loads = [load_of(one.resource, 1, one.amount, nodes, nodes.requested) for one in resources]
+        with_pod = balance([(load.used, load.allocatable) for load in loads], len(nodes))
+        if not self.by_improvement:
+            return with_pod
+        without = balance([(load.used_before, load.allocatable) for load in loads], len(nodes))
+        scores: Ints = _HALF + (_HALF + with_pod - without) // 2
+        return scores
 
-    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None, row: int) -> int:
-        wanted = self._wanted(pod) if state is None else state
-        if not wanted:
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResource] | None, row: int) -> int:
+        resources = self._scored(pod) if state is None else state
+        if not resources:
             return 0
         before, after = [], []
-        for resource, _, amount in wanted:
+        for resource, _, amount in resources:
             whole = nodes.allocatable(resource).item(row)
             if whole > 0:
-                taken = nodes.requested(resource).item(row)
-                before.append((taken, whole))
-                after.append((wrapped(taken + amount), whole))
-        with_pod = one_row.balance(after)
-        return _HALF + (_HALF + with_pod - one_row.balance(before)) // 2 if self.by_improvement else with_pod
+                used = nodes.requested(resource).item(row)
+                before.append((used, whole))
+                after.append((wrap_int64(used + amount), whole))
+        with_pod = row_balance(after)
+        return _HALF + (_HALF + with_pod - row_balance(before)) // 2 if self.by_improvement else with_pod
 
     def signature(self, pod: Pod) -> Hashable:
         return pod.requests.key
 
-    def _wanted(self, pod: Pod) -> Sequence[ScoredResources]:
-        """The resources that count; none at all for a pod that asks for none of them."""
-        wanted = wanted_of(self.resources, pod.requests.amounts)
-        return wanted if any(each.amount for each in wanted) else ()
+    def _scored(self, pod: Pod) -> Sequence[ScoredResource]:
+        """The resources that count; none at all for a pod that requests none of them."""
+        resources = scored_resources(self.resources, pod.requests.amounts)
+        return resources if any(one.amount for one in resources) else ()
 
-    def _pair(self, wanted: Sequence[ScoredResources], nodes: NodeTable) -> BalanceScores:
-        names = (wanted[0].resource, wanted[1].resource)
-        pair = self._pairs.get(names)
-        if pair is None:
-            pair = self._pairs[names] = BalanceScores(*names, by_improvement=self.by_improvement)
-        pair.catch_up(nodes)
-        return pair
 
-    def _of_any(self, nodes: NodeTable, wanted: Sequence[ScoredResources]) -> Ints:
-        """For any number of resources, which not every node has to offer."""
-        loads = [allocation.load_of(each.resource, 1, each.amount, nodes, nodes.requested) for each in wanted]
-        with_pod = allocation.balance([(load.requested, load.allocatable) for load in loads], len(nodes))
-        if not self.by_improvement:
-            return with_pod
-        without = allocation.balance([(load.allocated, load.allocatable) for load in loads], len(nodes))
-        scores: Ints = _HALF + (_HALF + with_pod - without) // 2
-        return scores
+class BalanceScores(IncrementalUpdate):
+    """The balance of two resources on every node, with what does not depend on the pod computed beforehand.
+
+    Only for tables on which every node offers both: the formula is another one where just one of them counts.
+    """
+
+    def __init__(self, first: str, second: str, *, by_improvement: bool) -> None:
+        super().__init__()
+        self._resources = (first, second)
+        self._by_improvement = by_improvement
+        self._whole: list[Floats] = []
+        self._used: list[Floats] = []
+        self._ones: Floats = np.zeros(0)
+        self._without: Shares = np.zeros(0, np.int32)
+        """The balance of each node without the pod, less the offset."""
+        self._largest = 0
+        self._is_offered_everywhere = True
+
+    def write(self, nodes: NodeTable) -> None:
+        whole = [nodes.allocatable(resource) for resource in self._resources]
+        used = [nodes.requested(resource) for resource in self._resources]
+        self._largest = max(int(amounts.max(initial=0)) for amounts in (*whole, *used))
+        self._is_offered_everywhere = all(bool((amounts > 0).all()) for amounts in whole)
+        self._whole = [amounts.astype(np.float64) for amounts in whole]
+        self._used = [amounts.astype(np.float64) for amounts in used]
+        self._ones = np.ones(len(nodes))
+        if self._is_offered_everywhere:
+            self._without = self._balance(0, 0) - np.int32(_OFFSET)
+
+    def write_row(self, nodes: NodeTable, row: int) -> None:
+        parts = []
+        for index, resource in enumerate(self._resources):
+            whole, used = nodes.allocatable(resource).item(row), nodes.requested(resource).item(row)
+            self._largest = max(self._largest, whole, used)
+            self._is_offered_everywhere = self._is_offered_everywhere and whole > 0
+            self._whole[index][row], self._used[index][row] = whole, used
+            parts.append((used, whole))
+        if self._is_offered_everywhere:
+            self._without[row] = row_balance(parts) - _OFFSET
+
+    def is_exact(self, first: int, second: int) -> bool:
+        """Whether :meth:`scores` are those of upstream's formula, with these amounts more in use."""
+        return self._is_offered_everywhere and max(self._largest, first, second) < _EXACT_BELOW
+
+    def scores(self, first: int, second: int) -> Ints:
+        """The scores with these amounts more in use."""
+        with_pod = self._balance(first, second)
+        if self._by_improvement:
+            with_pod -= self._without
+            with_pod >>= 1
+        return with_pod.astype(np.int64)
+
+    def _balance(self, first: int, second: int) -> Shares:
+        # In place wherever possible: new arrays of this size take longer than the arithmetic.
+        deviation = self._degree(0, first)
+        deviation -= self._degree(1, second)
+        np.abs(deviation, out=deviation)
+        deviation *= 0.5
+        np.subtract(1.0, deviation, out=deviation)
+        deviation *= MAX_SCORE
+        return deviation.astype(np.int32)
+
+    def _degree(self, index: int, more: int) -> Floats:
+        degree = self._used[index] + float(more)
+        degree /= self._whole[index]
+        return np.minimum(degree, self._ones, out=degree)

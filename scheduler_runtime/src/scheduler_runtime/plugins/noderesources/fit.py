@@ -1,4 +1,4 @@
-"""Room on the nodes: what fits, and which node it fits best."""
+"""NodeResourcesFit: room on the nodes for a pod's requests. Upstream: noderesources/fit.go."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from scheduler_runtime.api import (
 from scheduler_runtime.catalog import in_tree
 from scheduler_runtime.catalog.args import NodeResourcesFitArgs
 from scheduler_runtime.catalog.syntax import is_extended_resource
-from scheduler_runtime.plugins.noderesources.scored_resources import ScoredResources, wanted_of
+from scheduler_runtime.plugins.noderesources.formulas import ScoredResource, scored_resources
 from scheduler_runtime.plugins.noderesources.strategies import Strategy
-from scheduler_runtime.state.table import offered_by
+from scheduler_runtime.state.table import allocatable_of
 
 Needs = Sequence[tuple[str, int]]
-"""Resources and how much of each must be free."""
+"""Resources, and the amount of each that must be free."""
 _FULL = "Too many pods"
 
 
@@ -57,9 +57,10 @@ class NodeResourcesFit(Plugin):
             yield Reject(full, _FULL)
         for resource, amount in self._needs(pod) if state is None else state:
             allocatable = nodes.allocatable(resource)
-            short = allocatable - nodes.requested(resource) < amount
-            if np.count_nonzero(short):
-                yield Reject(short, f"Insufficient {resource}", resolvable=allocatable >= amount)
+            insufficient = allocatable - nodes.requested(resource) < amount
+            if np.count_nonzero(insufficient):
+                # Where the node as a whole is too small, evicting pods cannot help.
+                yield Reject(insufficient, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def filter_row(self, pod: Pod, nodes: NodeTable, state: Needs | None, row: int) -> Iterator[Reject]:
         if nodes.pod_counts.item(row) >= nodes.max_pods.item(row):
@@ -69,46 +70,48 @@ class NodeResourcesFit(Plugin):
             if allocatable - nodes.requested(resource).item(row) < amount:
                 yield Reject(True, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
-    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[ScoredResources]:
-        return wanted_of(self.resources, pod.requests.pending)
+    def pre_score(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Sequence[ScoredResource]:
+        return scored_resources(self.resources, pod.requests.pending)
 
-    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None) -> Ints:
-        wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
-        return self.strategy.score(nodes, wanted)
+    def score(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResource] | None) -> Ints:
+        resources = scored_resources(self.resources, pod.requests.pending) if state is None else state
+        return self.strategy.score(nodes, resources)
 
-    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResources] | None, row: int) -> int:
-        wanted = wanted_of(self.resources, pod.requests.pending) if state is None else state
-        return self.strategy.score_row(nodes, wanted, row)
+    def score_row(self, pod: Pod, nodes: NodeTable, state: Sequence[ScoredResource] | None, row: int) -> int:
+        resources = scored_resources(self.resources, pod.requests.pending) if state is None else state
+        return self.strategy.score_row(nodes, resources, row)
 
     def hint(self, event: Event, pod: Pod) -> Answer:
+        # As isSchedulableAfterPodEvent and isSchedulableAfterNodeChange.
         if event.resource == "Pod":
-            return QUEUE if self._pod_gives_room(event, pod) else SKIP
-        return QUEUE if self._node_gives_room(event.old, event.new, pod) else SKIP
+            return QUEUE if self._pod_frees_room(event, pod) else SKIP
+        return QUEUE if self._node_offers_room(event.old, event.new, pod) else SKIP
 
-    def _pod_gives_room(self, event: Event, pod: Pod) -> bool:
+    def _pod_frees_room(self, event: Event, pod: Pod) -> bool:
         if event.new is not None and event.new.uid == pod.uid:
             return True
-        asked = _amounts(pod)
-        if asked is None:
+        requested = _amounts(pod)
+        if requested is None:
             return False
         if event.new is None:
             return bool(event.old.spec.node_name or event.old.status.nominated_node_name)
         if not event.new.spec.node_name:
             return False
         before, after = _amounts(event.old) or {}, _amounts(event.new) or {}
-        return any(before.get(resource, 0) > after.get(resource, 0) for resource, amount in asked.items() if amount)
+        return any(before.get(resource, 0) > after.get(resource, 0) for resource, amount in requested.items() if amount)
 
-    def _node_gives_room(self, old: Node | None, new: Node, pod: Pod) -> bool:
-        asked = _amounts(pod)
-        if asked is None:
+    def _node_offers_room(self, old: Node | None, new: Node, pod: Pod) -> bool:
+        """Whether the pod would fit on the empty node, and the node offers more than before of what the pod needs."""
+        requested = _amounts(pod)
+        if requested is None:
             return False
-        offers = offered_by(new)
-        fits = all(offers.get(name, 0) >= amount for name, amount in asked.items())
-        if not fits or offers.get("pods", 0) < 1:
+        offered = allocatable_of(new)
+        fits = all(offered.get(name, 0) >= amount for name, amount in requested.items())
+        if not fits or offered.get("pods", 0) < 1:
             return False
-        before = offered_by(old) if old is not None else {}
-        wanted = (name for name, amount in asked.items() if amount)
-        return any(offers.get(name, 0) > before.get(name, 0) for name in ("pods", *wanted))
+        before = allocatable_of(old) if old is not None else {}
+        needed = (name for name, amount in requested.items() if amount)
+        return any(offered.get(name, 0) > before.get(name, 0) for name in ("pods", *needed))
 
     def signature(self, pod: Pod) -> Hashable:
         return pod.requests.key
@@ -119,12 +122,13 @@ class NodeResourcesFit(Plugin):
         ]
 
     def _ignores(self, resource: str) -> bool:
-        listed = resource in self.args.ignored_resources or resource.split("/")[0] in self.args.ignored_resource_groups
-        return listed and is_extended_resource(resource)
+        group = resource.split("/")[0]
+        is_named = resource in self.args.ignored_resources or group in self.args.ignored_resource_groups
+        return is_named and is_extended_resource(resource)
 
 
 def _amounts(pod: Pod) -> Mapping[str, int] | None:
-    """What ``pod`` asks for; None when that cannot be read, which no change but one of its own mends."""
+    """The requests of ``pod``; None when they cannot be read, which only a change of the pod itself can mend."""
     try:
         return pod.requests.amounts
     except QuantityError:

@@ -1,42 +1,71 @@
-"""Scores by how much of each resource is taken: upstream's whole-number formulas, over all nodes at once."""
+"""Score formulas by how much of each resource is used: upstream's whole numbers, for all nodes at once and for one.
+
+Whatever Go's int64 does is done here: quotients are cut off towards zero, and products beyond 64 bits wrap around.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_runtime.api import MAX_SCORE, Ints, NodeTable
-from scheduler_runtime.catalog.args import ScoringStrategy, UtilizationShapePoint
+from scheduler_runtime.catalog.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from scheduler_runtime.catalog.syntax import is_scalar_resource
+from scheduler_runtime.state.table import wrap_int64
 
-_HIGHEST_CUSTOM_SCORE = 10
+_MAX_CUSTOM_SCORE = 10
+"""The highest score of a shape point (MaxCustomPriorityScore upstream)."""
+
+
+class ScoredResource(NamedTuple):
+    """A resource that counts in a score, its weight, and the amount that the pod would use."""
+
+    resource: str
+    weight: int
+    amount: int
+
+
+def scored_resources(resources: Sequence[ResourceSpec], amounts: Mapping[str, int]) -> tuple[ScoredResource, ...]:
+    """Those of ``resources`` that count for a pod which requests ``amounts``: scalar ones only if it requests them."""
+    return tuple(
+        [
+            ScoredResource(resource.name, resource.weight, amounts.get(resource.name, 0))
+            for resource in resources
+            if amounts.get(resource.name) or not is_scalar_resource(resource.name)
+        ]
+    )
+
+
+# For all nodes at once.
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One resource on every node: what it offers, what is taken, and what would be with the pod."""
+    """One resource on every node: offered, in use without the pod, and in use with it."""
 
     weight: int
     allocatable: Ints
-    allocated: Ints
-    requested: Ints
+    used_before: Ints
+    used: Ints
 
 
 Strategy = Callable[[Sequence[Load], int], Ints]
 """From the loads of ``size`` nodes to their scores."""
 
 
-def load_of(resource: str, weight: int, amount: int, nodes: NodeTable, taken: Callable[[str], Ints]) -> Load:
-    """The load of ``resource`` with ``amount`` more of it."""
-    allocated = taken(resource)
-    return Load(weight, nodes.allocatable(resource), allocated, allocated + amount)
+def load_of(resource: str, weight: int, amount: int, nodes: NodeTable, used: Callable[[str], Ints]) -> Load:
+    """The load of ``resource`` when ``amount`` more of it is used."""
+    used_before = used(resource)
+    return Load(weight, nodes.allocatable(resource), used_before, used_before + amount)
 
 
 def strategy_of(strategy: ScoringStrategy) -> Strategy:
-    """The function that ``strategy`` names."""
+    """The formula that ``strategy`` names."""
     match strategy.type:
         case "LeastAllocated":
             return least_allocated
@@ -47,29 +76,28 @@ def strategy_of(strategy: ScoringStrategy) -> Strategy:
 
 
 def least_allocated(loads: Sequence[Load], size: int) -> Ints:
-    """The emptier, the better."""
-    return _weighted_mean([(_free_share(load), load) for load in loads], size)
+    """The emptier, the better (leastResourceScorer in least_allocated.go)."""
+    scores = []
+    for load in loads:
+        free = np.where(load.used > load.allocatable, 0, load.allocatable - load.used)
+        scores.append((_hundredths(free, load.allocatable), load))
+    return _weighted_mean(scores, size)
 
 
 def most_allocated(loads: Sequence[Load], size: int) -> Ints:
-    """The fuller, the better."""
-    return _weighted_mean([(_used_share(load), load) for load in loads], size)
+    """The fuller, the better (mostResourceScorer in most_allocated.go)."""
+    return _weighted_mean([(_used_hundredths(load), load) for load in loads], size)
 
 
-def _free_share(load: Load) -> Ints:
-    free = np.where(load.requested > load.allocatable, 0, load.allocatable - load.requested)
-    return _hundredths(free, load.allocatable)
-
-
-def _used_share(load: Load) -> Ints:
-    return _hundredths(np.minimum(load.requested, load.allocatable), load.allocatable)
+def _used_hundredths(load: Load) -> Ints:
+    return _hundredths(np.minimum(load.used, load.allocatable), load.allocatable)
 
 
 def _hundredths(part: Ints, whole: Ints) -> Ints:
-    """As Go divides: what does not fit into 64 bits wraps around, and fractions are cut off towards zero."""
-    product, offered = part * MAX_SCORE, np.maximum(whole, 1)
-    shares: Ints = product // offered
-    shares += (product < 0) & (shares * offered != product)
+    product, divisor = part * MAX_SCORE, np.maximum(whole, 1)
+    shares: Ints = product // divisor
+    # numpy rounds down, Go towards zero: one more where the quotient is negative and not exact.
+    shares += (product < 0) & (shares * divisor != product)
     return shares
 
 
@@ -82,9 +110,9 @@ def _weighted_mean(scored: Sequence[tuple[Ints, Load]], size: int) -> Ints:
             total += scores if load.weight == 1 else scores * load.weight
             weights = weights + load.weight
         else:
-            offered = load.allocatable > 0
-            total += np.where(offered, scores * load.weight, 0)
-            weights = weights + offered * load.weight
+            is_offered = load.allocatable > 0
+            total += np.where(is_offered, scores * load.weight, 0)
+            weights = weights + is_offered * load.weight
     mean: Ints = total // np.maximum(weights, 1)
     if total.min(initial=0) < 0:  # Only where hundredths wrapped around.
         mean += (total < 0) & (mean * weights != total)
@@ -92,34 +120,34 @@ def _weighted_mean(scored: Sequence[tuple[Ints, Load]], size: int) -> Ints:
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
-    """By a broken line from utilization, in percent, to score."""
+    """By a broken line from utilization, in percent, to score (requested_to_capacity_ratio.go)."""
     line = line_of(shape)
 
     def score(loads: Sequence[Load], size: int) -> Ints:
         total, weights = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for load in loads:
-            scores = line[np.where(load.requested > load.allocatable, MAX_SCORE, np.maximum(_used_share(load), 0))]
+            scores = line[np.where(load.used > load.allocatable, MAX_SCORE, np.maximum(_used_hundredths(load), 0))]
             counts = (load.allocatable > 0) & (scores > 0)
             total += np.where(counts, scores * load.weight, 0)
             weights += counts * load.weight
-        return rounded(total, weights)
+        return rounded_mean(total, weights)
 
     return score
 
 
-def rounded(total: NDArray[Any], weights: NDArray[Any]) -> Ints:
+def rounded_mean(total: NDArray[Any], weights: NDArray[Any]) -> Ints:
     """The mean, rounded half up; 0 where nothing counts."""
     mean: Ints = np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
     return mean
 
 
 def line_of(shape: Sequence[UtilizationShapePoint]) -> Ints:
-    """The score for each utilization from 0 to 100 percent."""
+    """The score for each utilization from 0 to 100 percent (upstream's helper.BuildBrokenLinearFunction)."""
     return np.array([_on_the_line(shape, percent) for percent in range(101)], np.int64)
 
 
 def _on_the_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
-    scale = MAX_SCORE // _HIGHEST_CUSTOM_SCORE
+    scale = MAX_SCORE // _MAX_CUSTOM_SCORE
     before: UtilizationShapePoint | None = None
     for point in shape:
         if percent <= point.utilization:
@@ -133,7 +161,7 @@ def _on_the_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
 
 
 def balance(loads: Sequence[tuple[Ints, Ints]], size: int) -> Ints:
-    """100 where all resources are used to the same degree, less by their standard deviation."""
+    """100 where all resources, used and offered, are used to the same degree, less by their standard deviation."""
     if len(loads) == 2 and all(np.count_nonzero(allocatable) == size for _, allocatable in loads):
         (first, first_whole), (second, second_whole) = loads
         deviation = np.abs(_degree(first, first_whole) - _degree(second, second_whole)) / 2
@@ -144,27 +172,107 @@ def balance(loads: Sequence[tuple[Ints, Ints]], size: int) -> Ints:
 
 
 def _degree(part: Ints, whole: Ints) -> NDArray[np.float64]:
-    return np.clip(part / whole, 0.0, 1.0)  # What wraps below 0 is more than 64 bits hold, and fits nowhere.
+    return np.clip(part / whole, 0.0, 1.0)  # A part that wraps below 0 is beyond 64 bits, and fits nowhere.
 
 
 def _deviation(loads: Sequence[tuple[Ints, Ints]], size: int) -> NDArray[np.float64]:
     """The standard deviation over the resources each node offers; half the difference where they are two."""
     if not loads:
         return np.zeros(size)
-    offered = np.array([allocatable > 0 for _, allocatable in loads])
+    is_offered = np.array([allocatable > 0 for _, allocatable in loads])
     degrees = np.array([_degree(part, np.maximum(whole, 1)) for part, whole in loads])
-    count = offered.sum(axis=0)
-    mean = _summed(degrees, offered) / np.maximum(count, 1)
-    spread = np.sqrt(_summed((degrees - mean) * (degrees - mean), offered) / np.maximum(count, 1))
-    highest = np.where(offered, degrees, 0.0).max(axis=0)
-    lowest = np.where(offered, degrees, 1.0).min(axis=0)
+    count = is_offered.sum(axis=0)
+    mean = _sum_in_order(degrees, is_offered) / np.maximum(count, 1)
+    squares = (degrees - mean) * (degrees - mean)
+    spread = np.sqrt(_sum_in_order(squares, is_offered) / np.maximum(count, 1))
+    highest = np.where(is_offered, degrees, 0.0).max(axis=0)
+    lowest = np.where(is_offered, degrees, 1.0).min(axis=0)
     deviation: NDArray[np.float64] = np.where(count == 2, (highest - lowest) / 2, spread)
     return deviation
 
 
-def _summed(values: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The sum of the counted values, added one after another: the order decides about the last bit."""
+def _sum_in_order(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The sum of the values that count, one after another as upstream: the order decides about the last bit."""
     total = np.zeros(values.shape[1])
-    for value, counts in zip(values, counted, strict=True):
-        total = total + np.where(counts, value, 0.0)
+    for value, does_count in zip(values, counts, strict=True):
+        total = total + np.where(does_count, value, 0.0)
+    return total
+
+
+# For one node.
+
+RowLoad = tuple[int, int, int]
+"""Weight, what the node offers (more than nothing), and what would be used of it with the pod."""
+RowStrategy = Callable[[Iterable[RowLoad]], int]
+
+
+def row_strategy_of(strategy: ScoringStrategy, line: Ints | None) -> RowStrategy:
+    """The formula that ``strategy`` names, for one node; ``line`` if it is one by ratio."""
+    if line is not None:
+        return row_by_ratio(line.tolist())
+    return row_least_allocated if strategy.type == "LeastAllocated" else row_most_allocated
+
+
+def row_least_allocated(loads: Iterable[RowLoad]) -> int:
+    """As :func:`least_allocated`."""
+    total = weights = 0
+    for weight, whole, used in loads:
+        if used <= whole:
+            total += weight * _row_hundredths(whole - used, whole)
+        weights += weight
+    return _quotient(total, weights) if weights else 0
+
+
+def row_most_allocated(loads: Iterable[RowLoad]) -> int:
+    """As :func:`most_allocated`."""
+    total = weights = 0
+    for weight, whole, used in loads:
+        total += weight * _row_hundredths(min(used, whole), whole)
+        weights += weight
+    return _quotient(total, weights) if weights else 0
+
+
+def row_by_ratio(line: Sequence[int]) -> RowStrategy:
+    """As :func:`requested_to_capacity_ratio`. Resources that score nothing do not count."""
+
+    def score(loads: Iterable[RowLoad]) -> int:
+        total = weights = 0
+        for weight, whole, used in loads:
+            points = line[MAX_SCORE if used > whole else max(_row_hundredths(used, whole), 0)]
+            if points > 0:
+                total += weight * points
+                weights += weight
+        return math.floor(total / weights + 0.5) if weights else 0
+
+    return score
+
+
+def row_balance(parts: Sequence[tuple[int, int]]) -> int:
+    """As :func:`balance`; ``parts`` are used and offered."""
+    degrees = []
+    for used, whole in parts:
+        degree = float(used) / float(whole)
+        degrees.append(degree if 0.0 <= degree <= 1.0 else 1.0 if degree > 1.0 else 0.0)
+    deviation = 0.0
+    if len(degrees) == 2:
+        deviation = abs((degrees[0] - degrees[1]) / 2)
+    elif len(degrees) > 2:
+        mean = _row_sum(degrees) / len(degrees)
+        deviation = math.sqrt(_row_sum((degree - mean) * (degree - mean) for degree in degrees) / len(degrees))
+    return int((1 - deviation) * MAX_SCORE)
+
+
+def _row_hundredths(part: int, whole: int) -> int:
+    return _quotient(wrap_int64(part * MAX_SCORE), whole)
+
+
+def _quotient(one: int, other: int) -> int:
+    return one // other if one >= 0 else -(-one // other)
+
+
+def _row_sum(numbers: Iterable[float]) -> float:
+    """One after another: Python's own sum is more exact than upstream's, and a last bit may decide."""
+    total = 0.0
+    for number in numbers:
+        total += number
     return total

@@ -1,10 +1,10 @@
-"""How full every node is, kept so that what one more pod would make of it takes a few steps over all nodes.
+"""Utilization of each resource on every node, with what does not depend on the pod computed beforehand.
 
 Dividing whole numbers is slow over thousands of nodes, and so is making them fractions. What does not depend on the
 pod is divided beforehand, and again for each node that changed. The results are exactly those of dividing whole
 numbers:
 
-    rate = 100 / whole        level = 100 * taken / whole + 0.5 / whole
+    rate = 100 / whole        level = 100 * used / whole + 0.5 / whole
 
 ``level + amount * rate`` is at least ``0.5 / whole`` away from any whole number, to both sides, while the errors of
 these operations stay below 4.4e-14 together. So cutting it off gives the true quotient as long as ``whole`` is less
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scheduler_runtime.api import MAX_SCORE, Mask, NodeTable
 
 EXACT_BELOW = 2**43
-_STEEPEST = 2.0**30
+_MAX_HUNDREDTHS = 2.0**30
 """More hundredths than this would not fit into the 32 bits in which they are cut off."""
-_ALL = 8
+_REWRITE_SHARE = 8
 """When one row in so many changed, all are written anew."""
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ Shares = NDArray[np.int32]
 
 
 class IncrementalUpdate:
-    """Something for each row of a table, brought up to date before it is used."""
+    """A cache with a value for each row of a table, brought up to date before it is used."""
 
     def __init__(self) -> None:
         self._changes: object = None
@@ -38,9 +38,10 @@ class IncrementalUpdate:
     def catch_up(self, nodes: NodeTable) -> None:
         """Write the rows that changed since the last time, or all."""
         changes = nodes.changes
+        # The position in the log of another table would mean nothing.
         rows = changes.since(self._position) if changes is self._changes else None
         self._changes, self._position = changes, changes.position
-        if rows is None or len(rows) * _ALL > len(nodes):
+        if rows is None or len(rows) * _REWRITE_SHARE > len(nodes):
             self.write(nodes)
             return
         for row in rows if len(rows) < 2 else set(rows):
@@ -56,16 +57,16 @@ class IncrementalUpdate:
 
 
 class UtilizationScores:
-    """How many hundredths of one resource are taken on each node, or free."""
+    """The hundredths of one resource that are used on each node, or that are free."""
 
-    def __init__(self, resource: str, *, of_what_is_free: bool) -> None:
+    def __init__(self, resource: str, *, of_free: bool) -> None:
         self._resource = resource
-        self._sign = -1.0 if of_what_is_free else 1.0
-        self._empty = float(MAX_SCORE) if of_what_is_free else 0.0
-        self._beyond = -1.0 if of_what_is_free else MAX_SCORE + 1.0
+        self._sign = -1.0 if of_free else 1.0
+        self._empty = float(MAX_SCORE) if of_free else 0.0
+        self._overcommitted = -1.0 if of_free else MAX_SCORE + 1.0
         self._rate: Floats = np.zeros(0)
         self._level: Floats = self._rate
-        self._bound = np.maximum if of_what_is_free else np.minimum
+        self._bound = np.maximum if of_free else np.minimum
         self._bounds: Shares = np.zeros(0, np.int32)  # Comparing with an array is quicker than with a number.
         self._largest = 0
         self._steepest = 0.0
@@ -73,10 +74,10 @@ class UtilizationScores:
 
     def write(self, nodes: NodeTable) -> None:
         """Write all rows."""
-        whole, taken = nodes.allocatable(self._resource), nodes.scored(self._resource)
-        offered = np.maximum(whole, 1).astype(np.float64)
-        rate = self._sign * MAX_SCORE / offered
-        level = np.where(taken > whole, self._beyond, self._empty + 0.5 / offered + taken * rate)
+        whole, used = nodes.allocatable(self._resource), nodes.scored(self._resource)
+        divisor = np.maximum(whole, 1).astype(np.float64)
+        rate = self._sign * MAX_SCORE / divisor
+        level = np.where(used > whole, self._overcommitted, self._empty + 0.5 / divisor + used * rate)
         self._rate = np.where(whole > 0, rate, 0.0)
         self._level = np.where(whole > 0, level, 0.0)
         self._bounds = np.full(len(nodes), MAX_SCORE - self._empty, np.int32)
@@ -85,31 +86,31 @@ class UtilizationScores:
         self.is_offered_everywhere = bool((whole > 0).all())
 
     def write_row(self, nodes: NodeTable, row: int) -> None:
-        """Write one row."""
-        whole, taken = nodes.allocatable(self._resource).item(row), nodes.scored(self._resource).item(row)
+        """Write one row. What holds for all rows may become stricter than it need be, until all are written."""
+        whole, used = nodes.allocatable(self._resource).item(row), nodes.scored(self._resource).item(row)
         if whole <= 0:
             self._rate[row] = self._level[row] = 0.0
             self.is_offered_everywhere = False
             return
         rate = self._sign * MAX_SCORE / whole
         self._rate[row] = rate
-        self._level[row] = self._beyond if taken > whole else self._empty + 0.5 / whole + taken * rate
+        self._level[row] = self._overcommitted if used > whole else self._empty + 0.5 / whole + used * rate
         self._largest = max(self._largest, whole)
         self._steepest = max(self._steepest, abs(rate))
 
     def is_exact(self, amount: int) -> bool:
         """Whether :meth:`shares` are those of dividing whole numbers."""
-        return self._largest < EXACT_BELOW and 0 <= amount * self._steepest < _STEEPEST
+        return self._largest < EXACT_BELOW and 0 <= amount * self._steepest < _MAX_HUNDREDTHS
 
     def shares(self, amount: int) -> Shares:
-        """The hundredths, from 0 to 100, with ``amount`` more taken; 0 where the resource is not offered."""
+        """The hundredths, from 0 to 100, with ``amount`` more in use; 0 where the resource is not offered."""
         hundredths = self._rate * float(amount)
         hundredths += self._level
         shares = hundredths.astype(np.int32)
         return self._bound(shares, self._bounds, out=shares)
 
     @property
-    def offered(self) -> Mask:
+    def is_offered(self) -> Mask:
         """The nodes that offer the resource."""
-        offered: Mask = self._rate != 0.0
-        return offered
+        is_offered: Mask = self._rate != 0.0
+        return is_offered

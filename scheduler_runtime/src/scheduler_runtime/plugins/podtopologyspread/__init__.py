@@ -1,8 +1,9 @@
-"""Spreading pods evenly over zones, nodes or other domains.
+"""PodTopologySpread: pods spread evenly over zones, nodes or other domains.
 
-constraints ──► ground: which nodes count, and in which domain each is
-                  │
-                  └──► tally: how many pods are in each domain ──► filtering, scoring
+constraints ──► domains: nodes that count, the domain of each, pods in each ──► filtering, scoring
+                (in the cache: shared by all pods with equal constraints)
+
+Upstream: pkg/scheduler/framework/plugins/podtopologyspread.
 """
 
 from scheduler_runtime.plugins.podtopologyspread.plugin import PodTopologySpread

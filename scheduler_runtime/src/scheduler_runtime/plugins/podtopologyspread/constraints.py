@@ -1,4 +1,4 @@
-"""Spread constraints as they are judged: selectors read, defaults filled in, each kind apart."""
+"""Spread constraints of a pod, read once: selectors as requirements, defaults filled in, hard and soft ones apart."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final, Protocol
 
 from scheduler_runtime.state.objects import Pod, TopologySpreadConstraint
 from scheduler_runtime.state.table import (
+    NO_LABELS,
     PodSelection,
     PodSelector,
     Requirement,
     Requirements,
     SelectorError,
-    requirements_of,
+    read_requirements,
 )
-from scheduler_runtime.state.table.pod_selectors import NO_LABELS
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
@@ -29,8 +29,8 @@ class ConstraintError(ValueError):
     """A spread constraint of a pod that cannot be read; the text names the field."""
 
 
-class Written(Protocol):
-    """A spread constraint as a pod or the arguments have it, apart from what it selects."""
+class ConstraintFields(Protocol):
+    """A spread constraint as pods and arguments have it, apart from its selector."""
 
     @property
     def max_skew(self) -> int: ...
@@ -48,7 +48,7 @@ class Written(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """How evenly the pods that ``selector`` matches are to be spread over the values of the label ``key``."""
+    """The largest difference allowed between the domains: the values of the label ``key``."""
 
     key: str
     max_skew: int
@@ -58,14 +58,18 @@ class Constraint:
     honors_taints: bool
     """Whether only nodes whose taints the pod tolerates count."""
     selector: PodSelector | None
-    """None matches no pod."""
+    """The pods to be spread; None matches no pod."""
     counted: PodSelection | None = field(init=False)
-    """The pods that are counted; None when none is. Upstream counts none for a selector that matches every pod."""
+    """The pods that are counted; None when none is.
+
+    Upstream's countPodsMatchSelector leaves out pods that are being deleted, and counts none for a selector that
+    matches every pod.
+    """
 
     def __post_init__(self) -> None:
-        has_any = self.selector is not None and bool(self.selector.requirements)
-        population = PodSelection((self.selector,), living=True) if self.selector and has_any else None
-        object.__setattr__(self, "counted", population)
+        is_selective = self.selector is not None and bool(self.selector.requirements)
+        counted = PodSelection((self.selector,), without_terminating=True) if self.selector and is_selective else None
+        object.__setattr__(self, "counted", counted)
 
     def selects(self, pod: Pod) -> bool:
         """Whether ``pod`` is among those to be spread, counted or not."""
@@ -74,42 +78,30 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What a pod must keep to, and what it would rather."""
+    """The constraints of a pod: hard ones for the filter, soft ones for the score."""
 
     hard: tuple[Constraint, ...]
     soft: tuple[Constraint, ...]
 
 
 def read_constraints(pod: Pod, *, with_match_label_keys: bool) -> Constraints:
-    """The constraints of ``pod`` itself. Raises ConstraintError."""
-    found: dict[str, list[Constraint]] = {HARD: [], SOFT: []}
-    for index, written in enumerate(pod.spec.topology_spread_constraints):
+    """Read the constraints of ``pod`` itself. Raises ConstraintError."""
+    by_kind: dict[str, list[Constraint]] = {HARD: [], SOFT: []}
+    for index, fields in enumerate(pod.spec.topology_spread_constraints):
         path = f"{_PATH}[{index}]"
-        _check(written, path)
-        keys = written.match_label_keys if with_match_label_keys else ()
-        requirements = _requirements(written, keys, pod.metadata.labels or NO_LABELS, path)
+        _check(fields, path)
+        keys = fields.match_label_keys if with_match_label_keys else ()
+        requirements = _read_requirements(fields, keys, pod.metadata.labels or NO_LABELS, path)
         selector = None if requirements is None else in_namespace(pod.metadata.namespace, requirements)
-        found[written.when_unsatisfiable].append(constraint(written, selector))
-    return Constraints(tuple(found[HARD]), tuple(found[SOFT]))
+        by_kind[fields.when_unsatisfiable].append(_with_defaults(fields, selector))
+    return Constraints(tuple(by_kind[HARD]), tuple(by_kind[SOFT]))
 
 
-def default_constraints(written: Sequence[Written], selector: PodSelector) -> Constraints:
-    """The constraints of the arguments for the pods that ``selector`` matches."""
-    hard = (constraint(each, selector) for each in written if each.when_unsatisfiable == HARD)
-    soft = (constraint(each, selector) for each in written if each.when_unsatisfiable == SOFT)
+def default_constraints(defaults: Sequence[ConstraintFields], selector: PodSelector) -> Constraints:
+    """The constraints of the arguments, for the pods that ``selector`` matches."""
+    hard = (_with_defaults(fields, selector) for fields in defaults if fields.when_unsatisfiable == HARD)
+    soft = (_with_defaults(fields, selector) for fields in defaults if fields.when_unsatisfiable == SOFT)
     return Constraints(tuple(hard), tuple(soft))
-
-
-def constraint(written: Written, selector: PodSelector | None) -> Constraint:
-    """``written`` with upstream's defaults for what it leaves out."""
-    return Constraint(
-        key=written.topology_key,
-        max_skew=written.max_skew,
-        min_domains=1 if written.min_domains is None else written.min_domains,
-        honors_affinity=(written.node_affinity_policy or "Honor") == "Honor",
-        honors_taints=written.node_taints_policy == "Honor",
-        selector=selector,
-    )
 
 
 def in_namespace(namespace: str, requirements: Requirements) -> PodSelector:
@@ -117,34 +109,46 @@ def in_namespace(namespace: str, requirements: Requirements) -> PodSelector:
     return PodSelector(frozenset((namespace,)), requirements)
 
 
-def matching_labels(labels: Iterable[tuple[str, str]]) -> Iterator[Requirement]:
-    """One requirement for each label."""
+def equal_labels(labels: Iterable[tuple[str, str]]) -> Iterator[Requirement]:
+    """A requirement for each label: to be equal."""
     return (Requirement(key, "In", frozenset((value,))) for key, value in labels)
 
 
-def _requirements(
-    written: TopologySpreadConstraint, keys: Iterable[str], labels: Mapping[str, str], path: str
-) -> Requirements | None:
-    """What pods must meet to count, the pod's own values of ``matchLabelKeys`` included.
+def _with_defaults(fields: ConstraintFields, selector: PodSelector | None) -> Constraint:
+    """``fields`` with upstream's defaults for those that are missing."""
+    return Constraint(
+        key=fields.topology_key,
+        max_skew=fields.max_skew,
+        min_domains=1 if fields.min_domains is None else fields.min_domains,
+        honors_affinity=(fields.node_affinity_policy or "Honor") == "Honor",
+        honors_taints=fields.node_taints_policy == "Honor",
+        selector=selector,
+    )
 
-    Newer API servers have merged these into the selector already; doing it twice changes nothing.
+
+def _read_requirements(
+    fields: TopologySpreadConstraint, keys: Iterable[str], labels: Mapping[str, str], path: str
+) -> Requirements | None:
+    """The conditions for pods to count, the pod's own values of ``matchLabelKeys`` included.
+
+    Newer API servers have merged these into the selector already (KEP-3243); doing it twice changes nothing.
     """
     try:
-        requirements = requirements_of(written.label_selector)
+        requirements = read_requirements(fields.label_selector)
     except SelectorError as error:
-        raise ConstraintError(f"{path}.labelSelector{error.at}: {error.why}") from error
+        raise ConstraintError(f"{path}.labelSelector{error.path}: {error.reason}") from error
     if requirements is None:
         return None
-    own = matching_labels((key, labels[key]) for key in keys if key in labels)
+    own = equal_labels((key, labels[key]) for key in keys if key in labels)
     return tuple(dict.fromkeys((*own, *requirements)))
 
 
-def _check(written: TopologySpreadConstraint, path: str) -> None:
-    for name, value, known in (
-        ("whenUnsatisfiable", written.when_unsatisfiable, (HARD, SOFT)),
-        ("nodeAffinityPolicy", written.node_affinity_policy, (None, *_POLICIES)),
-        ("nodeTaintsPolicy", written.node_taints_policy, (None, *_POLICIES)),
+def _check(fields: TopologySpreadConstraint, path: str) -> None:
+    for name, value, allowed in (
+        ("whenUnsatisfiable", fields.when_unsatisfiable, (HARD, SOFT)),
+        ("nodeAffinityPolicy", fields.node_affinity_policy, (None, *_POLICIES)),
+        ("nodeTaintsPolicy", fields.node_taints_policy, (None, *_POLICIES)),
     ):
-        if value not in known:
-            wanted = " or ".join(each for each in known if each)
-            raise ConstraintError(f"{path}.{name}: {value!r} is not known; it is {wanted}")
+        if value not in allowed:
+            choices = " or ".join(choice for choice in allowed if choice)
+            raise ConstraintError(f"{path}.{name}: {value!r} is not known; it is {choices}")

@@ -1,4 +1,4 @@
-"""Where hard constraints let a pod go."""
+"""Filtering by hard spread constraints. Upstream: filtering.go in podtopologyspread."""
 
 from __future__ import annotations
 
@@ -8,116 +8,112 @@ from typing import Final
 import numpy as np
 
 from scheduler_runtime.api import Mask, Pod, Reject
-from scheduler_runtime.plugins.podtopologyspread.domain_counts import DomainCounts
+from scheduler_runtime.plugins.podtopologyspread.domains import DomainCounts
 
 TOO_UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_DOMAIN: Final = f"{TOO_UNEVEN} (missing required label)"
-_MANY: Final = 2**31 - 1
+_MAX_PODS: Final = 2**31 - 1
 """More pods than any domain has."""
 
-Moved = dict[int, int]
-"""How many pods more, or fewer, a domain would have."""
+Changes = dict[int, int]
+"""The number of pods more, or fewer, in each domain that changed."""
 
 
 class HardConstraints:
-    """The filter state of one attempt: the tallies, and what pods that were added or removed change in them."""
+    """The filter state of one attempt: counts by domain, and their changes by pods that are added or removed."""
 
-    __slots__ = ("_emptiest", "_limits", "_moved", "_selves", "tallies")
+    __slots__ = ("_changes", "_limits", "_selects_itself", "_two_emptiest", "counts")
 
-    def __init__(self, tallies: Sequence[DomainCounts], pod: Pod) -> None:
-        self.tallies = tallies
-        self._selves = [tally.constraint.selects(pod) for tally in tallies]
-        self._moved: list[Moved] = [{} for _ in tallies]
-        self._emptiest: list[tuple[int, int] | None] = [None] * len(tallies)
-        self._limits: list[int | None] = [None] * len(tallies)
+    def __init__(self, counts: Sequence[DomainCounts], pod: Pod) -> None:
+        self.counts = counts
+        self._selects_itself = [one.constraint.selects(pod) for one in counts]
+        self._changes: list[Changes] = [{} for _ in counts]
+        self._two_emptiest: list[tuple[int, int] | None] = [None] * len(counts)
+        """Before the changes, for each constraint (upstream's criticalPaths); None until somebody asks."""
+        self._limits: list[int | None] = [None] * len(counts)
 
     def copy(self) -> HardConstraints:
-        """The same, to be changed without changing this one."""
+        """The same state, to be changed without changing this one."""
         copied = HardConstraints.__new__(HardConstraints)
-        copied.tallies, copied._selves = self.tallies, self._selves
-        copied._moved = [dict(moved) for moved in self._moved]
-        copied._emptiest = self._emptiest  # What is found out for one holds for all.
+        copied.counts, copied._selects_itself = self.counts, self._selects_itself
+        copied._changes = [dict(changes) for changes in self._changes]
+        copied._two_emptiest = self._two_emptiest  # Shared: it does not depend on the changes.
         copied._limits = list(self._limits)
         return copied
 
-    def move(self, pod: Pod, row: int, change: int) -> None:
-        """Count ``pod`` on, or off, the node in ``row``.
+    def count(self, pod: Pod, row: int, change: int) -> None:
+        """Count ``pod`` on the node in ``row`` (1), or take it off (-1).
 
-        As upstream does here, and only here, a pod that is being deleted counts like any other, and so do all pods
-        for a selector that matches every pod.
+        As in upstream's updateWithPod, and only there, a pod that is being deleted counts like any other, and so do all
+        pods for a selector that matches every pod.
         """
-        for index, tally in enumerate(self.tallies):
-            ground, moved = tally.ground, self._moved[index]
-            if ground.eligible.item(row) and tally.constraint.selects(pod):
-                place = ground.places.item(row)
-                moved[place] = moved.get(place, 0) + change
+        for index, counts in enumerate(self.counts):
+            domains, changes = counts.domains, self._changes[index]
+            if domains.eligible.item(row) and counts.constraint.selects(pod):
+                domain = domains.ids.item(row)
+                changes[domain] = changes.get(domain, 0) + change
                 self._limits[index] = None
 
-    def rejects(self) -> Iterator[Reject]:
-        """Why nodes are out: each for the first constraint that it does not meet."""
-        out: Mask | None = None
-        for index, tally in enumerate(self.tallies):
-            lacking, uneven = tally.ground.lacking, self._uneven(index)
-            for rows, reason, resolvable in ((lacking, NO_DOMAIN, False), (uneven, TOO_UNEVEN, True)):
+    def rejections(self) -> Iterator[Reject]:
+        """The reasons against nodes: for each node the first constraint that it does not meet."""
+        rejected: Mask | None = None
+        for index, counts in enumerate(self.counts):
+            limit, by_domain, domains = self._limit(index), counts.by_domain, counts.domains
+            is_full = by_domain > limit
+            for domain, change in self._changes[index].items():
+                is_full[domain] = by_domain.item(domain) + change > limit
+            too_uneven = is_full.take(domains.ids) if np.count_nonzero(is_full) else None
+            for rows, reason, resolvable in ((domains.without_label, NO_DOMAIN, False), (too_uneven, TOO_UNEVEN, True)):
                 if rows is not None:
-                    fresh = rows if out is None else rows & ~out
+                    fresh = rows if rejected is None else rows & ~rejected
                     yield Reject(fresh, reason, resolvable)
-                    out = fresh if out is None else out | fresh
+                    rejected = fresh if rejected is None else rejected | fresh
 
-    def rejects_row(self, row: int) -> Iterable[Reject]:
-        """As :meth:`rejects`, for one node."""
-        for index, tally in enumerate(self.tallies):
-            lacking = tally.ground.lacking
-            if lacking is not None and lacking.item(row):
+    def rejections_in_row(self, row: int) -> Iterable[Reject]:
+        """As :meth:`rejections`, for one node."""
+        for index, counts in enumerate(self.counts):
+            domains = counts.domains
+            if domains.without_label is not None and domains.without_label.item(row):
                 return (Reject.pod(NO_DOMAIN),)
-            place = tally.ground.places.item(row)
-            if tally.sums.item(place) + self._moved[index].get(place, 0) > self._most(index):
+            domain = domains.ids.item(row)
+            if counts.by_domain.item(domain) + self._changes[index].get(domain, 0) > self._limit(index):
                 return (Reject.pod(TOO_UNEVEN, resolvable=True),)
         return ()
 
-    def _uneven(self, index: int) -> Mask | None:
-        tally, most = self.tallies[index], self._most(index)
-        full = tally.sums > most
-        for place, change in self._moved[index].items():
-            full[place] = tally.sums.item(place) + change > most
-        return full.take(tally.ground.places) if np.count_nonzero(full) else None
-
-    def _most(self, index: int) -> int:
-        """How many pods a domain may have for one more to be allowed."""
+    def _limit(self, index: int) -> int:
+        """The number of pods that a domain may have for one more to be allowed."""
         limit = self._limits[index]
         if limit is None:
-            limit = self.tallies[index].constraint.max_skew + self._minimum(index) - self._selves[index]
+            limit = self.counts[index].constraint.max_skew + self._minimum(index) - self._selects_itself[index]
             self._limits[index] = limit
         return limit
 
     def _minimum(self, index: int) -> int:
-        """How many pods the emptiest domain has; none when there are fewer domains than wanted."""
-        tally, moved = self.tallies[index], self._moved[index]
-        size = tally.ground.size
-        if size < max(tally.constraint.min_domains, 1):
+        """The number of pods in the emptiest domain; 0 when there are fewer domains than ``minDomains``."""
+        counts, changes = self.counts[index], self._changes[index]
+        size = counts.domains.size
+        if size < max(counts.constraint.min_domains, 1):
             return 0
-        first, second = self._two_emptiest(index)
-        match list(moved.items()):
+        two_emptiest = self._two_emptiest[index]
+        if two_emptiest is None:
+            two_emptiest = self._two_emptiest[index] = _two_smallest(counts)
+        first, second = two_emptiest
+        match list(changes.items()):
             case []:
                 return first
-            case [(place, change)]:
-                now = tally.sums.item(place)
-                return min(second if now == first else first, now + change)
-        changed = tally.sums[:size].copy()
-        changed[list(moved)] += list(moved.values())
+            case [(domain, change)]:
+                # By far the most frequent case in preemption: pods of one node come and go.
+                before = counts.by_domain.item(domain)
+                return min(second if before == first else first, before + change)
+        changed = counts.by_domain[:size].copy()
+        changed[list(changes)] += list(changes.values())
         return int(changed.min())
 
-    def _two_emptiest(self, index: int) -> tuple[int, int]:
-        """The smallest number of pods in a domain and the smallest in the others, perhaps the same."""
-        known = self._emptiest[index]
-        if known is None:
-            known = self._emptiest[index] = _two_smallest(self.tallies[index])
-        return known
 
-
-def _two_smallest(tally: DomainCounts) -> tuple[int, int]:
-    inside = tally.sums[: tally.ground.size]
-    place = int(inside.argmin())
-    smallest = inside.item(place)
-    others = [int(part.min()) for part in (inside[:place], inside[place + 1 :]) if len(part)]
-    return smallest, min(others, default=_MANY)
+def _two_smallest(counts: DomainCounts) -> tuple[int, int]:
+    """The smallest number of pods in a domain, and the smallest in the other domains, perhaps the same."""
+    by_domain = counts.by_domain[: counts.domains.size]
+    domain = int(by_domain.argmin())
+    smallest = by_domain.item(domain)
+    others = [int(part.min()) for part in (by_domain[:domain], by_domain[domain + 1 :]) if len(part)]
+    return smallest, min(others, default=_MAX_PODS)

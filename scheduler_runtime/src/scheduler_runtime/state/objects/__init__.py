@@ -1,27 +1,24 @@
-"""What comes from the API server, decoded once into structs with only the fields that are read."""
+"""Objects of the API server as structs: only the fields that are read, decoded once."""
 
 from __future__ import annotations
 
-from scheduler_runtime.state.objects.decoding import (
+from scheduler_runtime.state.objects.kinds import (
+    KINDS,
+    ConfigMap,
+    Namespace,
     NodeList,
+    PodDisruptionBudget,
     PodList,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
     decode_node,
     decode_node_list,
     decode_pod,
     decode_pod_list,
 )
-from scheduler_runtime.state.objects.in_place_resize import ResizeRules
-from scheduler_runtime.state.objects.other_kinds import (
-    KINDS,
-    ConfigMap,
-    Namespace,
-    PodDisruptionBudget,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
-from scheduler_runtime.state.objects.pod_requests import Requests
+from scheduler_runtime.state.objects.pod_requests import Requests, ResizeRules
 from scheduler_runtime.state.objects.quantity import QuantityError
 from scheduler_runtime.state.objects.structs import (
     Affinity,

@@ -1,4 +1,4 @@
-"""Kubernetes quantities: ``100m``, ``1.5Gi``, ``12e6``."""
+"""Kubernetes quantities such as ``100m``, ``1.5Gi`` and ``12e6``, as whole numbers of thousandths."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import lru_cache
 MAX_INT64 = 2**63 - 1
 
 _DIGITS = "[0-9]{1,1000}"
-"""The API server writes some twenty digits; what somebody else sends must have a bound."""
+"""The API server writes some twenty digits; a text from elsewhere must have a bound, or reading it takes minutes."""
 _PATTERN = re.compile(
     rf"([+-]?)({_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{{1,3}})"
 )
-_SHOWN = 100
-"""How much of a text is worth repeating to its author."""
+_MAX_QUOTED = 100
+"""As many characters of a malformed text are repeated to its author."""
 _SCALES: dict[str, Fraction] = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -26,18 +26,18 @@ _SCALES: dict[str, Fraction] = {
 
 
 class QuantityError(ValueError):
-    """A quantity that Kubernetes would not read. ``field`` is where it stands, once that is known."""
+    """A quantity that Kubernetes could not read. ``field`` is its path in the object."""
 
     def __init__(self, text: str, field: str = "quantity") -> None:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        super().__init__(f"{field}: {shown!r} is not a quantity such as 100m, 1.5Gi or 2")
+        quoted = text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
+        super().__init__(f"{field}: {quoted!r} is not a quantity such as 100m, 1.5Gi or 2")
         self.text = text
         self.field = field
 
 
 @lru_cache(maxsize=4096)
-def thousandths(text: str) -> int:
-    """The quantity in thousandths, rounded up as the API server rounds. Raises :class:`QuantityError`."""
+def to_milli(text: str) -> int:
+    """Read a quantity as thousandths, rounded up as Kubernetes' MilliValue rounds. Raises :class:`QuantityError`."""
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise QuantityError(text)
@@ -46,15 +46,16 @@ def thousandths(text: str) -> int:
     if scale is None:
         scale = Fraction(10) ** int(suffix[1:])
     exact = Fraction(number.removesuffix(".")) * scale * 1000
+    # Away from zero: MilliValue rounds the magnitude up, and the sign comes afterwards.
     rounded = -(-exact.numerator // exact.denominator)
     return -rounded if sign == "-" else rounded
 
 
-def within_int64(amount: int) -> int:
-    """``amount``, or the nearest number that 64 bits hold."""
+def clamp_int64(amount: int) -> int:
+    """``amount``, or the nearest number that 64 bits hold: a quantity beyond them is cut off, it does not wrap."""
     return max(-MAX_INT64, min(MAX_INT64, amount))
 
 
-def whole_units(amount: int) -> int:
+def whole_units(milli: int) -> int:
     """An amount in thousandths as whole units, rounded away from zero."""
-    return amount // 1000 if amount < 0 else -(-amount // 1000)
+    return milli // 1000 if milli < 0 else -(-milli // 1000)

@@ -1,4 +1,4 @@
-"""Pods and nodes as they come from the API server: the fields that are read, and nothing else."""
+"""Structs of pods and nodes as the API server sends them: the fields that are read, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ResourceList = dict[str, str | int | float]
 
 
 class Present(Wire, frozen=True, gc=False):
-    """Something of which it only matters that it is there."""
+    """An object that is read for its presence only."""
 
 
 class OwnerReference(Wire, frozen=True, gc=False):
-    """An object that another belongs to; at most one of them is its controller."""
+    """An owner of an object; at most one of the owners is its controller."""
 
     api_version: str = ""
     kind: str = ""
@@ -42,20 +42,20 @@ class ObjectMeta(Wire, frozen=True, gc=False):
 
 
 class AnnotatedMeta(ObjectMeta, frozen=True, gc=False):
-    """As of any object, with the annotations."""
+    """Metadata with annotations, which only pods and nodes are asked for."""
 
     annotations: dict[str, str] | None = None
 
 
 class ResourceRequirements(Wire, frozen=True, gc=False):
-    """What a container, or a pod as a whole, asks for."""
+    """Requests and limits of a container, or of a pod as a whole."""
 
     requests: ResourceList | None = None
     limits: ResourceList | None = None
 
 
 class ContainerPort(Wire, frozen=True, gc=False):
-    """A port of a container; it binds the node's when ``host_port`` is not 0."""
+    """A port of a container; it binds a port of the node when ``host_port`` is not 0."""
 
     host_port: int = 0
     host_ip: str = field(default="", name="hostIP")
@@ -63,13 +63,13 @@ class ContainerPort(Wire, frozen=True, gc=False):
 
 
 class ContainerRestartRule(Wire, frozen=True, gc=False):
-    """What happens when a container ends in a certain way."""
+    """A rule for what happens when a container ends."""
 
     action: str = ""
 
 
 class VolumeMount(Wire, frozen=True, gc=False):
-    """Where a container sees a volume; only what not every node can do is read."""
+    """A volume mounted into a container; only options that not every node supports are read."""
 
     bind_mount_options: tuple[str, ...] = ()
 
@@ -87,7 +87,7 @@ class Container(Wire, frozen=True, gc=False):
 
 
 class Toleration(Wire, frozen=True, gc=False):
-    """A taint that does not keep the pod away."""
+    """A kind of taint that does not repel the pod."""
 
     key: str = ""
     operator: str = ""
@@ -111,20 +111,20 @@ class NodeSelectorTerm(Wire, frozen=True, gc=False):
 
 
 class NodeSelector(Wire, frozen=True, gc=False):
-    """Terms of which one must match."""
+    """Terms, at least one of which must match."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredSchedulingTerm(Wire, frozen=True, gc=False):
-    """A term and the points a matching node gets."""
+    """A term, and the points that a matching node gets."""
 
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
 class NodeAffinity(Wire, frozen=True, gc=False):
-    """Which nodes a pod must, or would rather, run on."""
+    """Nodes that a pod requires or prefers."""
 
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredSchedulingTerm, ...] = field(
@@ -141,14 +141,14 @@ class LabelSelectorRequirement(Wire, frozen=True, gc=False):
 
 
 class LabelSelector(Wire, frozen=True, gc=False):
-    """Conditions on labels that must all hold. Without any it matches everything; none at all matches nothing."""
+    """Conditions on labels that must all hold. An empty selector matches everything; a missing one matches nothing."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
 class PodAffinityTerm(Wire, frozen=True, gc=False):
-    """Which pods, in which namespaces, and how near is near."""
+    """Pods, by labels and namespaces, and the node label by which two nodes are near each other."""
 
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class PodAffinityTerm(Wire, frozen=True, gc=False):
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True, gc=False):
-    """A term and the points that being near gets."""
+    """A term, and the points that a node near such pods gets."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
@@ -184,7 +184,7 @@ class Affinity(Wire, frozen=True, gc=False):
 
 
 class TopologySpreadConstraint(Wire, frozen=True, gc=False):
-    """How evenly pods must be spread."""
+    """Limits to how unevenly pods may be spread over the values of a node label."""
 
     max_skew: int = 0
     topology_key: str = ""
@@ -197,7 +197,7 @@ class TopologySpreadConstraint(Wire, frozen=True, gc=False):
 
 
 class Named(Wire, frozen=True, gc=False):
-    """Something of which only the name is read."""
+    """An object of which only the name is read."""
 
     name: str = ""
 
@@ -226,7 +226,7 @@ class Volume(Wire, frozen=True, gc=False):
 
 
 class PodSpec(Wire, frozen=True, gc=False):
-    """What a pod asks for."""
+    """The desired state of a pod."""
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -258,7 +258,7 @@ class PodCondition(Wire, frozen=True, gc=False):
 
 
 class ContainerStatus(Wire, frozen=True, gc=False):
-    """What a container really has, which differs from its spec while it is resized in place."""
+    """Resources that a container really has; they differ from its spec while it is resized in place."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
@@ -266,7 +266,7 @@ class ContainerStatus(Wire, frozen=True, gc=False):
 
 
 class PodStatus(Wire, frozen=True, gc=False):
-    """How a pod is doing."""
+    """The observed state of a pod."""
 
     phase: str = ""
     nominated_node_name: str = ""
@@ -279,7 +279,7 @@ class PodStatus(Wire, frozen=True, gc=False):
 
 
 class Pod(Wire, frozen=True, gc=False):
-    """A pod. It is itself by ``uid``: a new pod of the same name is another pod."""
+    """A pod. Its identity is its ``uid``: a new pod of the same name is another pod."""
 
     metadata: AnnotatedMeta
     spec: PodSpec = PodSpec()
@@ -287,31 +287,31 @@ class Pod(Wire, frozen=True, gc=False):
     derived: Requests | None = field(default=None, name=".requests")
     """Computed once from the spec and the status; no field of the API server has this name."""
     terms: dict[str, Any] | None = field(default=None, name=".terms")
-    """The affinity terms as the table reads them, by the namespace in which they are read."""
+    """The affinity terms as the table reads them, by namespace; filled in by ``affinity_terms.terms_of``."""
 
     @property
     def uid(self) -> str:
-        """What tells this pod from every other, for ever."""
+        """The identity of this pod: no other pod ever has the same."""
         return self.metadata.uid
 
     @property
     def name(self) -> str:
-        """Its name in its namespace."""
+        """The pod's name in its namespace."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
-        """Where it lives."""
+        """The pod's namespace."""
         return self.metadata.namespace
 
     @property
     def labels(self) -> dict[str, str]:
-        """Its labels; empty when it has none."""
+        """All labels; empty when there are none."""
         return self.metadata.labels or {}
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Its annotations; empty when it has none."""
+        """All annotations; empty when there are none."""
         return self.metadata.annotations or {}
 
     @property
@@ -321,7 +321,7 @@ class Pod(Wire, frozen=True, gc=False):
 
     @property
     def requests(self) -> Requests:
-        """What it needs of a node, by upstream's rule. Raises ``QuantityError`` naming the field."""
+        """The pod's needs, added up by upstream's rule. Raises ``QuantityError`` naming the malformed field."""
         derived = self.derived
         if derived is None:
             derived = sum_requests(self)
@@ -330,7 +330,7 @@ class Pod(Wire, frozen=True, gc=False):
 
 
 class Taint(Wire, frozen=True, gc=False):
-    """What keeps pods away from a node."""
+    """A property of a node that repels pods without a matching toleration."""
 
     key: str = ""
     value: str = ""
@@ -338,28 +338,28 @@ class Taint(Wire, frozen=True, gc=False):
 
 
 class NodeSpec(Wire, frozen=True, gc=False):
-    """What an administrator says about a node."""
+    """The desired state of a node, as an administrator writes it."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
 class ContainerImage(Wire, frozen=True, gc=False):
-    """An image that a node has, under all its names."""
+    """A container image on a node, under all its names."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
 class NodeCondition(Wire, frozen=True, gc=False):
-    """How a node is doing; the time of its last heartbeat is left out."""
+    """A condition in a node's status; the time of its last heartbeat is left out, because it changes all the time."""
 
     type: str = ""
     status: str = ""
 
 
 class NodeStatus(Wire, frozen=True, gc=False):
-    """What a node offers, how it is doing, and the images it has."""
+    """The observed state of a node: allocatable resources, conditions and images."""
 
     allocatable: ResourceList | None = None
     images: tuple[ContainerImage, ...] = ()
@@ -368,7 +368,7 @@ class NodeStatus(Wire, frozen=True, gc=False):
 
 
 class Node(Wire, frozen=True, gc=False):
-    """A node. It is itself by name."""
+    """A node. Its identity is its name."""
 
     metadata: AnnotatedMeta
     spec: NodeSpec = NodeSpec()
@@ -376,10 +376,10 @@ class Node(Wire, frozen=True, gc=False):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The node's name."""
         return self.metadata.name
 
     @property
     def labels(self) -> dict[str, str]:
-        """Its labels; empty when it has none."""
+        """All labels; empty when there are none."""
         return self.metadata.labels or {}

@@ -1,24 +1,36 @@
-"""The state of all nodes as columns. Updated in place for the rows that change; read-only for plugins."""
+"""All nodes as columns of a table, updated in place for the rows that change, and read-only for plugins."""
 
-from scheduler_runtime.state.table.affinity_terms import HeldTerm, PodTerm, PodTerms, TermKind, Terms, terms_of
-from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask, wrapped
+from scheduler_runtime.state.table.affinity_terms import (
+    AffinityTerm,
+    AffinityTerms,
+    ExistingTerm,
+    ExistingTerms,
+    TermKind,
+    terms_of,
+)
+from scheduler_runtime.state.table.columns import Ints, LabelColumn, Mask, wrap_int64
 from scheduler_runtime.state.table.images import Image
 from scheduler_runtime.state.table.node_table import NodeTable
 from scheduler_runtime.state.table.pod_counts import MatchCounts, PodSelection
 from scheduler_runtime.state.table.pod_selectors import (
+    NO_LABELS,
     PodSelector,
     Requirement,
     Requirements,
     SelectorError,
-    hold,
-    requirements_of,
+    all_hold,
+    read_requirements,
 )
 from scheduler_runtime.state.table.ports import EVERY_ADDRESS, HostPort, host_ports
-from scheduler_runtime.state.table.table import Table, offered_by
+from scheduler_runtime.state.table.table import Table, allocatable_of
 
 __all__ = [
     "EVERY_ADDRESS",
-    "HeldTerm",
+    "NO_LABELS",
+    "AffinityTerm",
+    "AffinityTerms",
+    "ExistingTerm",
+    "ExistingTerms",
     "HostPort",
     "Image",
     "Ints",
@@ -28,18 +40,15 @@ __all__ = [
     "NodeTable",
     "PodSelection",
     "PodSelector",
-    "PodTerm",
-    "PodTerms",
     "Requirement",
     "Requirements",
     "SelectorError",
     "Table",
     "TermKind",
-    "Terms",
-    "hold",
+    "all_hold",
+    "allocatable_of",
     "host_ports",
-    "offered_by",
-    "requirements_of",
+    "read_requirements",
     "terms_of",
-    "wrapped",
+    "wrap_int64",
 ]

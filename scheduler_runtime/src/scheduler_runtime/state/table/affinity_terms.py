@@ -1,4 +1,4 @@
-"""The affinity terms that pods on nodes hold, each distinct one once, with how many pods on each node hold it."""
+"""Affinity terms of the pods on nodes: each distinct term once, with the number of pods on each node that have it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final, Literal
 from msgspec.structs import force_setattr
 
 from scheduler_runtime.state.objects import Pod, PodAffinityTerm, PodAffinityTerms
-from scheduler_runtime.state.table.cached_hash import hashed_once
 from scheduler_runtime.state.table.pod_counts import MatchCounts
 from scheduler_runtime.state.table.pod_selectors import (
     NO_LABELS,
-    ByLabels,
+    LabelIndex,
     Requirements,
     SelectorError,
-    hold,
-    requirements_of,
+    all_hold,
+    cache_hash,
+    read_requirements,
 )
 
 TermKind = Literal["required_affinity", "required_anti_affinity", "preferred"]
@@ -27,161 +27,155 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-@hashed_once
+@cache_hash
 @dataclass(frozen=True, slots=True)
-class PodTerm:
-    """Which pods a term speaks of, and which label tells what is near."""
+class AffinityTerm:
+    """The pods that a term selects, and the node label by which two nodes are near each other."""
 
     namespaces: frozenset[str]
     namespace_requirements: Requirements | None
-    """Which namespaces beside ``namespaces``, by their labels; None for no others."""
+    """Namespaces beside ``namespaces``, by their labels; None for no others."""
     requirements: Requirements | None
     """None: no pod at all."""
     topology_key: str
     _hash: int = field(init=False, repr=False, compare=False)
 
     def selects(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether it speaks of ``pod``, whose namespace has these labels."""
-        if self.requirements is None or not self._covers(pod.namespace, namespace_labels):
+        """Whether the term selects ``pod``, whose namespace has these labels."""
+        if self.requirements is None:
             return False
-        return hold(self.requirements, pod.metadata.labels or NO_LABELS)
+        if pod.namespace not in self.namespaces and (
+            self.namespace_requirements is None or not all_hold(self.namespace_requirements, namespace_labels)
+        ):
+            return False
+        return all_hold(self.requirements, pod.metadata.labels or NO_LABELS)
 
-    def _covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        if namespace in self.namespaces:
-            return True
-        return self.namespace_requirements is not None and hold(self.namespace_requirements, labels)
 
-
-Weighted = tuple[PodTerm, int]
+WeightedTerm = tuple[AffinityTerm, int]
 """A term and the points it gives; negative where pods should be apart. A required term has 0."""
 
 
-@hashed_once
+@cache_hash
 @dataclass(frozen=True, slots=True)
-class PodTerms:
-    """All terms of one pod."""
+class AffinityTerms:
+    """All affinity terms of one pod."""
 
-    required_affinity: tuple[Weighted, ...] = ()
-    required_anti_affinity: tuple[Weighted, ...] = ()
-    preferred: tuple[Weighted, ...] = ()
+    required_affinity: tuple[WeightedTerm, ...] = ()
+    required_anti_affinity: tuple[WeightedTerm, ...] = ()
+    preferred: tuple[WeightedTerm, ...] = ()
     _hash: int = field(init=False, repr=False, compare=False)
 
-    def of(self, kind: TermKind) -> tuple[Weighted, ...]:
+    def of(self, kind: TermKind) -> tuple[WeightedTerm, ...]:
         """The terms of one kind."""
-        found: tuple[Weighted, ...] = getattr(self, kind)
-        return found
+        terms: tuple[WeightedTerm, ...] = getattr(self, kind)
+        return terms
 
 
-_NO_TERMS = PodTerms()
+_NO_TERMS = AffinityTerms()
 
 
-def terms_of(pod: Pod) -> PodTerms:
-    """The terms of ``pod``, read once for all pods of its spec and namespace.
+def terms_of(pod: Pod) -> AffinityTerms:
+    """The terms of ``pod``, read once for all pods with its spec and namespace.
 
     Raises SelectorError naming the field that cannot be read.
     """
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return _NO_TERMS
-    known = pod.terms
-    if known is None:
-        known = {}
-        force_setattr(pod, "terms", known)
-    terms: PodTerms | None = known.get(pod.namespace)
+    by_namespace = pod.terms
+    if by_namespace is None:
+        by_namespace = {}
+        force_setattr(pod, "terms", by_namespace)
+    terms: AffinityTerms | None = by_namespace.get(pod.namespace)
     if terms is None:
-        terms = known[pod.namespace] = _read(pod, affinity.pod_affinity, affinity.pod_anti_affinity)
+        near, apart = affinity.pod_affinity or PodAffinityTerms(), affinity.pod_anti_affinity or PodAffinityTerms()
+        terms = by_namespace[pod.namespace] = AffinityTerms(
+            tuple(_read_required(pod, near, "spec.affinity.podAffinity")),
+            tuple(_read_required(pod, apart, "spec.affinity.podAntiAffinity")),
+            (
+                *_read_preferred(pod, near, "spec.affinity.podAffinity", 1),
+                *_read_preferred(pod, apart, "spec.affinity.podAntiAffinity", -1),
+            ),
+        )
     return terms
 
 
-def _read(pod: Pod, affinity: PodAffinityTerms | None, anti: PodAffinityTerms | None) -> PodTerms:
-    near, far = affinity or PodAffinityTerms(), anti or PodAffinityTerms()
-    return PodTerms(
-        tuple(_required(pod, near, "spec.affinity.podAffinity")),
-        tuple(_required(pod, far, "spec.affinity.podAntiAffinity")),
-        (
-            *_preferred(pod, near, "spec.affinity.podAffinity", 1),
-            *_preferred(pod, far, "spec.affinity.podAntiAffinity", -1),
-        ),
-    )
-
-
-def _required(pod: Pod, terms: PodAffinityTerms, path: str) -> Iterator[Weighted]:
+def _read_required(pod: Pod, terms: PodAffinityTerms, path: str) -> Iterator[WeightedTerm]:
     for index, term in enumerate(terms.required):
-        yield _term(pod, term, f"{path}.{_REQUIRED}[{index}]"), 0
+        yield _read_term(pod, term, f"{path}.{_REQUIRED}[{index}]"), 0
 
 
-def _preferred(pod: Pod, terms: PodAffinityTerms, path: str, sign: int) -> Iterator[Weighted]:
-    for index, each in enumerate(terms.preferred):
-        term = _term(pod, each.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm")
-        yield term, sign * each.weight
+def _read_preferred(pod: Pod, terms: PodAffinityTerms, path: str, sign: int) -> Iterator[WeightedTerm]:
+    for index, weighted in enumerate(terms.preferred):
+        term = _read_term(pod, weighted.pod_affinity_term, f"{path}.{_PREFERRED}[{index}].podAffinityTerm")
+        yield term, sign * weighted.weight
 
 
-def _term(pod: Pod, term: PodAffinityTerm, path: str) -> PodTerm:
-    own = not term.namespaces and term.namespace_selector is None
-    at = f"{path}.labelSelector"
+def _read_term(pod: Pod, term: PodAffinityTerm, path: str) -> AffinityTerm:
+    # A term that names no namespaces in either way is about those of the pod's own namespace.
+    is_own_namespace = not term.namespaces and term.namespace_selector is None
+    field_path = f"{path}.labelSelector"
     try:
-        requirements = requirements_of(term.label_selector)
-        at = f"{path}.namespaceSelector"
-        namespaces = requirements_of(term.namespace_selector)
+        requirements = read_requirements(term.label_selector)
+        field_path = f"{path}.namespaceSelector"
+        namespace_requirements = read_requirements(term.namespace_selector)
     except SelectorError as error:
-        raise SelectorError(at + error.at, error.why) from None
-    covered = frozenset((pod.namespace,)) if own else frozenset(term.namespaces)
-    return PodTerm(covered, namespaces, requirements, term.topology_key)
+        raise SelectorError(field_path + error.path, error.reason) from None
+    namespaces = frozenset((pod.namespace,)) if is_own_namespace else frozenset(term.namespaces)
+    return AffinityTerm(namespaces, namespace_requirements, requirements, term.topology_key)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTerm:
-    """A term, and where the pods are that hold it."""
+class ExistingTerm:
+    """A term that pods on nodes have."""
 
-    term: PodTerm
+    term: AffinityTerm
     weight: int
-    census: MatchCounts
-    """The pods that hold the term; not those it speaks of."""
+    owners: MatchCounts
+    """The pods that have the term; not those that it selects."""
 
 
-class Terms:
-    """The terms of one kind that pods on nodes hold."""
+class ExistingTerms:
+    """The terms of one kind that pods on nodes have."""
 
-    def __init__(self, new: Callable[[], MatchCounts]) -> None:
-        self._new = new
-        self._held: dict[Weighted, HeldTerm] = {}
-        self._index: ByLabels[Weighted, HeldTerm] = ByLabels()
+    def __init__(self, new_counts: Callable[[], MatchCounts]) -> None:
+        self._new_counts = new_counts
+        self._terms: dict[WeightedTerm, ExistingTerm] = {}
+        self._index: LabelIndex[WeightedTerm, ExistingTerm] = LabelIndex()
         self.version = 0
-        """Changes whenever a term is held for the first time, or no longer."""
+        """Changes whenever a term appears on the first pod, or disappears with the last."""
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._terms)
 
-    def __iter__(self) -> Iterator[HeldTerm]:
-        return iter(self._held.values())
+    def __iter__(self) -> Iterator[ExistingTerm]:
+        return iter(self._terms.values())
 
-    def matching(self, pod: Pod, namespace_labels: Mapping[str, str] = NO_LABELS) -> list[HeldTerm]:
-        """The terms that speak of ``pod``, whose namespace has these labels."""
-        if not self._held:
+    def matching(self, pod: Pod, namespace_labels: Mapping[str, str] = NO_LABELS) -> list[ExistingTerm]:
+        """The terms that select ``pod``, whose namespace has these labels."""
+        if not self._terms:
             return []
-        return [held for _, held in self._index.candidates(pod) if held.term.selects(pod, namespace_labels)]
+        return [existing for _, existing in self._index.candidates(pod) if existing.term.selects(pod, namespace_labels)]
 
-    def count(self, row: int, terms: Iterable[Weighted], change: int) -> None:
-        """A pod with these ``terms`` came to a row, or left it."""
+    def count(self, row: int, terms: Iterable[WeightedTerm], change: int) -> None:
+        """Count a pod with these ``terms`` in a row (1), or take it back (-1)."""
         for weighted in terms:
-            held = self._held.get(weighted) or self._begin(weighted)
-            held.census.add(row, change)
-            if not held.census.total:
-                self._end(weighted)
+            existing = self._terms.get(weighted)
+            if existing is None:
+                term, weight = weighted
+                existing = self._terms[weighted] = ExistingTerm(term, weight, self._new_counts())
+                self._index.add(term.requirements or (), weighted, existing)
+                self.version += 1
+            existing.owners.add(row, change)
+            if not existing.owners.total:
+                self._drop(weighted)
 
-    def end_of_row(self) -> None:
-        """A node went away with all its pods: forget the terms that nobody holds any more."""
-        for weighted in [weighted for weighted, held in self._held.items() if not held.census.total]:
-            self._end(weighted)
+    def drop_unused(self) -> None:
+        """Drop the terms that no pod has any more, after a node went away with all its pods."""
+        for weighted in [weighted for weighted, existing in self._terms.items() if not existing.owners.total]:
+            self._drop(weighted)
 
-    def _begin(self, weighted: Weighted) -> HeldTerm:
-        term, weight = weighted
-        held = self._held[weighted] = HeldTerm(term, weight, self._new())
-        self._index.add(term.requirements or (), weighted, held)
-        self.version += 1
-        return held
-
-    def _end(self, weighted: Weighted) -> None:
-        del self._held[weighted]
+    def _drop(self, weighted: WeightedTerm) -> None:
+        del self._terms[weighted]
         self._index.remove(weighted[0].requirements or (), weighted)
         self.version += 1

@@ -1,4 +1,4 @@
-"""What changed since a reader last looked, so that it can catch up instead of starting over."""
+"""Change log of bounded length: readers catch up with the changes they missed instead of reading everything again."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-_LONGEST = 2048
+_MAX_LENGTH = 2048
 
 
 class ChangeLog(Generic[T]):
-    """The latest changes, oldest first. A reader keeps the ``position`` it has come to."""
+    """The latest changes, oldest first. Each reader remembers the ``position`` up to which it has read."""
 
-    __slots__ = ("_first", "_log")
+    __slots__ = ("_changes", "_first")
 
     def __init__(self) -> None:
         self._first = 0
-        self._log: list[T] = []
+        self._changes: list[T] = []
 
     def __len__(self) -> int:
-        """How many are known."""
-        return len(self._log)
+        """Number of changes in memory."""
+        return len(self._changes)
 
     @property
     def position(self) -> int:
-        """The end, as of now."""
-        return self._first + len(self._log)
+        """The end of the log, as of now."""
+        return self._first + len(self._changes)
 
     def since(self, position: int) -> Sequence[T] | None:
-        """What changed after ``position``; None when that is too long ago, so that the reader has to start over."""
-        return self._log[position - self._first :] if position >= self._first else None
+        """Return the changes after ``position``; None when they are dropped already: the reader has to start over."""
+        return self._changes[position - self._first :] if position >= self._first else None
 
     def add(self, change: T) -> None:
-        """Note a change."""
-        self._log.append(change)
-        if len(self._log) > _LONGEST:
-            self._first += _LONGEST // 2
-            del self._log[: _LONGEST // 2]
+        """Append a change."""
+        self._changes.append(change)
+        if len(self._changes) > _MAX_LENGTH:
+            self._first += _MAX_LENGTH // 2
+            del self._changes[: _MAX_LENGTH // 2]
 
     def start_over(self) -> None:
-        """Everything changed: every reader has to start over, also one that is at the end."""
+        """Make every reader start over, also one that is at the end: everything may have changed."""
         self._first = self.position + 1
-        self._log.clear()
+        self._changes.clear()

@@ -1,4 +1,7 @@
-"""Labels and taints as numbers, so that a condition is looked up once per distinct value and not once per node."""
+"""Columns of the table: growable arrays with one value per node, and values or labels as numbers.
+
+A condition on a label or a taint is looked up once per distinct value and not once per node.
+"""
 
 from __future__ import annotations
 
@@ -11,96 +14,95 @@ from numpy.typing import NDArray
 from scheduler_runtime.catalog.checks import parse_int64
 
 Mask = NDArray[np.bool_]
-"""One truth per node, in the table's order."""
+"""A truth value per node, in the table's order."""
 Ints = NDArray[np.int64]
-"""One whole number per node, in the table's order."""
+"""A whole number per node, in the table's order."""
 
 
-def wrapped(number: int) -> int:
-    """What 64 bits hold of ``number``."""
+def wrap_int64(number: int) -> int:
+    """``number`` as 64 bits hold it: beyond them it wraps around, as Go's int64 does."""
     return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
 
 
 class Column:
-    """One value per row, with room to grow: ``all`` is written, ``shown`` is what readers get."""
+    """One value per row, with room to grow. The table writes ``writable``; readers get the read-only ``values``."""
 
-    __slots__ = ("all", "shown")
+    __slots__ = ("values", "writable")
 
     def __init__(self, dtype: type, rows: int = 0, capacity: int = 0) -> None:
-        self.all: NDArray[Any] = np.zeros(capacity, dtype)
-        self.shown: NDArray[Any] = self.all
+        self.writable: NDArray[Any] = np.zeros(capacity, dtype)
+        self.values: NDArray[Any] = self.writable
         self.resize(rows, capacity)
 
     def add(self, row: int, amount: int) -> None:
-        """Add ``amount`` to a whole number; beyond 64 bits it goes round, as upstream's does."""
-        self.all[row] = wrapped(self.all.item(row) + amount)
+        """Add ``amount`` to the whole number in a row; beyond 64 bits it wraps around, as upstream's does."""
+        self.writable[row] = wrap_int64(self.writable.item(row) + amount)
 
     def resize(self, rows: int, capacity: int) -> None:
-        """Show ``rows`` rows, with room for ``capacity``."""
-        if capacity > len(self.all):
-            grown = np.zeros(capacity, self.all.dtype)
-            grown[: len(self.all)] = self.all
-            self.all = grown
-        self.shown = self.all[:rows]
-        self.shown.flags.writeable = False
+        """Have ``rows`` rows, with room for ``capacity``. Arrays that readers got before stay as they are."""
+        if capacity > len(self.writable):
+            grown = np.zeros(capacity, self.writable.dtype)
+            grown[: len(self.writable)] = self.writable
+            self.writable = grown
+        self.values = self.writable[:rows]
+        self.values.flags.writeable = False
 
 
 _Value = TypeVar("_Value", bound=Hashable)
 
 
 class InternedColumn(Generic[_Value]):
-    """One of a few different values per row: each of them once in ``values``, and a number per row that says which."""
+    """One of a few distinct values per row: ``column`` has the index of each row's value in ``distinct``."""
 
-    __slots__ = ("_numbers", "column", "values")
+    __slots__ = ("_indexes", "column", "distinct")
 
     def __init__(self, column: Column) -> None:
         """``column`` is empty."""
         self.column = column
-        self.values: list[_Value] = []
-        self._numbers: dict[_Value, int] = {}
+        self.distinct: list[_Value] = []
+        self._indexes: dict[_Value, int] = {}
 
     def set(self, row: int, value: _Value) -> None:
         """Write one row."""
-        number = self._numbers.setdefault(value, len(self.values))
-        if number == len(self.values):
-            self.values.append(value)
-        self.column.all[row] = number
+        index = self._indexes.setdefault(value, len(self.distinct))
+        if index == len(self.distinct):
+            self.distinct.append(value)
+        self.column.writable[row] = index
 
-    def write(self, values: Iterable[_Value]) -> None:
+    def rewrite(self, values: Iterable[_Value]) -> None:
         """Write all rows, and forget the values that no row has any more."""
-        self.values, self._numbers = [], {}
+        self.distinct, self._indexes = [], {}
         for row, value in enumerate(values):
             self.set(row, value)
 
     @property
     def is_stale(self) -> bool:
-        """Whether most of its values are no row's any more, so that writing it anew pays."""
-        return len(self.values) > 2 * len(self.column.shown) + 64
+        """Whether most of the distinct values belong to no row any more, so that rewriting pays."""
+        return len(self.distinct) > 2 * len(self.column.values) + 64
 
 
 class LabelColumn:
-    """One label of every node, for conditions over all of them at once.
+    """One label of every node, for conditions over all nodes at once.
 
-    ``ids`` has a number per node: 0 where the label is absent, otherwise one more than the place in ``values``.
+    ``ids`` has a number per node: 0 where the label is absent, otherwise one more than the value's index in ``values``.
     """
 
-    __slots__ = ("_index", "_integers", "ids", "values")
+    __slots__ = ("_ids_by_value", "_integers", "ids", "values")
 
     def __init__(self) -> None:
         self.values: list[str] = []
         self.ids: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._index: dict[str, int] = {}
+        self._ids_by_value: dict[str, int] = {}
         self._integers: dict[int, int | None] = {}
 
     def equals(self, value: str) -> Mask:
         """The nodes that have the label with this ``value``."""
-        found = self._index.get(value)
-        return np.zeros(len(self.ids), np.bool_) if found is None else self.ids == found
+        number = self._ids_by_value.get(value)
+        return np.zeros(len(self.ids), np.bool_) if number is None else self.ids == number
 
     def isin(self, values: Iterable[str]) -> Mask:
         """The nodes that have the label with one of these ``values``."""
-        found = [self._index[value] for value in values if value in self._index]
-        return self._taken(found)
+        return self._rows_with([self._ids_by_value[value] for value in values if value in self._ids_by_value])
 
     def exists(self) -> Mask:
         """The nodes that have the label at all."""
@@ -108,60 +110,89 @@ class LabelColumn:
 
     def above(self, number: int) -> Mask:
         """The nodes whose label is a whole number greater than ``number``."""
-        return self._taken(self._where(lambda value: value > number))
+        return self._rows_with(self._ids_where(lambda value: value > number))
 
     def below(self, number: int) -> Mask:
         """The nodes whose label is a whole number less than ``number``."""
-        return self._taken(self._where(lambda value: value < number))
+        return self._rows_with(self._ids_where(lambda value: value < number))
 
     def map(self, mapping: Mapping[str, Any], missing: float) -> NDArray[np.float64]:
         """Look each node's value up in ``mapping``; ``missing`` where the label or the entry is absent."""
-        looked_up = [float(mapping.get(value, missing)) for value in self.values]
-        return np.array([missing, *looked_up], dtype=np.float64)[self.ids]
+        numbers = [float(mapping.get(value, missing)) for value in self.values]
+        return np.array([missing, *numbers], dtype=np.float64)[self.ids]
 
-    def _taken(self, chosen: Sequence[int]) -> Mask:
-        answers = np.zeros(len(self.values) + 1, np.bool_)
-        answers[chosen] = True
-        taken: Mask = answers[self.ids]
-        return taken
+    def _rows_with(self, ids: Sequence[int]) -> Mask:
+        matches = np.zeros(len(self.values) + 1, np.bool_)
+        matches[ids] = True
+        rows: Mask = matches[self.ids]
+        return rows
 
-    def _where(self, holds: Callable[[int], bool]) -> list[int]:
-        for place in range(len(self._integers), len(self.values)):
-            self._integers[place + 1] = parse_int64(self.values[place])
+    def _ids_where(self, holds: Callable[[int], bool]) -> list[int]:
+        for index in range(len(self._integers), len(self.values)):
+            self._integers[index + 1] = parse_int64(self.values[index])
         return [number for number, value in self._integers.items() if value is not None and holds(value)]
 
 
-class WrittenLabels(LabelColumn):
-    """The label column that the table writes."""
+class WritableLabels(LabelColumn):
+    """The label column as the table writes it."""
 
     __slots__ = ("_column",)
 
     def __init__(self, labels: Iterable[str | None], rows: int, capacity: int) -> None:
         super().__init__()
         self._column = Column(np.int32, rows, capacity)
-        self.ids = self._column.shown
+        self.ids = self._column.values
         for row, value in enumerate(labels):
             self.set(row, value)
 
     def set(self, row: int, value: str | None) -> None:
-        """Write one node's value."""
+        """Write one node's value; None when it does not have the label."""
         number = 0
         if value is not None:
-            number = self._index.setdefault(value, len(self.values) + 1)
+            number = self._ids_by_value.setdefault(value, len(self.values) + 1)
             if number > len(self.values):
                 self.values.append(value)
-        self._column.all[row] = number
+        self._column.writable[row] = number
 
     def move(self, source: int, target: int) -> None:
         """Copy one row over another."""
-        self._column.all[target] = self._column.all[source]
+        self._column.writable[target] = self._column.writable[source]
 
     def resize(self, rows: int, capacity: int) -> None:
-        """Show ``rows`` rows, with room for ``capacity``."""
+        """Have ``rows`` rows, with room for ``capacity``."""
         self._column.resize(rows, capacity)
-        self.ids = self._column.shown
+        self.ids = self._column.values
 
     @property
     def is_stale(self) -> bool:
-        """Whether most of its values are no node's any more, so that building it anew pays."""
+        """Whether most of the values belong to no node any more, so that building the column anew pays."""
         return len(self.values) > 2 * len(self.ids) + 64
+
+
+class ReferenceCounts:
+    """Names in use, with the number of users, so that a column can be dropped with the last user of its name."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._counts
+
+    def add(self, names: Iterable[str]) -> None:
+        """Count one more user of ``names``, which are distinct."""
+        counts = self._counts
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+
+    def remove(self, names: Iterable[str]) -> list[str]:
+        """Count one user of ``names`` less. Return the names that nobody uses any more."""
+        counts = self._counts
+        unused: list[str] = []
+        for name in names:
+            counts[name] -= 1
+            if not counts[name]:
+                del counts[name]
+                unused.append(name)
+        return unused

@@ -1,8 +1,8 @@
-"""How many pods of a kind are on each node, counted once and then kept up to date pod by pod.
+"""Match counts: the number of pods on each node that selectors match, updated with every pod that comes or goes.
 
-Spreading and affinity between pods ask the same questions again and again: how many pods that a selector matches are
-on each node, and in each zone. Counting answers them in time proportional to all pods; here a pod that comes or goes
-changes the one number it concerns.
+Spreading and affinity between pods ask the same questions again and again: how many matching pods are on each node, and
+in each zone. Counting anew takes time in proportion to all pods; here a pod that comes or goes changes the one number
+that it concerns.
 """
 
 from __future__ import annotations
@@ -14,43 +14,48 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.state.lru import next_sweep
+from scheduler_runtime.state.lru import next_cleanup_size
 from scheduler_runtime.state.objects import Pod
-from scheduler_runtime.state.table.cached_hash import hashed_once
 from scheduler_runtime.state.table.change_log import ChangeLog
 from scheduler_runtime.state.table.columns import Column, Ints, LabelColumn
-from scheduler_runtime.state.table.pod_selectors import ByLabels, PodSelector, Requirements
+from scheduler_runtime.state.table.pod_selectors import LabelIndex, PodSelector, Requirements, cache_hash
 from scheduler_runtime.state.table.pods_by_label import PodsByLabel
 
-BUDGET_BYTES = 64 * 2**20
-"""What all censuses together may take; the one that was not asked for the longest is given up."""
+MAX_BYTES = 64 * 2**20
+"""Memory that all match counts together may take; those that were not asked for the longest are dropped."""
 
-FEW = 128
-"""Before there are so many new censuses nobody looks which of them count no pod."""
+MIN_CLEANUP = 128
+"""So many new match counts are not worth looking for those that count no pod."""
 
 MAX_SUMS = 8
-"""By as many labels each census is summed up at a time: every pod that comes or goes changes all of them."""
+"""Labels by which one selection is summed up at a time: every pod that comes or goes changes each of the sums."""
 
 
-@hashed_once
+@cache_hash
 @dataclass(frozen=True, slots=True)
 class PodSelection:
-    """The pods that all selectors match; with ``living`` without those that are being deleted."""
+    """The pods that all selectors match."""
 
     selectors: tuple[PodSelector, ...]
-    living: bool = False
+    without_terminating: bool = False
+    """Whether pods that are being deleted are left out."""
     _hash: int = field(init=False, repr=False, compare=False)
 
-    def has(self, pod: Pod) -> bool:
-        """Whether ``pod`` belongs to it."""
-        if self.living and pod.metadata.deletion_timestamp is not None:
+    def includes(self, pod: Pod) -> bool:
+        """Whether ``pod`` is one of them."""
+        if self.without_terminating and pod.metadata.deletion_timestamp is not None:
             return False
         return all(selector.matches(pod) for selector in self.selectors)
+
+    @property
+    def requirements(self) -> Requirements:
+        """The conditions of all selectors together."""
+        return tuple(requirement for selector in self.selectors for requirement in selector.requirements)
 
 
 @dataclass(slots=True)
 class _Sums:
-    """A census by the values of a label, as the nodes were labelled at a certain version."""
+    """Counts by the values of a label, for the nodes' labels as of a version."""
 
     version: int
     label: LabelColumn
@@ -58,24 +63,24 @@ class _Sums:
 
 
 class MatchCounts:
-    """How many pods of one kind are on each node.
+    """The number of pods of one selection on each node.
 
-    Most kinds are on few nodes, and most are never asked about row by row: a column is made for those that are.
+    Most selections have pods on few nodes, and few are ever read row by row: a column is made only for those.
     """
 
-    __slots__ = ("_changes", "_column", "_label", "_new_column", "_rows", "_sums", "_version", "total")
+    __slots__ = ("_changes", "_column", "_count_by_row", "_label", "_new_column", "_nodes_version", "_sums", "total")
 
     def __init__(
         self,
         new_column: Callable[[], Column],
         label: Callable[[str], LabelColumn],
-        version: Callable[[], int],
+        nodes_version: Callable[[], int],
     ) -> None:
-        """``label`` and ``version`` tell how nodes are labelled, and when that changed."""
+        """``label`` and ``nodes_version`` read how nodes are labelled, and since which change."""
         self._new_column = new_column
         self._label = label
-        self._version = version
-        self._rows: dict[int, int] = {}
+        self._nodes_version = nodes_version
+        self._count_by_row: dict[int, int] = {}
         self._column: Column | None = None
         self._sums: dict[str, _Sums] = {}
         self._changes: ChangeLog[tuple[int, int]] = ChangeLog()
@@ -83,83 +88,73 @@ class MatchCounts:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
-        column = 0 if self._column is None else self._column.all.nbytes
-        sums = sum(each.counts.nbytes for each in self._sums.values())
-        return 4000 + 100 * len(self._rows) + 72 * len(self._changes) + column + sums
+        """Approximate memory in bytes."""
+        column = 0 if self._column is None else self._column.writable.nbytes
+        sums = sum(sums.counts.nbytes for sums in self._sums.values())
+        return 4000 + 100 * len(self._count_by_row) + 72 * len(self._changes) + column + sums
 
     @property
     def counts(self) -> Ints:
-        """How many there are on each node."""
+        """The number of pods on each node."""
         if self._column is None:
             self._column = self._new_column()
-            self._column.all[self._at()] = self._numbers()
-        shown: Ints = self._column.shown
-        return shown
+            self._column.writable[self._rows()] = self._numbers()
+        counts: Ints = self._column.values
+        return counts
 
     @property
     def position(self) -> int:
-        """How far it has come; for :meth:`changes_since`."""
+        """The end of the changes, for :meth:`changes_since`."""
         return self._changes.position
 
     def changes_since(self, position: int) -> Sequence[tuple[int, int]] | None:
-        """The rows with how many pods more, or fewer, are on them since it had come to ``position``.
+        """The rows that changed after ``position``, each with how many pods were added or removed.
 
         None when that is too long ago, or rows moved since.
         """
         return self._changes.since(position)
 
     def by_domain(self, key: str) -> Ints:
-        """How many there are for each value of the label ``key``, by its ids; the first is for nodes without it."""
+        """The number of pods for each value of the label ``key``, by its ids; the first is for nodes without it."""
         sums = self._sums.get(key)
-        if sums is None or sums.version != self._version():
-            self._make_room()
-            sums = self._sums[key] = self._summed(key)
+        version = self._nodes_version()
+        if sums is None or sums.version != version:
+            # Sums of labels as they were before are of no use; of the others the one made first goes.
+            self._sums = {other: older for other, older in self._sums.items() if older.version == version}
+            if len(self._sums) >= MAX_SUMS:
+                del self._sums[next(iter(self._sums))]
+            label = self._label(key)
+            counts = np.bincount(label.ids[self._rows()], self._numbers(), len(label.values) + 1).astype(np.int64)
+            sums = self._sums[key] = _Sums(version, label, counts)
         return sums.counts
 
-    def _make_room(self) -> None:
-        """Forget the sums of older labels, and those made first when there are many."""
-        version = self._version()
-        self._sums = {key: sums for key, sums in self._sums.items() if sums.version == version}
-        if len(self._sums) >= MAX_SUMS:
-            del self._sums[next(iter(self._sums))]
-
-    def _summed(self, key: str) -> _Sums:
-        label = self._label(key)
-        counts = np.bincount(label.ids[self._at()], self._numbers(), len(label.values) + 1).astype(np.int64)
-        return _Sums(self._version(), label, counts)
-
-    def _at(self) -> NDArray[np.intp]:
-        return np.fromiter(self._rows.keys(), np.intp, len(self._rows))
+    def _rows(self) -> NDArray[np.intp]:
+        return np.fromiter(self._count_by_row.keys(), np.intp, len(self._count_by_row))
 
     def _numbers(self) -> Ints:
-        return np.fromiter(self._rows.values(), np.int64, len(self._rows))
+        return np.fromiter(self._count_by_row.values(), np.int64, len(self._count_by_row))
 
-    # What the table tells.
+    # Called by the table.
 
     def add(self, row: int, change: int) -> None:
         """Count ``change`` pods more in a row."""
-        self._write(row, self._rows.get(row, 0) + change)
+        self._write(row, self._count_by_row.get(row, 0) + change)
         self.total += change
         self._changes.add((row, change))
         if self._sums:
-            self._keep_sums(row, change)
-
-    def _keep_sums(self, row: int, change: int) -> None:
-        """Bring the sums up to date. Those of labels that changed since are made anew when they are asked for."""
-        version = self._version()
-        for sums in self._sums.values():
-            if sums.version == version:
-                sums.counts[sums.label.ids.item(row)] += change
+            version = self._nodes_version()
+            for sums in self._sums.values():
+                if sums.version == version:  # Older sums are made anew when they are asked for.
+                    sums.counts[sums.label.ids.item(row)] += change
 
     def move(self, source: int, target: int) -> None:
-        """Forget what is in row ``target`` and put there what is in the row ``source``, which ends."""
-        self.total -= self._rows.get(target, 0)
-        self._write(target, self._rows.get(source, 0) if source != target else 0)
+        """Drop the count of row ``target`` and put there the count of row ``source``, which ends."""
+        self.total -= self._count_by_row.get(target, 0)
+        self._write(target, self._count_by_row.get(source, 0) if source != target else 0)
         self._write(source, 0)
 
     def resize(self, rows: int, capacity: int) -> None:
-        """Show ``rows`` rows, with room for ``capacity``; who kept rows has to start over."""
+        """Have ``rows`` rows, with room for ``capacity``. Readers of the changes have to start over."""
         if self._column is not None:
             self._column.resize(rows, capacity)
         self._changes.start_over()
@@ -167,85 +162,75 @@ class MatchCounts:
 
     def _write(self, row: int, number: int) -> None:
         if number:
-            self._rows[row] = number
+            self._count_by_row[row] = number
         else:
-            self._rows.pop(row, None)
+            self._count_by_row.pop(row, None)
         if self._column is not None:
-            self._column.all[row] = number
+            self._column.writable[row] = number
 
 
 class MatchCountsCache:
-    """The populations that were asked about, each with its census."""
+    """Match counts of the selections that were asked about, within ``MAX_BYTES`` of memory."""
 
-    def __init__(self, new: Callable[[], MatchCounts], pods: Sequence[dict[str, Pod]]) -> None:
+    def __init__(self, new_counts: Callable[[], MatchCounts], pods: Sequence[dict[str, Pod]]) -> None:
         """``pods`` are those in each row."""
-        self._new = new
+        self._new_counts = new_counts
         self._pods = pods
-        self._whereabouts = PodsByLabel(pods)
-        self._kept: OrderedDict[PodSelection, MatchCounts] = OrderedDict()
+        self._pods_by_label = PodsByLabel(pods)
+        self._counts: OrderedDict[PodSelection, MatchCounts] = OrderedDict()
         self._sizes: dict[PodSelection, int] = {}
-        """As they were when each was asked for the last time."""
-        self._taken = 0
-        self._sweep_at = FEW
-        self._index: ByLabels[PodSelection, MatchCounts] = ByLabels()
+        """As of the last time that each selection was asked for."""
+        self._bytes = 0
+        self._cleanup_at = MIN_CLEANUP
+        self._index: LabelIndex[PodSelection, MatchCounts] = LabelIndex()
 
     def __iter__(self) -> Iterator[MatchCounts]:
-        return iter(self._kept.values())
+        return iter(self._counts.values())
 
-    def get(self, population: PodSelection) -> MatchCounts:
-        """The census of ``population``, counted when it is asked for the first time."""
-        census = self._kept.get(population)
-        if census is None:
-            self._sweep_in_time()
-            census = self._kept[population] = self._counted(population)
-            self._index.add(_requirements(population), population, census)
-        self._kept.move_to_end(population)
-        self._weigh(population, census.size)
-        return census
+    def get(self, selection: PodSelection) -> MatchCounts:
+        """The match counts of ``selection``; counted when it is asked for the first time."""
+        counts = self._counts.get(selection)
+        if counts is None:
+            self._clean_up_if_due()
+            counts = self._new_counts()
+            for row in self._pods_by_label.rows(selection.selectors):
+                number = sum(selection.includes(pod) for pod in self._pods[row].values())
+                if number:
+                    counts.add(row, number)
+            self._counts[selection] = counts
+            self._index.add(selection.requirements, selection, counts)
+        self._counts.move_to_end(selection)
+        size = counts.size
+        self._bytes += size - self._sizes.get(selection, 0)
+        self._sizes[selection] = size
+        while self._bytes > MAX_BYTES and len(self._counts) > 1:
+            self._drop(next(iter(self._counts)))
+        return counts
 
-    def _counted(self, population: PodSelection) -> MatchCounts:
-        census = self._new()
-        for row in self._whereabouts.rows(population.selectors):
-            number = sum(population.has(pod) for pod in self._pods[row].values())
-            if number:
-                census.add(row, number)
-        return census
+    def _clean_up_if_due(self) -> None:
+        """Drop the selections without any pod, once there may be many.
 
-    def _weigh(self, population: PodSelection, size: int) -> None:
-        self._taken += size - self._sizes.get(population, 0)
-        self._sizes[population] = size
-        while self._taken > BUDGET_BYTES and len(self._kept) > 1:
-            self._give_up(next(iter(self._kept)))
-
-    def _sweep_in_time(self) -> None:
-        """Give up those that count no pod, once there may be many.
-
-        Nobody asks about the pods of deployments that were, and each new one brings populations of its own.
+        Nobody asks about the pods of deployments that were deleted, and each new deployment brings its own selections.
         """
-        if len(self._kept) < self._sweep_at:
+        if len(self._counts) < self._cleanup_at:
             return
-        for population in [each for each, census in self._kept.items() if not census.total]:
-            self._give_up(population)
-        self._sweep_at = next_sweep(len(self._kept), FEW)
+        for selection in [selection for selection, counts in self._counts.items() if not counts.total]:
+            self._drop(selection)
+        self._cleanup_at = next_cleanup_size(len(self._counts), MIN_CLEANUP)
 
-    def _give_up(self, population: PodSelection) -> None:
-        del self._kept[population]
-        self._taken -= self._sizes.pop(population)
-        self._index.remove(_requirements(population), population)
+    def _drop(self, selection: PodSelection) -> None:
+        del self._counts[selection]
+        self._bytes -= self._sizes.pop(selection)
+        self._index.remove(selection.requirements, selection)
 
     def refile(self, row: int, pod: Pod, change: int) -> None:
-        """A pod was moved to a row with everything else there, or from it: censuses are told otherwise."""
-        self._whereabouts.count(row, pod, change)
+        """Update the index for a pod that moves with its whole row: match counts move by :meth:`MatchCounts.move`."""
+        self._pods_by_label.count(row, pod, change)
 
     def count(self, row: int, pod: Pod, change: int) -> None:
-        """A pod came to a row, or left it."""
-        self._whereabouts.count(row, pod, change)
-        if self._kept:
-            for population, census in self._index.candidates(pod):
-                if population.has(pod):
-                    census.add(row, change)
-
-
-def _requirements(population: PodSelection) -> Requirements:
-    """What its pods must meet, all selectors together."""
-    return tuple(each for selector in population.selectors for each in selector.requirements)
+        """Count a pod in a row (1), or take it back (-1)."""
+        self._pods_by_label.count(row, pod, change)
+        if self._counts:
+            for selection, counts in self._index.candidates(pod):
+                if selection.includes(pod):
+                    counts.add(row, change)

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from scheduler_runtime.catalog.checks import label_problem
 from scheduler_runtime.state.objects import LabelSelector, Pod
-from scheduler_runtime.state.table.cached_hash import hashed_once
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_T = TypeVar("_T")
+
+
+def cache_hash(cls: type[_T]) -> type[_T]:
+    """Make the frozen dataclass ``cls`` compute an instance's hash once, and store it in the field ``_hash``.
+
+    For values that are looked up again and again in dictionaries and contain many others.
+    """
+    compute_hash = cast("Callable[[object], int]", cls.__hash__)
+
+    def cached_hash(self: object) -> int:
+        try:
+            result: int = self._hash  # type: ignore[attr-defined]
+        except AttributeError:
+            result = compute_hash(self)
+            object.__setattr__(self, "_hash", result)
+        return result
+
+    cls.__hash__ = cached_hash  # type: ignore[method-assign]
+    return cls
 
 
 class SelectorError(ValueError):
-    """A label selector that cannot be read: ``at`` is where in it, the text says why."""
+    """A label selector that cannot be read. ``path`` is the place in the selector, ``reason`` the explanation."""
 
-    def __init__(self, at: str, why: str) -> None:
-        super().__init__(f"{at.lstrip('.')}: {why}")
-        self.at = at
-        self.why = why
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path.lstrip('.')}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,105 +52,57 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether it holds for these ``labels``."""
+        """Whether the condition holds for these ``labels``."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
                 return value in self.values
             case "NotIn":
-                return value not in self.values  # Also without the label, as upstream has it.
+                # Also without the label: labels.Requirement.Matches in apimachinery.
+                return value not in self.values
             case "Exists":
                 return value is not None
         return value is None
 
 
 Requirements = tuple[Requirement, ...]
-"""Conditions that must all hold. Without any they hold for everything."""
+"""Conditions that must all hold. An empty tuple holds for everything."""
 
 
-def requirements_of(selector: LabelSelector | None) -> Requirements | None:
-    """Read ``selector``; None when there is none, which matches nothing. Raises SelectorError."""
+def read_requirements(selector: LabelSelector | None) -> Requirements | None:
+    """Read ``selector``, sorted; None for a missing one, which matches nothing. Raises SelectorError."""
     if selector is None:
         return None
-    found = []
+    requirements = []
     for key, value in (selector.match_labels or {}).items():
         _check(key, "In", (value,), f".matchLabels[{key}]")
-        found.append(Requirement(key, "In", frozenset((value,))))
-    for index, each in enumerate(selector.match_expressions):
-        _check(each.key, each.operator, each.values, f".matchExpressions[{index}]")
-        found.append(Requirement(each.key, each.operator, frozenset(each.values)))
-    return tuple(sorted(found, key=lambda each: (each.key, each.operator, sorted(each.values))))
+        requirements.append(Requirement(key, "In", frozenset((value,))))
+    for index, expression in enumerate(selector.match_expressions):
+        _check(expression.key, expression.operator, expression.values, f".matchExpressions[{index}]")
+        requirements.append(Requirement(expression.key, expression.operator, frozenset(expression.values)))
+    return tuple(sorted(requirements, key=lambda one: (one.key, one.operator, sorted(one.values))))
 
 
-def _check(key: str, operator: str, values: tuple[str, ...], at: str) -> None:
+def _check(key: str, operator: str, values: tuple[str, ...], path: str) -> None:
     if operator not in _OPERATORS:
         raise SelectorError(
-            f"{at}.operator", f"{operator!r} is not an operator; the operators are {', '.join(_OPERATORS)}"
+            f"{path}.operator", f"{operator!r} is not an operator; the operators are {', '.join(_OPERATORS)}"
         )
     problem = label_problem(key, operator, values)
     if problem is not None:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem[0])
-        raise SelectorError(at + place, problem[1])
+        raise SelectorError(path + place, problem[1])
 
 
-def hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
+def all_hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
     """Whether all ``requirements`` hold for these ``labels``."""
     return all(requirement.holds(labels) for requirement in requirements)
 
 
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-Label = tuple[str, str]
-
-
-class ByLabels(Generic[K, V]):
-    """Finds what has requirements by the labels that may meet them, without looking at everything.
-
-    Each entry is filed under the values that its first ``In`` allows; one without ``In`` is a candidate always.
-    """
-
-    def __init__(self) -> None:
-        self._anchored: dict[Label, dict[K, V]] = {}
-        self._floating: dict[K, V] = {}
-
-    def add(self, requirements: Requirements, key: K, value: V) -> None:
-        """File ``value`` under what ``requirements`` ask for."""
-        for label in _anchors(requirements):
-            self._anchored.setdefault(label, {})[key] = value
-        if not _anchors(requirements):
-            self._floating[key] = value
-
-    def remove(self, requirements: Requirements, key: K) -> None:
-        """Take back what was filed under ``key`` with these ``requirements``."""
-        for label in _anchors(requirements):
-            del self._anchored[label][key]
-            if not self._anchored[label]:
-                del self._anchored[label]
-        if not _anchors(requirements):
-            del self._floating[key]
-
-    def candidates(self, pod: Pod) -> Iterator[tuple[K, V]]:
-        """What the labels of ``pod`` may meet; each once, because the labels of an entry share their key."""
-        yield from self._floating.items()
-        if self._anchored:
-            for label in (pod.metadata.labels or NO_LABELS).items():
-                found = self._anchored.get(label)
-                if found:
-                    yield from found.items()
-
-
-def _anchors(requirements: Requirements) -> tuple[Label, ...]:
-    """The labels of which one must be there for ``requirements`` to hold; none when there is no such set."""
-    for requirement in requirements:
-        if requirement.operator == "In":
-            return tuple((requirement.key, value) for value in requirement.values)
-    return ()
-
-
-@hashed_once
+@cache_hash
 @dataclass(frozen=True, slots=True)
 class PodSelector:
-    """Pods in some namespaces (None: in any) whose labels meet all requirements."""
+    """Pods in some namespaces, or in any when that is None, whose labels meet all requirements."""
 
     namespaces: frozenset[str] | None
     requirements: Requirements
@@ -140,10 +111,60 @@ class PodSelector:
     def matches(self, pod: Pod) -> bool:
         """Whether ``pod`` is one of them."""
         metadata = pod.metadata
-        return self.matches_labels(metadata.namespace, metadata.labels or NO_LABELS)
-
-    def matches_labels(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod of this namespace with these labels is one of them."""
-        if self.namespaces is not None and namespace not in self.namespaces:
+        if self.namespaces is not None and metadata.namespace not in self.namespaces:
             return False
-        return hold(self.requirements, labels)
+        return all_hold(self.requirements, metadata.labels or NO_LABELS)
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+Label = tuple[str, str]
+
+
+class LabelIndex(Generic[K, V]):
+    """Values with requirements, found by the labels that may meet them without looking at every value.
+
+    Each value is filed under the labels that its first ``In`` allows. One without ``In`` is always a candidate.
+    """
+
+    def __init__(self) -> None:
+        self._by_label: dict[Label, dict[K, V]] = {}
+        self._without_label: dict[K, V] = {}
+
+    def add(self, requirements: Requirements, key: K, value: V) -> None:
+        """File ``value`` by its ``requirements``."""
+        labels = _required_labels(requirements)
+        for label in labels:
+            self._by_label.setdefault(label, {})[key] = value
+        if not labels:
+            self._without_label[key] = value
+
+    def remove(self, requirements: Requirements, key: K) -> None:
+        """Remove the value that was filed under ``key`` with these ``requirements``."""
+        labels = _required_labels(requirements)
+        for label in labels:
+            del self._by_label[label][key]
+            if not self._by_label[label]:
+                del self._by_label[label]
+        if not labels:
+            del self._without_label[key]
+
+    def candidates(self, pod: Pod) -> Iterator[tuple[K, V]]:
+        """All values whose requirements the labels of ``pod`` may meet.
+
+        None comes twice: the labels that one value is filed under share their key, and a pod has one of them at most.
+        """
+        yield from self._without_label.items()
+        if self._by_label:
+            for label in (pod.metadata.labels or NO_LABELS).items():
+                values = self._by_label.get(label)
+                if values:
+                    yield from values.items()
+
+
+def _required_labels(requirements: Requirements) -> tuple[Label, ...]:
+    """Labels, one of which a pod must have to meet ``requirements``; empty when there is no such set."""
+    for requirement in requirements:
+        if requirement.operator == "In":
+            return tuple((requirement.key, value) for value in requirement.values)
+    return ()

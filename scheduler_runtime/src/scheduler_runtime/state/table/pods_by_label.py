@@ -1,4 +1,4 @@
-"""On which nodes there are pods with a label at all, so that not all pods are looked at to count a few."""
+"""Index of pods by label: the rows with pods that may match a selector, so that not every pod is looked at."""
 
 from __future__ import annotations
 
@@ -9,73 +9,72 @@ from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table.pod_selectors import NO_LABELS, PodSelector
 
 MAX_KEYS = 32
-"""By as many labels pods are filed; the one that was not asked for the longest is given up."""
-_ANY = ""
-"""Stands for a label that every pod has, without a value: for selectors that go by the namespace alone."""
+"""Pods are filed by at most so many labels; the one that was not asked for the longest is dropped."""
+_EVERY_POD = ""
+"""Stands for a label that every pod has, with this same text as its value: for selectors by namespace alone."""
 
-_Rows = dict[int, int]
-"""How many pods there are in a row."""
-_Filed = dict[str, dict[str, _Rows]]
-"""By the value of the label, then by namespace."""
+_CountByRow = dict[int, int]
+_PodsByValue = dict[str, dict[str, _CountByRow]]
+"""By the value of one label, then by namespace."""
 
 
 class PodsByLabel:
-    """Files pods by the labels that selectors ask for, as soon as one does."""
+    """Files pods by a label as soon as a selector asks for it."""
 
     def __init__(self, pods: Sequence[dict[str, Pod]]) -> None:
         """``pods`` are those in each row."""
         self._pods = pods
-        self._filed: OrderedDict[str, _Filed] = OrderedDict()
+        self._by_key: OrderedDict[str, _PodsByValue] = OrderedDict()
 
     def rows(self, selectors: Sequence[PodSelector]) -> Iterable[int]:
         """Rows among which are all with pods that all ``selectors`` match."""
         if not selectors:
             return range(len(self._pods))
-        selector, key, values = self._anchor(selectors)
-        filed = self._by(key)
-        found: set[int] = set()
+        selector, key, values = self._narrowest(selectors)
+        by_value = self._pods_by_value(key)
+        rows: set[int] = set()
         for value in values:
-            by_namespace = filed.get(value, {})
+            by_namespace = by_value.get(value, {})
             namespaces = by_namespace if selector.namespaces is None else selector.namespaces
             for namespace in namespaces:
-                found.update(by_namespace.get(namespace, ()))
-        return found
+                rows.update(by_namespace.get(namespace, ()))
+        return rows
 
     def count(self, row: int, pod: Pod, change: int) -> None:
-        """A pod came to a row, or left it."""
-        for key, filed in self._filed.items():
-            _count(filed, key, row, pod, change)
+        """Count a pod in a row (1), or take it back (-1)."""
+        for key, by_value in self._by_key.items():
+            _count(by_value, key, row, pod, change)
 
-    def _anchor(self, selectors: Iterable[PodSelector]) -> tuple[PodSelector, str, Iterable[str]]:
-        """A selector, and a label with the values of which a pod must have one; best one by which pods are filed."""
-        anchors = [
+    def _narrowest(self, selectors: Iterable[PodSelector]) -> tuple[PodSelector, str, Iterable[str]]:
+        """A selector, and a label with values of which a pod must have one; preferably one that pods are filed by."""
+        choices = [
             (selector, requirement.key, requirement.values)
             for selector in selectors
             for requirement in selector.requirements
             if requirement.operator == "In"
         ]
-        if not anchors:
-            return next(iter(selectors)), _ANY, (_ANY,)
-        return next((anchor for anchor in anchors if anchor[1] in self._filed), anchors[0])
+        if not choices:
+            return next(iter(selectors)), _EVERY_POD, (_EVERY_POD,)
+        return next((choice for choice in choices if choice[1] in self._by_key), choices[0])
 
-    def _by(self, key: str) -> _Filed:
-        filed = self._filed.get(key)
-        if filed is None:
-            filed = self._filed[key] = {}
+    def _pods_by_value(self, key: str) -> _PodsByValue:
+        by_value = self._by_key.get(key)
+        if by_value is None:
+            by_value = self._by_key[key] = {}
             for row, pods in enumerate(self._pods):
                 for pod in pods.values():
-                    _count(filed, key, row, pod, 1)
-            if len(self._filed) > MAX_KEYS:
-                self._filed.popitem(last=False)
-        self._filed.move_to_end(key)
-        return filed
+                    _count(by_value, key, row, pod, 1)
+            if len(self._by_key) > MAX_KEYS:
+                self._by_key.popitem(last=False)
+        self._by_key.move_to_end(key)
+        return by_value
 
 
-def _count(filed: _Filed, key: str, row: int, pod: Pod, change: int) -> None:
-    value = _ANY if key == _ANY else (pod.metadata.labels or NO_LABELS).get(key)
+def _count(by_value: _PodsByValue, key: str, row: int, pod: Pod, change: int) -> None:
+    value = _EVERY_POD if key == _EVERY_POD else (pod.metadata.labels or NO_LABELS).get(key)
     if value is None:
         return
-    by_namespace = filed.setdefault(value, {})
+    by_namespace = by_value.setdefault(value, {})
     rows = by_namespace.setdefault(pod.metadata.namespace, {})
     number = rows.get(row, 0) + change
     if number:
@@ -85,4 +84,4 @@ def _count(filed: _Filed, key: str, row: int, pod: Pod, change: int) -> None:
     if not rows:
         del by_namespace[pod.metadata.namespace]
     if not by_namespace:
-        del filed[value]
+        del by_value[value]

@@ -1,4 +1,4 @@
-"""Which ports of the nodes themselves the pods on them bind."""
+"""Host ports: the ports of the nodes themselves that the pods on them bind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scheduler_runtime.state.objects import Pod
 from scheduler_runtime.state.table.columns import Column, Ints
 
-EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - what pods ask for, not what is listened on
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - an address that pods ask for, not one that we listen on
 
 
 class HostPort(NamedTuple):
@@ -20,63 +20,61 @@ class HostPort(NamedTuple):
     number: int
 
     def conflicts(self, other: HostPort) -> bool:
-        """Whether one node cannot offer both."""
+        """Whether one node cannot offer both. Upstream: HostPortInfo.CheckConflict."""
         return self[1:] == other[1:] and (self.address == other.address or EVERY_ADDRESS in (self[0], other[0]))
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """The ports that ``pod`` binds for as long as it runs: those of its containers and of its sidecars."""
+    """The ports that ``pod`` binds for as long as it runs: those of its containers and of its sidecars.
+
+    As GetHostPorts in pkg/scheduler/util/utils.go: other init containers give their ports back before the pod runs.
+    """
     containers = pod.spec.containers
     if pod.spec.init_containers:
-        sidecars = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
+        sidecars = (container for container in pod.spec.init_containers if container.restart_policy == "Always")
         containers = (*sidecars, *containers)
-    found: tuple[HostPort, ...] = ()
+    ports: tuple[HostPort, ...] = ()
     for container in containers:
         if container.ports:
-            found += tuple(
+            ports += tuple(
                 HostPort(port.host_ip or EVERY_ADDRESS, port.protocol or "TCP", port.host_port)
                 for port in container.ports
                 if port.host_port > 0
             )
-    return found
+    return ports
 
 
-class Ports:
-    """How many pods on each node bind each port, as far as some pod binds it."""
+class PortCounts:
+    """The number of pods on each node that bind a port; a column for each port that some pod binds."""
 
     def __init__(self, new_column: Callable[[], Column]) -> None:
         self._new_column = new_column
         self._columns: dict[tuple[str, int], dict[str, Column]] = {}
-        self._uses: Counter[HostPort] = Counter()
+        """By protocol and number, then by address."""
+        self._total: Counter[HostPort] = Counter()
 
     def __iter__(self) -> Iterator[Column]:
         for columns in self._columns.values():
             yield from columns.values()
 
-    def users(self, wanted: HostPort) -> Sequence[Ints]:
-        """How many pods on each node bind ``wanted``, or what conflicts with it; an array for each address."""
-        columns = self._columns.get((wanted.protocol, wanted.number))
+    def users(self, port: HostPort) -> Sequence[Ints]:
+        """The number of pods on each node that bind ``port`` or a port in conflict with it; an array per address."""
+        columns = self._columns.get((port.protocol, port.number))
         if columns is None:
             return ()
-        everywhere = wanted.address == EVERY_ADDRESS
-        addresses = columns if everywhere else (EVERY_ADDRESS, wanted.address)
-        return [columns[address].shown for address in addresses if address in columns]
+        addresses = columns if port.address == EVERY_ADDRESS else (EVERY_ADDRESS, port.address)
+        return [columns[address].values for address in addresses if address in columns]
 
     def count(self, row: int, ports: Iterable[HostPort], sign: int) -> None:
-        """A pod that binds ``ports`` came to the node in ``row``, or went."""
+        """Count a pod that binds ``ports`` in a row (1), or take it back (-1)."""
         for port in ports:
             columns = self._columns.setdefault((port.protocol, port.number), {})
             column = columns.get(port.address)
             if column is None:
                 column = columns[port.address] = self._new_column()
-            column.all[row] += sign
-            self._uses[port] += sign
-            if not self._uses[port]:
-                self._forget(port)
-
-    def _forget(self, port: HostPort) -> None:
-        del self._uses[port]
-        columns = self._columns[port.protocol, port.number]
-        del columns[port.address]
-        if not columns:
-            del self._columns[port.protocol, port.number]
+            column.writable[row] += sign
+            self._total[port] += sign
+            if not self._total[port]:
+                del self._total[port], columns[port.address]
+                if not columns:
+                    del self._columns[port.protocol, port.number]

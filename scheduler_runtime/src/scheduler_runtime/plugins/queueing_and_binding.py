@@ -1,4 +1,7 @@
-"""Which pods enter the queue, and in which order they leave it."""
+"""SchedulingGates, PrioritySort and DefaultBinder: the plugins before and after the choice of a node.
+
+Upstream: pkg/scheduler/framework/plugins/schedulinggates, queuesort and defaultbinder.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +31,12 @@ class PrioritySort(Plugin):
 
     def sort_key(self, entry: QueueEntry) -> Any:
         return (-entry.pod.spec.priority, entry.added_at)
+
+
+class DefaultBinder(Plugin):
+    """Bind through the API server, with the pod's uid, so that no other pod of the same name is bound by mistake."""
+
+    declaration = in_tree()["DefaultBinder"]
+
+    async def bind(self, pod: Pod, node: str, state: Any) -> None:
+        await self.handle.client.bind(pod.namespace, pod.name, pod.uid, node)

@@ -12,7 +12,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import Pod
 from scheduler_runtime.state.table import EVERY_ADDRESS, HostPort, Table
-from scheduler_runtime.state.table.priorities import NOBODY
+from scheduler_runtime.state.table.pod_totals import NO_POD
 from tests.support.preempting import pod
 from tests.support.unreadable import pod_asking
 
@@ -158,5 +158,5 @@ def test_the_lowest_priorities_follow_every_change(seed: int) -> None:
         if random.random() < 0.5:
             lowest = dict(zip(table.names, table.lowest_priorities.tolist(), strict=True))
             assert lowest == {
-                name: min((each.spec.priority for each in pods.values()), default=NOBODY) for name, pods in on.items()
+                name: min((each.spec.priority for each in pods.values()), default=NO_POD) for name, pods in on.items()
             }

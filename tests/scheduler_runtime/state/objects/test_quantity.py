@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_runtime.state.objects import QuantityError
-from scheduler_runtime.state.objects.quantity import MAX_INT64, thousandths, whole_units, within_int64
+from scheduler_runtime.state.objects.quantity import MAX_INT64, clamp_int64, to_milli, whole_units
 
 
 @pytest.mark.parametrize(
@@ -38,31 +38,31 @@ from scheduler_runtime.state.objects.quantity import MAX_INT64, thousandths, who
     ],
 )
 def test_a_quantity_in_thousandths(text: str, expected: int) -> None:
-    assert thousandths(text) == expected
+    assert to_milli(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "m", "1.5.5", "1 Gi", "1gi", "0x10", "1Kib", "e3", "--1", "one", "1e1000", "∞"])
 def test_what_is_no_quantity(text: str) -> None:
     with pytest.raises(QuantityError, match=r"is not a quantity such as 100m, 1\.5Gi or 2"):
-        thousandths(text)
+        to_milli(text)
 
 
 @pytest.mark.parametrize("text", ["1" * 5000, "0." + "1" * 5000, "." + "1" * 5000, "1e" + "1" * 5000, "١", "1e١"])
 def test_a_quantity_has_few_digits_and_only_ours(text: str) -> None:
     with pytest.raises(QuantityError) as caught:
-        thousandths(text)
+        to_milli(text)
     assert len(str(caught.value)) < 200
     assert caught.value.text == text
 
 
 @given(st.integers(-(10**24), 10**24), st.sampled_from(["", "m", "k", "Ki", "M", "Mi", "G", "Gi"]))
 def test_suffixes_only_multiply(number: int, suffix: str) -> None:
-    exact = Fraction(number) * Fraction(thousandths(f"1{suffix}"))
-    assert thousandths(f"{number}{suffix}") == exact
+    exact = Fraction(number) * Fraction(to_milli(f"1{suffix}"))
+    assert to_milli(f"{number}{suffix}") == exact
 
 
 @given(st.integers(-(2**80), 2**80))
 def test_whole_units_are_rounded_away_from_zero_and_held_within_64_bits(amount: int) -> None:
     units = whole_units(amount)
     assert abs(units) * 1000 >= abs(amount) > (abs(units) - 1) * 1000
-    assert -MAX_INT64 <= within_int64(units) <= MAX_INT64
+    assert -MAX_INT64 <= clamp_int64(units) <= MAX_INT64

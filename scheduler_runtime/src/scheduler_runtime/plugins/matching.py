@@ -1,0 +1,199 @@
+"""Matching of node selectors, taints and tolerations, over all nodes at once and for a single node.
+
+Conditions on labels and names follow upstream's k8s.io/component-helpers/scheduling/corev1/nodeaffinity. A term that
+cannot be read, and one without conditions, matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from scheduler_runtime.catalog.checks import field_problem, label_problem, parse_int64
+from scheduler_runtime.state.objects import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+    Toleration,
+)
+from scheduler_runtime.state.table import Mask, NodeTable
+
+# Node selectors over the table.
+
+
+def is_sound(term: NodeSelectorTerm) -> bool:
+    """Whether ``term`` has conditions and all of them can be read."""
+    if not term.match_expressions and not term.match_fields:
+        return False
+    return problem_in(term, "") is None
+
+
+def problem_in(term: NodeSelectorTerm, path: str) -> str | None:
+    """The first condition of ``term`` that cannot be read, explained, with its path below ``path``."""
+    for name, requirements, check in (
+        ("matchExpressions", term.match_expressions, label_problem),
+        ("matchFields", term.match_fields, field_problem),
+    ):
+        for index, requirement in enumerate(requirements):
+            problem = check(requirement.key, requirement.operator, requirement.values)
+            if problem is not None:
+                place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem[0])
+                return f"{path}.{name}[{index}]{place}: {problem[1]}"
+    return None
+
+
+def sound_terms(selector: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
+    """The terms of ``selector`` that can match anything."""
+    return tuple(term for term in selector.node_selector_terms if is_sound(term))
+
+
+def matching_rows(selector: NodeSelector, nodes: NodeTable) -> Mask:
+    """The nodes that one of the terms matches. Without terms, none."""
+    return any_term_rows(sound_terms(selector), nodes)
+
+
+def any_term_rows(terms: Iterable[NodeSelectorTerm], nodes: NodeTable) -> Mask:
+    """The nodes that one of the sound ``terms`` matches. Without terms, none."""
+    matched = np.zeros(len(nodes), np.bool_)
+    for term in terms:
+        matched |= term_rows(term, nodes)
+    return matched
+
+
+def term_rows(term: NodeSelectorTerm, nodes: NodeTable) -> Mask:
+    """The nodes on which all conditions of a sound ``term`` hold."""
+    matched = np.ones(len(nodes), np.bool_)
+    for requirement in term.match_expressions:
+        matched &= _label_rows(requirement, nodes)
+    for requirement in term.match_fields:
+        # The only field is metadata.name, and it has exactly one value.
+        named = np.zeros(len(nodes), np.bool_)
+        row = nodes.row(requirement.values[0])
+        if row is not None:
+            named[row] = True
+        matched &= named if requirement.operator == "In" else ~named
+    return matched
+
+
+def labelled_rows(labels: Mapping[str, str], nodes: NodeTable) -> Mask:
+    """The nodes that have all these labels."""
+    matched = np.ones(len(nodes), np.bool_)
+    for key, value in labels.items():
+        matched &= nodes.label(key).equals(value)
+    return matched
+
+
+def _label_rows(requirement: NodeSelectorRequirement, nodes: NodeTable) -> Mask:
+    column = nodes.label(requirement.key)
+    match requirement.operator:
+        case "In":
+            return column.isin(requirement.values)
+        case "NotIn":
+            return ~column.isin(requirement.values)
+        case "Exists":
+            return column.exists()
+        case "DoesNotExist":
+            return ~column.exists()
+        case "Gt":
+            return column.above(int(requirement.values[0]))
+    return column.below(int(requirement.values[0]))
+
+
+# Node selectors for a single node.
+
+
+def matches(selector: NodeSelector, node: Node) -> bool:
+    """Whether one of the terms matches ``node``."""
+    return any(is_sound(term) and term_matches(term, node) for term in selector.node_selector_terms)
+
+
+def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether all conditions of a sound ``term`` hold on ``node``."""
+    return all(_label_matches(requirement, node) for requirement in term.match_expressions) and all(
+        (node.name == requirement.values[0]) == (requirement.operator == "In") for requirement in term.match_fields
+    )
+
+
+def _label_matches(requirement: NodeSelectorRequirement, node: Node) -> bool:
+    value = node.labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    number = None if value is None else parse_int64(value)
+    if number is None:
+        return False
+    limit = int(requirement.values[0])
+    return number > limit if requirement.operator == "Gt" else number < limit
+
+
+# Taints and tolerations.
+
+Tolerations = tuple[Toleration, ...]
+
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+
+
+def tolerates(tolerations: Tolerations, taint: Taint, *, comparing: bool = False) -> bool:
+    """Whether one of ``tolerations`` covers ``taint``. An empty key or effect covers every key or effect.
+
+    The operators Gt and Lt (KEP-5471) cover nothing unless ``comparing``; an unknown operator covers nothing.
+    """
+    return any(_covers(toleration, taint, comparing) for toleration in tolerations)
+
+
+def _covers(toleration: Toleration, taint: Taint, comparing: bool) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case "Gt" | "Lt" if comparing:
+            limit, value = _whole_number(toleration.value), _whole_number(taint.value)
+            if limit is None or value is None:
+                return False
+            return value > limit if toleration.operator == "Gt" else value < limit
+    return False
+
+
+def _whole_number(text: str) -> int | None:
+    """A number in its only spelling: without a plus sign and leading zeros, as the API's validation has it."""
+    return parse_int64(text) if _DECIMAL.fullmatch(text) else None
+
+
+@lru_cache(maxsize=16384)
+def keeps_away(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool = False) -> bool:
+    """Whether some NoSchedule or NoExecute taint is not covered."""
+    hard = (taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute"))
+    return any(not tolerates(tolerations, taint, comparing=comparing) for taint in hard)
+
+
+@lru_cache(maxsize=16384)
+def discouragements(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool = False) -> int:
+    """The number of PreferNoSchedule taints that are not covered."""
+    soft = (taint for taint in taints if taint.effect == "PreferNoSchedule")
+    return sum(not tolerates(tolerations, taint, comparing=comparing) for taint in soft)
+
+
+@lru_cache(maxsize=16384)
+def unknown_operator(tolerations: Tolerations) -> str | None:
+    """A sentence about the first operator that does not exist, with its path in the pod; None when all exist."""
+    for index, toleration in enumerate(tolerations):
+        if toleration.operator not in ("", "Equal", "Exists", "Gt", "Lt"):
+            path = f"spec.tolerations[{index}].operator"
+            return f"{path}: {toleration.operator!r} is not one of Equal, Exists, Gt and Lt, so it tolerates nothing"
+    return None

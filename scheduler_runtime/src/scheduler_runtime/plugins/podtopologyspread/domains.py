@@ -1,0 +1,195 @@
+"""Domains of a spread constraint: the nodes that count, the domain of each, and the pods in each domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_runtime.api import Ints, LabelColumn, Mask, NodeTable
+from scheduler_runtime.plugins.matching import keeps_away, labelled_rows, matching_rows
+from scheduler_runtime.plugins.podtopologyspread.constraints import Constraint
+from scheduler_runtime.state.objects import NodeAffinity, Pod, Toleration
+from scheduler_runtime.state.table import MatchCounts
+
+DomainIds = NDArray[np.intp]
+"""For each node the number of its domain."""
+_MAX_CHANGES = 128
+"""Up to so many changes are applied one by one; adding up all nodes anew is quicker than more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScope:
+    """All that decides which nodes count. Kinds of pods with equal scopes share their domains."""
+
+    key: str
+    """The label whose values are the domains."""
+    required: tuple[str, ...]
+    """Labels without which a node is left out altogether."""
+    labels: tuple[tuple[str, str], ...] = ()
+    affinity: NodeAffinity | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    """None when taints do not matter."""
+    comparing: bool = False
+    """Whether tolerations may compare numbers."""
+
+
+def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, comparing: bool) -> NodeScope:
+    """The scope of one of the constraints of ``pod``."""
+    labels: tuple[tuple[str, str], ...] = ()
+    affinity = None
+    if constraint.honors_affinity:
+        labels = tuple(sorted((pod.spec.node_selector or {}).items()))
+        affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    tolerations = pod.spec.tolerations if constraint.honors_taints else None
+    return NodeScope(constraint.key, tuple(required), labels, affinity, tolerations, comparing)
+
+
+class EligibleDomains:
+    """The domains of a scope, as of the last :meth:`refresh`. They change with the nodes only, not with the pods."""
+
+    def __init__(self, scope: NodeScope) -> None:
+        self.scope = scope
+        self.generation = 0
+        """Grows with each change of the following."""
+        self.without_label: Mask | None = None
+        """The nodes without the label; None when all have it."""
+        self.without_required: Mask | None = None
+        """The nodes without one of the required labels; None when all have them."""
+        self.eligible: Mask = np.zeros(0, np.bool_)
+        """The nodes whose pods count."""
+        self.ids: DomainIds = np.zeros(0, np.intp)
+        """The domain of each node. One more than the last stands for all domains that do not count."""
+        self.size = 0
+        """Number of domains that count."""
+        self._version = -1
+        self._label: LabelColumn | None = None
+
+    def refresh(self, nodes: NodeTable) -> None:
+        """Bring everything up to date with ``nodes``."""
+        label = nodes.label(self.scope.key)
+        # The version alone could be that of another table; a column belongs to one table.
+        if self._version == nodes.nodes_version and self._label is label:
+            return
+        self._version, self._label = nodes.nodes_version, label
+        self.generation += 1
+        has_required = np.ones(len(nodes), np.bool_)
+        for key in self.scope.required:
+            has_required &= nodes.label(key).exists()
+        self.without_label = _none_if_empty(~label.exists())
+        self.without_required = _none_if_empty(~has_required)
+        self.eligible = _eligible(self.scope, nodes)
+        if self.without_required is not None:
+            self.eligible &= has_required
+        self.ids, self.size = self._number(label)
+
+    def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
+        """Only values of nodes that count are domains: among them the emptiest is looked for."""
+        return _number_domains(label.ids, len(label.values) + 1, self.eligible)
+
+
+class ScoredDomains(EligibleDomains):
+    """Domains for scoring: the value of any candidate is a domain, whether or not the candidate's pods count.
+
+    Without required labels, upstream takes a node without the label for one whose value is the empty text.
+    """
+
+    def __init__(self, scope: NodeScope) -> None:
+        super().__init__(scope)
+        self._witnesses: DomainIds = np.zeros(0, np.intp)
+        """For each domain a row that was a candidate in it the last time."""
+
+    def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
+        label_ids = label.ids
+        if "" in label.values:
+            label_ids = np.where(label_ids == 0, np.int32(label.values.index("") + 1), label_ids)
+        inside = np.ones(len(label_ids), np.bool_) if self.without_required is None else ~self.without_required
+        ids, size = _number_domains(label_ids, len(label.values) + 1, inside)
+        self._witnesses = np.zeros(size + 1, np.intp)
+        return ids, size
+
+    def count_among(self, candidates: Mask, number: int) -> int:
+        """The number of domains that the ``number`` candidates are in."""
+        if number == len(candidates):
+            return self.size
+        # Mostly each domain still has a candidate where it had one the last time: looking there takes a step per
+        # domain and not per node.
+        witnesses = self._witnesses[: self.size]
+        if (candidates[witnesses] & (self.ids[witnesses] == np.arange(self.size))).all():
+            return self.size
+        rows = np.flatnonzero(candidates)
+        self._witnesses[self.ids[rows]] = rows
+        has_candidate = np.zeros(self.size + 1, np.bool_)
+        has_candidate[self.ids[rows]] = True
+        return int(np.count_nonzero(has_candidate[: self.size]))
+
+
+def _number_domains(label_ids: NDArray[np.int32], values: int, inside: Mask) -> tuple[DomainIds, int]:
+    """Number the values that occur ``inside`` from 0 on; every other one gets the number after the last."""
+    occurs = np.zeros(values, np.bool_)
+    occurs[label_ids[inside]] = True
+    size = int(np.count_nonzero(occurs))
+    numbers = np.where(occurs, np.cumsum(occurs) - 1, size)
+    ids: DomainIds = numbers[label_ids]
+    return ids, size
+
+
+def _none_if_empty(rows: Mask) -> Mask | None:
+    return rows if np.count_nonzero(rows) else None
+
+
+def _eligible(scope: NodeScope, nodes: NodeTable) -> Mask:
+    """The nodes that the pod's own selector, affinity and tolerations allow, as far as the constraint honors them."""
+    allowed = labelled_rows(dict(scope.labels), nodes)
+    if scope.affinity is not None and scope.affinity.required is not None:
+        allowed &= matching_rows(scope.affinity.required, nodes)
+    if scope.tolerations is not None:
+        repels = [keeps_away(taints, scope.tolerations, comparing=scope.comparing) for taints in nodes.taint_sets]
+        allowed &= ~np.array(repels, np.bool_)[nodes.taint_set_ids]
+    return allowed
+
+
+class DomainCounts:
+    """The number of pods in each domain of one constraint, updated from one pod of a kind to the next."""
+
+    def __init__(self, constraint: Constraint, domains: EligibleDomains) -> None:
+        self.constraint = constraint
+        self.domains = domains
+        self.by_node: MatchCounts | None = None
+        """The pods that are counted, by node; None when the constraint counts none."""
+        self.by_domain: Ints = np.zeros(1, np.int64)
+        """The pods that are counted, by domain; the last number is for all domains that do not count."""
+        self._generation = -1
+        self._position = 0
+
+    def refresh(self, nodes: NodeTable) -> None:
+        """Bring everything up to date with ``nodes`` and the pods on them."""
+        domains = self.domains
+        domains.refresh(nodes)
+        counted = self.constraint.counted
+        by_node = None if counted is None else nodes.match_counts(counted)
+        if domains.generation != self._generation or by_node is not self.by_node:
+            self._generation, self.by_node = domains.generation, by_node
+            self._add_up()
+        elif by_node is not None and by_node.position != self._position:
+            changes = by_node.changes_since(self._position)
+            if changes is None or len(changes) > _MAX_CHANGES:
+                self._add_up()
+                return
+            eligible, ids, by_domain = domains.eligible, domains.ids, self.by_domain
+            for row, change in changes:
+                if eligible.item(row):
+                    by_domain[ids.item(row)] += change
+            self._position = by_node.position
+
+    def _add_up(self) -> None:
+        domains, by_node = self.domains, self.by_node
+        if by_node is None:
+            self.by_domain = np.zeros(domains.size + 1, np.int64)
+            return
+        inside = domains.eligible
+        sums = np.bincount(domains.ids[inside], by_node.counts[inside], domains.size + 1)
+        self.by_domain = sums.astype(np.int64)
+        self._position = by_node.position

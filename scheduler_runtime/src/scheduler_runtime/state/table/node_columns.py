@@ -1,0 +1,145 @@
+"""Storage of the table: all nodes as columns, and the adding, moving and removing of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from scheduler_runtime.state.objects import Node, Pod, Taint
+from scheduler_runtime.state.table.affinity_terms import TERM_KINDS, ExistingTerms, TermKind
+from scheduler_runtime.state.table.change_log import ChangeLog
+from scheduler_runtime.state.table.columns import Column, InternedColumn, LabelColumn, ReferenceCounts, WritableLabels
+from scheduler_runtime.state.table.images import Images
+from scheduler_runtime.state.table.pod_counts import MatchCounts, MatchCountsCache
+from scheduler_runtime.state.table.pod_totals import LowestPriorities, RequestedResources
+from scheduler_runtime.state.table.ports import PortCounts
+
+_FIRST_CAPACITY = 64
+
+
+class NodeColumns:
+    """A row per node, and a column for everything that decisions look at.
+
+    The table writes it, and readers look through :class:`TableReader`. Arrays double their capacity when they are full,
+    so that adding a node rarely copies them.
+    """
+
+    def __init__(self) -> None:
+        self.changes: ChangeLog[int] = ChangeLog()
+        self.nodes_version = 0
+        self.names: list[str] = []
+        self.rows: dict[str, int] = {}
+        """The row of each node, by its name."""
+        self.nodes: list[Node] = []
+        self.pods: list[dict[str, Pod]] = []
+        """The pods on each node, by their uids."""
+        self._capacity = _FIRST_CAPACITY
+        self.zeros = self.new_ints()
+        """Stands for a resource that no node offers or no pod requests."""
+        self.allocatable: dict[str, Column] = {}
+        self.requested = RequestedResources(self.new_ints)
+        self.scored = {"cpu": self.new_ints(), "memory": self.new_ints()}
+        self.pod_counts = self.new_ints()
+        self.max_pods = self.new_ints()
+        self.unschedulable = self.new_column(np.bool_)
+        self.taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self.new_ints())
+        self.features: InternedColumn[tuple[str, ...]] = InternedColumn(self.new_ints())
+        self.images = Images(self.new_column, self.rows)
+        self.ports = PortCounts(self.new_ints)
+        self.lowest_priorities = LowestPriorities(self.pods, self.changes, self.new_ints)
+        self.labels: dict[str, WritableLabels] = {}
+        """Only the labels that somebody asked for."""
+        self.label_keys = ReferenceCounts()
+        """The label keys that nodes have."""
+        self._absent_label = WritableLabels((), 0, 0)
+        self.match_counts = MatchCountsCache(self.new_match_counts, self.pods)
+        self.terms: dict[TermKind, ExistingTerms] = {kind: ExistingTerms(self.new_match_counts) for kind in TERM_KINDS}
+
+    def new_column(self, dtype: type) -> Column:
+        """A column of zeros with a value per row."""
+        return Column(dtype, len(self.names), self._capacity)
+
+    def new_ints(self) -> Column:
+        """A column of whole numbers, all zero."""
+        return Column(np.int64, len(self.names), self._capacity)
+
+    def new_match_counts(self) -> MatchCounts:
+        """Match counts that are zero everywhere."""
+        return MatchCounts(self.new_ints, self.label, lambda: self.nodes_version)
+
+    def label(self, key: str) -> LabelColumn:
+        """The label ``key`` of every node; its column is built when it is asked for the first time."""
+        column = self.labels.get(key)
+        if column is not None:
+            return column
+        if key not in self.label_keys:
+            return self._absent_label  # Keys that only pods mention take no memory.
+        values = (node.labels.get(key) for node in self.nodes)
+        column = self.labels[key] = WritableLabels(values, len(self.names), self._capacity)
+        return column
+
+    def add_row(self, node: Node) -> int:
+        """Add an empty row for ``node`` at the end, and return its number."""
+        row = self.rows[node.name] = len(self.names)
+        self.names.append(node.name)
+        self.nodes.append(node)
+        self.pods.append({})
+        self._resize()
+        return row
+
+    def remove_row(self, row: int) -> None:
+        """Remove a row; the last row takes its place."""
+        last = len(self.names) - 1
+        for pod in self.pods[row].values():
+            self.match_counts.refile(row, pod, -1)
+        if row < last:
+            for pod in self.pods[last].values():
+                self.match_counts.refile(last, pod, -1)
+                self.match_counts.refile(row, pod, 1)
+        for column in self._columns():
+            column.writable[row] = column.writable[last]
+            column.writable[last] = 0
+        for label in self.labels.values():
+            label.move(last, row)
+        for counts in self._all_match_counts():
+            counts.move(last, row)
+        for terms in self.terms.values():
+            terms.drop_unused()
+        del self.rows[self.names[row]]
+        if row < last:
+            self.names[row] = self.names[last]
+            self.nodes[row] = self.nodes[last]
+            self.pods[row] = self.pods[last]
+            self.rows[self.names[row]] = row
+        del self.names[last], self.nodes[last], self.pods[last]
+        self._resize()
+
+    def _resize(self) -> None:
+        # Whoever follows the changes row by row starts over: row numbers mean other nodes now.
+        self.changes.start_over()
+        self.nodes_version += 1
+        rows = len(self.names)
+        if rows > self._capacity:
+            self._capacity *= 2
+        for column in self._columns():
+            column.resize(rows, self._capacity)
+        for label in (*self.labels.values(), self._absent_label):
+            label.resize(rows, self._capacity)
+        for counts in self._all_match_counts():
+            counts.resize(rows, self._capacity)
+
+    def _columns(self) -> Iterator[Column]:
+        yield from self.allocatable.values()
+        yield from self.requested.columns.values()
+        yield from self.scored.values()
+        yield from (self.pod_counts, self.max_pods, self.unschedulable, self.zeros)
+        yield from (self.taints.column, self.features.column)
+        yield from self.images
+        yield from self.ports
+
+    def _all_match_counts(self) -> Iterator[MatchCounts]:
+        yield from self.match_counts
+        for terms in self.terms.values():
+            for existing in terms:
+                yield existing.owners
