@@ -154,14 +154,19 @@ class ClusterUpdates:
 
     def _on_waiting(self, old: Pod | None, new: Pod) -> None:
         """A pod without a node came or changed."""
-        if old is not None and (old.spec.node_name or self._is_binding_lost(old, new)):
-            # The API server has older data now, such as a backup that was restored: the pod has no node any more.
-            self._queue.remove(new.uid)
-            self._release_node(new.uid)
+        if old is not None:
+            # Shown again in an older version while it is assumed and not being bound: the API server has forgotten a
+            # binding of ours that succeeded, and that no watch has shown.
+            is_older = 0 < version_of(new) <= version_of(old)
+            is_lost = is_older and self._cache.is_assumed(new.uid) and new.uid not in self._underway
+            if old.spec.node_name or is_lost:
+                # The API server has older data now, such as a backup that was restored: the pod has no node any more.
+                self._queue.remove(new.uid)
+                self._release_node(new.uid)
         if new.spec.scheduler_name not in self._frameworks:
             return
         is_assumed = self._cache.is_assumed(new.uid)
-        if not is_assumed:
+        if not is_assumed:  # once it is assumed its nomination is over, whatever its status still contains
             self._nominations.observe(old, new)
         if is_assumed and new.metadata.deletion_timestamp:
             # No binding of a pod that is being deleted can succeed, so its room is free already now.
@@ -181,7 +186,7 @@ class ClusterUpdates:
         """A pod has its node, by our binding or somebody else's."""
         self._queue.remove(new.uid)
         self._nominations.forget(new.uid)
-        self._cache.add(new)
+        self._cache.add(new)  # confirms the pod if it was assumed
         if old is None or not old.spec.node_name:
             self._reporter.withdraw(new.uid)
             self._wake(Event("Pod", Action.ADD, None, new))
@@ -194,6 +199,7 @@ class ClusterUpdates:
         self._reporter.withdraw(pod.uid)
         nominated = self._nominations.node_of(pod) if pod.spec.scheduler_name in self._frameworks else ""
         self._nominations.forget(pod.uid)
+        # One event only: a pod that had a node, or room reserved for it, is gone from there.
         if self._release_node(pod.uid):
             return
         if nominated:
@@ -208,14 +214,6 @@ class ClusterUpdates:
             return False
         self._wake(Event("Pod", Action.DELETE, placed.pod_on_node, None))
         return True
-
-    def _is_binding_lost(self, old: Pod, new: Pod) -> bool:
-        """Whether the API server has forgotten a binding of ours that succeeded and that no watch has shown.
-
-        That is so when a pod that is assumed, and not being bound just now, is shown again in an older version.
-        """
-        is_shown_again = 0 < version_of(new) <= version_of(old)
-        return is_shown_again and self._cache.is_assumed(new.uid) and new.uid not in self._underway
 
     def _wake_for_dropped_nomination(self, pod: Pod, node: str, *, is_deleted: bool = False) -> None:
         """Wake the pods that had to leave room on ``node`` to ``pod``, which is not nominated there any more.
@@ -234,7 +232,12 @@ class ClusterUpdates:
         The pod itself has had the event already (``queue.update``), if the event was one for it.
         """
         before = old if old and not old.spec.node_name else None
-        action = _watched_pod_actions(before, new) if before else Action.ADD
+        if before is None:
+            action = Action.ADD
+        else:
+            # Annotations and owners count too. The status does not: we write it ourselves after each failed attempt.
+            is_same = _without_version(before) == _without_version(new)
+            action = pod_actions(before, new) or (NO_ACTION if is_same else Action.UPDATE)
         if action:
             had_event = before is None or bool(_waiting_pod_actions(before, new))
             event = PodWithoutNode("Pod", action, before, new)
@@ -263,7 +266,7 @@ def node_actions(old: Node, new: Node) -> Action:
 
 
 def _counted_parts(node: Node) -> tuple[object, ...]:
-    """What the cache reads of a node."""
+    """Return the parts of a node that the cache reads."""
     return node.metadata.labels or {}, node.metadata.annotations or {}, node.spec, node.status
 
 
@@ -272,7 +275,7 @@ def _conditions(node: Node) -> dict[str, str]:
 
 
 def _offer_the_same(old: Node, new: Node) -> bool:
-    """Whether both offer the same amounts, however these are written."""
+    """Return whether both offer the same amounts, however these are written."""
     if old.status.allocatable == new.status.allocatable:
         return True
     try:
@@ -300,17 +303,12 @@ def _waiting_pod_actions(old: Pod, new: Pod) -> Action:
     return pod_actions(old, new) or (Action.UPDATE if old.spec != new.spec else NO_ACTION)
 
 
-def _watched_pod_actions(old: Pod, new: Pod) -> Action:
-    """For plugins that watch pods annotations and owners count too; the status is written after each failed attempt."""
-    return pod_actions(old, new) or (Action.UPDATE if _without_version(old) != _without_version(new) else NO_ACTION)
-
-
 def _without_version(pod: Pod) -> tuple[AnnotatedMeta, PodSpec]:
     return replace(pod.metadata, resource_version="", generation=0), pod.spec
 
 
 def _requests_less(old: Pod, new: Pod) -> bool:
-    """Whether some request became smaller. Requests that cannot be read, before or after, are not compared."""
+    """Return whether some request became smaller. Requests that cannot be read, before or after, are not compared."""
     if (old.spec.containers, old.spec.resources, old.status) == (new.spec.containers, new.spec.resources, new.status):
         return False
     try:

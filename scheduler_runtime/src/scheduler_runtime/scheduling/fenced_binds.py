@@ -93,7 +93,7 @@ class FencedBinds:
             await asyncio.sleep(backoff.next_delay())
 
     async def is_bound(self, pod: Pod, node: str) -> bool:
-        """Whether ``pod``, which an extender was to bind to ``node``, is there.
+        """Return whether ``pod``, which an extender was to bind to ``node``, is there.
 
         Raises FencedError, PodGoneError when the pod is deleted, or AlreadyBoundError when it is elsewhere.
         """
@@ -125,7 +125,7 @@ class FencedBinds:
                 return
 
     async def _was_carried_out(self, path: str, uid: str, node: str, error: ApiError | NoResponseError) -> bool:
-        """Whether a request that failed with ``error`` has bound the pod all the same.
+        """Return whether a request that failed with ``error`` has bound the pod all the same.
 
         Raises ``error`` when the request surely did nothing and never will; PodGoneError, AlreadyBoundError.
         """

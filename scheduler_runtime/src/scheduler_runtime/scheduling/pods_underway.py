@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Coroutine, Iterator
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ BACKLOG = 4 * SENDING
 
 
 class BindingSlots:
-    """How many pods are on their way to a node, and who gives way to them.
+    """A count of the pods on their way to a node, and the limits from which on others give way to them.
 
     Decisions wait while the backlog is full. The outbox sends with a single sender while all ``sending`` slots are
     taken. While the way is ``crowded``, responses and watch lines are handled together (see ``io_batching``).
@@ -48,7 +48,7 @@ class BindingSlots:
 
     @property
     def are_full(self) -> bool:
-        """Whether no further pod should be decided about for now."""
+        """Return whether no further pod should be decided about for now."""
         return self._pods >= self._backlog
 
     async def wait_for_room(self) -> None:
@@ -101,16 +101,17 @@ class PodsUnderway:
         """The names of the tasks that ``finish`` cancelled, with what they waited for."""
 
     def __len__(self) -> int:
-        """How many pods are on their way, including those that wait for a permit."""
+        """Return how many pods are on their way, including those that wait for a permit."""
         return len(self._bindings)
 
     def __contains__(self, uid: object) -> bool:
-        """Whether the pod with this uid is on its way to its node."""
+        """Return whether the pod with this uid is on its way to its node."""
         return uid in self._bindings
 
     def start(self, pod: Pod, framework: Framework, binding: Coroutine[Any, Any, None]) -> None:
         """Run ``binding``, which brings ``pod`` to the node that ``framework`` chose, as a task of its own."""
         uid = pod.uid
+        # Counted now and not when the task first runs: many decisions may follow before that.
         task = asyncio.create_task(binding, name=f"bind {pod.key}")
         self._bindings[uid] = _Binding(task, framework)
         self._slots.take()
@@ -170,6 +171,7 @@ class PodsUnderway:
         work = self._pre_binds.get(pod.uid)
         if work is None or not binding.framework.version.at_least("1.36"):
             return False
+        # Noted first: the cancellation alone does not tell a pod that is called back from one that is abandoned.
         self._called_back[pod.uid] = plugin
         work.cancel()
         return True
@@ -183,7 +185,7 @@ class PodsUnderway:
             self._abandon(pod.uid)
 
     def is_abandoned(self, uid: str) -> bool:
-        """Whether the pod's task was cancelled by ``stop_waiting`` or ``finish``, and not by a plugin."""
+        """Return whether the pod's task was cancelled by ``stop_waiting`` or ``finish``, and not by a plugin."""
         return uid in self._abandoned
 
     def _abandon(self, uid: str) -> None:
@@ -211,16 +213,16 @@ class PodsUnderway:
         if not under_way:
             return True
         _, late = await asyncio.wait(under_way, timeout=seconds)
-        self.unfinished = tuple(self._describe(late))
+        # Described before anything is cancelled: a cancelled hook is not in ``progress`` any more.
+        progress = self._progress.describe(time.monotonic())
+        uids = {binding.task: uid for uid, binding in self._bindings.items()}
+        unfinished = []
+        for task in sorted(late, key=asyncio.Task.get_name):
+            steps = progress.get(uids.get(task, ""))
+            unfinished.append(f"{task.get_name()} ({', '.join(steps)})" if steps else task.get_name())
+        self.unfinished = tuple(unfinished)
         self._abandoned.update(self._bindings)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         return not late
-
-    def _describe(self, late: Collection[asyncio.Task[None]]) -> Iterator[str]:
-        waits_for = self._progress.describe(time.monotonic())
-        uids = {binding.task: uid for uid, binding in self._bindings.items()}
-        for task in sorted(late, key=asyncio.Task.get_name):
-            steps = waits_for.get(uids.get(task, ""))
-            yield f"{task.get_name()} ({', '.join(steps)})" if steps else task.get_name()

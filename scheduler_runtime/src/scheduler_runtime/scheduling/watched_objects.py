@@ -32,7 +32,7 @@ _NOTHING: Mapping[ApiKind, Reflector[Any]] = MappingProxyType({})
 
 
 class WatchRevisions:
-    """How often the objects of each watch have changed, as far as plugins can see it.
+    """Counters of the changes of each watch, as far as plugins can see them.
 
     Plugins compare revisions to know whether what they computed still holds. Shared by ``WatchedObjects`` and by
     ``ClusterUpdates``, which sees the changes of pods and nodes.
@@ -45,14 +45,15 @@ class WatchRevisions:
         self._by_kind: dict[ApiKind, list[Watch]] = {}
 
     def __contains__(self, watch: object) -> bool:
+        """Return whether the changes of ``watch`` are counted."""
         return watch in self._revisions
 
     def of(self, watch: Watch) -> int:
-        """The revision of ``watch``; 0 when nobody watches it any more."""
+        """Return the revision of ``watch``; 0 when nobody watches it any more."""
         return self._revisions.get(watch, 0)
 
     def of_kind(self, kind: ApiKind) -> Sequence[Watch]:
-        """The watches of this kind."""
+        """Return the watches of this kind."""
         return self._by_kind.get(kind, ())
 
     def add(self, watch: Watch) -> None:
@@ -115,18 +116,18 @@ class WatchedObjects:
 
     @property
     def reflectors(self) -> Collection[Reflector[Any]]:
-        """What has to run for the copies to be true."""
+        """The reflectors that have to run for the copies to be true."""
         return tuple(self._reflectors.values())
 
     @property
     def watches(self) -> frozenset[Watch]:
-        """What can be read."""
+        """The watches that can be read."""
         return frozenset(self._reflectors).union(*map(self._revisions.of_kind, self._followed))
 
     # Taking over another document
 
     def create_reflectors(self, watches: Iterable[Watch]) -> dict[Watch, Reflector[Any]]:
-        """What has to run besides so that ``watches`` can be adopted. Their events are delivered from their start."""
+        """Return what has to run besides so that ``watches`` can be adopted. Events are delivered from the start."""
         return {
             watch: Reflector(reflected_kind(watch), self._client, partial(self._on_change, watch))
             for watch in dict.fromkeys(watches)
@@ -158,11 +159,11 @@ class WatchedObjects:
     # Reading, for plugins
 
     def get(self, watch: Watch) -> Any:
-        """The one object that ``watch`` names, or None."""
+        """Return the one object that ``watch`` names, or None."""
         return next(iter(self.list(watch)), None)
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of ``watch`` now: structs for the kinds in ``state.objects.KINDS``, dicts for any other.
+        """Return the objects of ``watch`` now: structs for the kinds in ``state.objects.KINDS``, dicts for any other.
 
         A snapshot: what comes and goes while an asynchronous hook iterates changes nothing of it.
         """
@@ -171,14 +172,14 @@ class WatchedObjects:
         return tuple([_content_of(item) for item in self._reflectors[watch].objects.values()])
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
-        """The object of ``watch`` that has this name, or None."""
+        """Return the object of ``watch`` that has this name, or None."""
         if followed := self._followed.get(_kind_of(watch)):
             item = followed.objects.get(f"{namespace}/{name}" if namespace else name)
             return item if item and _includes(watch, item.metadata) else None
         return _content_of(self._reflectors[watch].objects.get(f"{namespace}/{name}"))
 
     def revision(self, watch: Watch) -> int:
-        """How often something that is read of the objects of ``watch`` changed.
+        """Return how often something that is read of the objects of ``watch`` changed.
 
         0 once nobody else reads it: a pod on its way keeps its plugins, which can read pods and nodes nevertheless.
         """
@@ -186,7 +187,7 @@ class WatchedObjects:
 
 
 def declared_watches(profiles: Iterable[EffectiveProfile], classes: Mapping[str, type[Plugin]]) -> list[Watch]:
-    """The watches of those plugins of ``profiles`` that are in ``classes``, with the arguments they have there."""
+    """Return the watches of those plugins of ``profiles`` that are in ``classes``, with their arguments there."""
     return [
         watch
         for profile in profiles
@@ -204,7 +205,7 @@ class Untyped(msgspec.Struct, frozen=True):
 
 
 def reflected_kind(watch: Watch) -> Kind[Any]:
-    """Where the objects of ``watch`` are listed and watched, and how they are decoded."""
+    """Return the kind that lists, watches and decodes the objects of ``watch``."""
     struct = KINDS.get(_kind_of(watch))
     decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(struct).decode if struct else _decode_untyped
 
@@ -242,7 +243,7 @@ def _content_of(item: Any) -> Any:
 
 
 def _action_of(change: Change[Any]) -> Action:
-    """What a change is to plugins; nothing when only fields changed that nobody reads."""
+    """Return the action of a change for plugins; none when only fields changed that nobody reads."""
     match change:
         case Change(old=None):
             return Action.ADD

@@ -33,14 +33,14 @@ Reflectors = Collection[Reflector[Any]]
 
 
 class Binds(Protocol):
-    """What has to be known of bindings that extenders make."""
+    """The part of ``FencedBinds`` that guards bindings made by extenders."""
 
     def check_fence(self) -> None:
         """Raise FencedError when this process does not surely lead."""
         ...
 
     async def is_bound(self, pod: Pod, node: str) -> bool:
-        """Whether ``pod`` is on ``node``. Raises PodGoneError, AlreadyBoundError or FencedError."""
+        """Return whether ``pod`` is on ``node``. Raises PodGoneError, AlreadyBoundError or FencedError."""
         ...
 
 
@@ -56,15 +56,15 @@ class ExtenderChain:
 
     @property
     def weigh_nodes(self) -> bool:
-        """Whether one of them filters or scores nodes, whichever pods it looks after."""
+        """Return whether one of them filters or scores nodes, whichever pods it looks after."""
         return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._extenders)
 
     def concern(self, pod: Pod) -> bool:
-        """Whether one of them has a say in where ``pod`` goes."""
+        """Return whether one of them has a say in where ``pod`` goes."""
         return any(extender.has_a_say and extender.looks_after(pod) for extender in self._extenders)
 
     def weigh_victims(self, pod: Pod) -> bool:
-        """Whether one of them has a say in whom ``pod`` preempts."""
+        """Return whether one of them has a say in whom ``pod`` preempts."""
         return any(extender.config.preempt_verb and extender.looks_after(pod) for extender in self._extenders)
 
     async def answer(self, question: Question, pod: Pod, answers: ExtenderAnswers, table: Table) -> ExtenderAnswers:
@@ -99,6 +99,7 @@ class ExtenderChain:
         if any(needs_nodes(extender.config) for extender in extenders):
             question = replace(question, nodes=await self._raw_objects.wait_for_nodes(question.nodes))
         names, rejects = list(question.nodes), dict[str, Reject]()
+        # One after the other: each is asked about the nodes that those before it have left.
         for extender in extenders:
             if not names:
                 break
@@ -138,6 +139,7 @@ class ExtenderChain:
                 candidates = await extender.preempt(pod, candidates, pods_on)
             except ExtenderError as error:
                 if not extender.is_ignorable:
+                    # As upstream: preemption ends, but the pod is unschedulable, and its attempt not an error.
                     return Consulted(problem=str(error))
                 self._ignore(extender, error, pod)
             if not candidates:
@@ -204,18 +206,18 @@ class ExtenderFactory:
 
     @property
     def scoring(self) -> int:
-        """How many extenders are scoring nodes at this moment."""
+        """The number of extenders that are scoring nodes at this moment."""
         return sum(chain.scoring for chain in self._chains)
 
     # The copy of the nodes. Another document is taken over as in ``WatchedObjects``.
 
     @property
     def reflectors(self) -> Reflectors:
-        """What has to run for the copies to be true."""
+        """The reflectors that have to run for the copies to be true."""
         return self._raw_objects.reflectors
 
     def create_reflectors(self, configs: Sequence[ExtenderConfig]) -> Reflectors:
-        """What has to run besides, for the extenders of another document."""
+        """Return what has to run besides, for the extenders of another document."""
         if self.reflectors or not any(map(needs_nodes, configs)):
             return ()
         return (self._raw_objects.create_nodes_reflector(),)
@@ -235,6 +237,7 @@ class ExtenderFactory:
 
     def close_others(self, in_force: Iterable[object]) -> None:
         """End the connections of all extenders that are not ``in_force``. To be called in the event loop."""
+        # A pod on its way may still be bound by an extender of the old document: its client then connects anew.
         stay = set(in_force)
         for chain in self._chains:
             if chain not in stay:

@@ -5,7 +5,7 @@ The words of errors, and the rules for answers that make no sense, are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -41,13 +41,24 @@ class Extender:
 
     @property
     def has_a_say(self) -> bool:
-        """Whether it is asked before a pod is placed, and not only to bind it."""
+        """Return whether it is asked before a pod is placed, and not only to bind it."""
         config = self.config
         return bool(config.filter_verb or config.prioritize_verb or config.preempt_verb)
 
     def looks_after(self, pod: Pod) -> bool:
-        """Whether ``pod`` asks for one of its resources; if it has none, it looks after all pods."""
-        return not self._managed_resources or any(name in self._managed_resources for name in _resources(pod))
+        """Return whether ``pod`` asks for one of its resources; if it has none, it looks after all pods.
+
+        As upstream's IsInterested, by the requests and limits of all containers, init containers included.
+        """
+        managed = self._managed_resources
+        if not managed:
+            return True
+        for container in (*pod.spec.containers, *pod.spec.init_containers):
+            if container.resources is not None:
+                resources = (*(container.resources.requests or ()), *(container.resources.limits or ()))
+                if not managed.isdisjoint(resources):
+                    return True
+        return False
 
     async def filter(self, pod: Pod, names: Sequence[str]) -> tuple[list[str], dict[str, Reject]]:
         """Return the nodes that it allows, and why it rejects others. Raises ExtenderError or RawObjectError."""
@@ -55,6 +66,7 @@ class Extender:
         if answer.Error:
             raise self._client.address.failed(self.config.filter_verb, f": {answer.Error}")
 
+        # As upstream, objects count where there are no names, also for an extender that was sent names.
         if self.config.node_cache_capable and answer.NodeNames is not None:
             allowed = list(answer.NodeNames)
         else:
@@ -84,7 +96,12 @@ class Extender:
         raw_pods = None
         if not self.config.node_cache_capable:
             raw_pods = await self._raw_objects.pods([victim for candidate in candidates for victim in candidate.pods])
-            candidates = _without_missing_pods(candidates, raw_pods)
+            # Victims that do not exist any more cannot be sent; where none is left, nobody has to be preempted.
+            existing = [
+                replace(candidate, pods=[victim for victim in candidate.pods if victim.uid in raw_pods])
+                for candidate in candidates
+            ]
+            candidates = [candidate for candidate in existing if candidate.pods]
             if not candidates:
                 return []
         question = messages.victims_question(await self._raw_objects.pod(pod), candidates, raw_pods)
@@ -104,7 +121,7 @@ class Extender:
     def _find_victims(
         self, node: str, victims: messages.NodeVictims, proposed: Mapping[str, Pod], pods_on: PodsOn
     ) -> list[Pod]:
-        """The pods that it means. Those that ended since it was asked need not be preempted any more."""
+        """Return the pods that it means. Those that ended since it was asked need not be preempted any more."""
         pods = pods_on(node)
         if pods is None and not proposed:
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, which is not there")
@@ -151,20 +168,5 @@ class Extender:
 
 
 def needs_nodes(config: ExtenderConfig) -> bool:
-    """Whether an extender is sent nodes as objects, not only their names."""
+    """Return whether an extender is sent nodes as objects, not only their names."""
     return not config.node_cache_capable and bool(config.filter_verb or config.prioritize_verb)
-
-
-def _without_missing_pods(candidates: Iterable[Victims], existing: Container[str]) -> list[Victims]:
-    """``candidates`` without the victims that do not exist any more, and without nodes where none is left."""
-    remaining = [
-        replace(candidate, pods=[pod for pod in candidate.pods if pod.uid in existing]) for candidate in candidates
-    ]
-    return [candidate for candidate in remaining if candidate.pods]
-
-
-def _resources(pod: Pod) -> Iterable[str]:
-    for container in (*pod.spec.containers, *pod.spec.init_containers):
-        if container.resources is not None:
-            yield from container.resources.requests or ()
-            yield from container.resources.limits or ()

@@ -51,7 +51,7 @@ class Address:
 
     @classmethod
     def of(cls, config: Extender) -> Address:
-        """The address of an extender. Raises OSError or ValueError when its certificates cannot be used."""
+        """Return the address of an extender. Raises OSError or ValueError when its certificates cannot be used."""
         seconds = Duration(config.http_timeout).seconds or DEFAULT_SECONDS
         tls = config.tls_config
         has_authority = tls is not None and bool(tls.ca_data or tls.ca_file)
@@ -119,6 +119,7 @@ class ExtenderClient:
             try:
                 return await connection.request(request, before_send)
             except ConnectionLostError:
+                # Lost on a connection that was idle: most likely it was closed before the question arrived.
                 if not (may_repeat and was_idle):
                     raise
         return await self._request(target, request, before_send, may_repeat=False)
@@ -140,18 +141,18 @@ class ExtenderClient:
         try:
             yield connection
         finally:
-            if self._is_closed:
+            if self._is_closed:  # or a call that outlives its document would leave a connection in the pool
                 connection.close()
             pool.release(connection)
 
 
 def without_credentials(url_prefix: str) -> str:
-    """An address as everybody may read it, with stars in place of user and password."""
+    """Return an address as everybody may read it, with stars in place of user and password."""
     return re.sub(r"^(\w+://)?.*@", r"\1***@", url_prefix)
 
 
 def _parse_url(url: str) -> SplitResult:
-    """Raises ValueError, without a word of ``url``, which may contain a password."""
+    """Parse the URL of a verb. Raises ValueError without a word of ``url``, which may contain a password."""
     if "#" in url:
         raise ValueError("nothing after the # of an address is sent, and so not which verb is meant; write it as %23")
     try:
@@ -164,7 +165,7 @@ def _parse_url(url: str) -> SplitResult:
 
 
 def _encode_request(target: SplitResult, body: bytes) -> bytes:
-    """A POST of JSON. User and password of the address are sent as basic authentication, as kube-scheduler does it."""
+    """Encode a POST of JSON, with user and password of the address as basic authentication, as kube-scheduler does."""
     credentials, _, host = target.netloc.rpartition("@")
     user = unquote(credentials if ":" in credentials else f"{credentials}:")
     query = f"?{quote(target.query, safe=SAFE_IN_QUERIES)}" if target.query else ""
@@ -179,7 +180,7 @@ def _encode_request(target: SplitResult, body: bytes) -> bytes:
 
 
 def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLContext | None:
-    """What ``tlsConfig`` means; None for the system's authorities. Raises OSError or ValueError.
+    """Return the TLS context for a ``tlsConfig``; None for the system's authorities. Raises OSError or ValueError.
 
     As upstream, ``enableHTTPS`` without an authority ``verifies`` nothing.
     """
@@ -191,6 +192,7 @@ def tls_context(config: ExtenderTLSConfig | None, *, verifies: bool) -> ssl.SSLC
     else:
         context = ssl.create_default_context(cafile=config.ca_file or None)
     if config.insecure or not verifies:
+        # In this order: verify_mode cannot be changed while host names are checked.
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if (config.cert_data or config.cert_file) and (config.key_data or config.key_file):

@@ -113,14 +113,14 @@ def read_victims(answer: bytes) -> Mapping[str, NodeVictims]:
     """Decode an answer to preempt: the victims by node. Raises msgspec.MsgspecError."""
     fields = _lowered_fields(answer)
     by_node = msgspec.json.decode(fields.pop("nodenametometavictims", _NULL), type=dict[str, Raw] | None) or {}
-    return {node: _read_node_victims(victims) for node, victims in by_node.items()}
-
-
-def _read_node_victims(text: Raw) -> NodeVictims:
-    fields = _lowered_fields(text)
-    pods = msgspec.json.decode(fields.pop("pods", _NULL), type=list[Raw] | None) or []
-    victims = _convert(fields, NodeVictims)
-    return msgspec.structs.replace(victims, Pods=tuple(_convert(_lowered_fields(pod), MetaPod) for pod in pods))
+    victims_by_node: dict[str, NodeVictims] = {}
+    for node, text in by_node.items():
+        # The pods are cut out and read one by one, as the keys of each have to be lowered too.
+        fields = _lowered_fields(text)
+        raw_pods = msgspec.json.decode(fields.pop("pods", _NULL), type=list[Raw] | None) or []
+        pods = tuple(_convert(_lowered_fields(pod), MetaPod) for pod in raw_pods)
+        victims_by_node[node] = msgspec.structs.replace(_convert(fields, NodeVictims), Pods=pods)
+    return victims_by_node
 
 
 def read_binding(answer: bytes) -> str:
@@ -132,7 +132,7 @@ _NULL = Raw(b"null")
 
 
 def _lowered_fields(text: bytes | Raw) -> dict[str, Raw]:
-    """The fields of an object, by their names in lower case."""
+    """Return the fields of an object, by their names in lower case."""
     fields = msgspec.json.decode(text, type=dict[str, Raw] | None) or {}
     return {name.lower(): value for name, value in fields.items()}
 

@@ -12,8 +12,8 @@ from msgspec import Raw
 
 from scheduler_runtime.api import Pod
 from scheduler_runtime.kube.client import ApiError, Client, NoResponseError
-from scheduler_runtime.kube.watch import Change, Kind, Reflector
-from scheduler_runtime.kube.watch.envelopes import WatchEvent, read_items
+from scheduler_runtime.kube.watch import Kind, Reflector
+from scheduler_runtime.kube.watch.envelopes import read_items
 from scheduler_runtime.kube.watch.lists import list_pages, with_full_list_fallback
 from scheduler_runtime.state.lru import LruCache
 from scheduler_runtime.state.objects import ObjectMeta
@@ -55,15 +55,11 @@ def _read_object(raw: bytes | Raw, *, without: str = "") -> _RawObject:
     return _RawObject(identity.metadata, Raw(msgspec.json.encode(fields)))
 
 
-def _read_event(event: WatchEvent) -> _RawObject:
-    return _read_object(event.object)
-
-
 NODES: Kind[_RawObject] = Kind(
     "/api/v1/nodes",
     key=lambda node: node.metadata.name,
     read_list=lambda body: read_items(body, _read_object),
-    read_item=_read_event,
+    read_item=lambda event: _read_object(event.object),
 )
 
 
@@ -85,12 +81,12 @@ class RawObjects:
 
     @property
     def reflectors(self) -> tuple[Reflector[_RawObject], ...]:
-        """What has to run for the nodes to be true."""
+        """The reflector that has to run for the nodes to be true, if there is one."""
         return (self._nodes,) if self._nodes else ()
 
     def create_nodes_reflector(self) -> Reflector[_RawObject]:
-        """What has to run, and be passed to ``read_nodes_from``, before nodes can be sent."""
-        return Reflector(NODES, self._client, _ignore_change)
+        """Return the reflector that has to run, and be passed to ``read_nodes_from``, before nodes can be sent."""
+        return Reflector(NODES, self._client, lambda _: None)  # events of nodes come from the scheduler's own copy
 
     def read_nodes_from(self, reflector: Reflector[_RawObject] | None) -> None:
         """Read nodes there from now on; nowhere if it is None."""
@@ -109,7 +105,7 @@ class RawObjects:
         return [name for name in names if name in nodes]
 
     def nodes(self, names: Iterable[str]) -> dict[str, Raw]:
-        """The nodes called ``names``, as far as they are here."""
+        """Return the nodes called ``names``, as far as they are here."""
         objects: Mapping[str, _RawObject] = self._nodes.objects if self._nodes else {}
         nodes = ((name, objects.get(name)) for name in names)
         return {name: node.text for name, node in nodes if node is not None}
@@ -117,14 +113,14 @@ class RawObjects:
     # Pods
 
     async def pod(self, pod: Pod) -> Raw:
-        """``pod``, as it is now or was a moment ago. Raises RawObjectError."""
+        """Return ``pod`` as it is now or was a moment ago. Raises RawObjectError."""
         text = self._pods.get(_version(pod)) or (await self._read([pod])).get(pod.uid)
         if text is None:
             raise _unreadable(pod, "is gone")
         return text
 
     async def pods(self, pods: Iterable[Pod]) -> dict[str, Raw]:
-        """Those of ``pods`` that still exist, by their uids. Raises RawObjectError.
+        """Return those of ``pods`` that still exist, by their uids. Raises RawObjectError.
 
         Of those that were not read before in this version, all on one node are read with one request. A pod whose
         binding was not seen yet is read by its name: a list of the pods of its node may not have it yet.
@@ -142,17 +138,14 @@ class RawObjects:
                 texts |= read
         finally:
             for task in reads:
-                task.cancel()  # once one has failed nobody waits for the others
+                task.cancel()  # if one has failed, nobody needs the others
         return texts
 
     async def _read(self, pods: Sequence[Pod]) -> dict[str, Raw]:
         """Those of ``pods``, one or all on one node, that still exist, by their uids. Raises RawObjectError."""
         try:
             async with self._reads, asyncio.timeout(READ_SECONDS):
-                if len(pods) == 1:
-                    existing = await self._get(pods[0])
-                else:
-                    existing = await self._list_node(pods[0].spec.node_name)
+                existing = await (self._get(pods[0]) if len(pods) == 1 else self._list_node(pods[0].spec.node_name))
         except (ApiError, NoResponseError, msgspec.MsgspecError) as error:
             raise _unreadable(pods[0], f"cannot be read: {error}") from error
         except TimeoutError as error:
@@ -186,16 +179,13 @@ class RawObjects:
         return await with_full_list_fallback(read_pages)
 
 
+# managedFields is often the larger half of a pod; upstream's informers drop the field as well.
 def _read_pod(raw: bytes | Raw) -> _RawObject:
     return _read_object(raw, without="managedFields")
 
 
 def _version(pod: Pod) -> tuple[str, str]:
     return pod.uid, pod.metadata.resource_version
-
-
-def _ignore_change(_: Change[_RawObject]) -> None:
-    """Nothing follows from a change: the scheduler's own copy makes the events."""
 
 
 def _unreadable(pod: Pod, problem: str) -> RawObjectError:

@@ -63,6 +63,7 @@ class Counter:
 
     def samples(self) -> Iterator[Sample]:
         """Return every number there is now."""
+        # A copy, here and in Histogram: the event loop may add a combination of labels meanwhile.
         for values, counter in list(self._counters.items()):
             yield self.name, tuple(zip(self._labels, values, strict=True)), counter.number
 
@@ -83,7 +84,7 @@ class Gauge:
 
 
 class Series:
-    """How often a number fell between two bounds, for one combination of labels."""
+    """Counts of numbers by the bounds between which they fall, for one combination of labels."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -94,6 +95,7 @@ class Series:
 
     def observe(self, number: float) -> None:
         """Count ``number``."""
+        # Another thread may read in between, and then sees the sum without the count: nobody notices that.
         self.total += number
         self.counts[bisect_left(self.bounds, number)] += 1
 

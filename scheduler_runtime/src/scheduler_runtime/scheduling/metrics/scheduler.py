@@ -194,6 +194,7 @@ class Metrics:
 
     def show(self, name: str, text: str, read: Callable[[], Samples], kind: str = "gauge") -> None:
         """Export what ``read`` returns, which is called at each scrape, from the scraper's thread."""
+        # A metric may be shown anew, and there must be only one of a name.
         self._gauges = [gauge for gauge in self._gauges if gauge.name != name]
         self._gauges.append(Gauge(name, text, read, kind))
 
@@ -202,6 +203,7 @@ class Metrics:
         return exposition(self._all(), self._without)
 
     def _all(self) -> Iterator[Metric]:
+        # Every counter and histogram above, so that none can be declared and not exported.
         for metric in vars(self).values():
             if isinstance(metric, Counter | Histogram):
                 yield metric
@@ -211,7 +213,7 @@ class Metrics:
 
 
 def event_name(event: Event) -> str:
-    """Upstream's name of an event, such as ``NodeAdd`` or ``AssignedPodDelete``."""
+    """Return upstream's name of an event, such as ``NodeAdd`` or ``AssignedPodDelete``."""
     resource = event.resource
     if resource == "Pod":
         pod = cast("Pod | None", event.new or event.old)

@@ -1,4 +1,4 @@
-"""Where pods wait: the heap of active pods, pods that back off, parked pods, and the events for pods in flight."""
+"""The places in which pods wait: the heap of active pods, backoff, parked pods, and in flight with their events."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Heap:
     def push(self, entry: QueuedPod, key: SortKey) -> None:
         """Put ``entry`` here, by ``key``; equal keys leave in the order they came."""
         entry.place = self._place
+        # The number breaks ties in the order of the pushes, and tells this push from earlier ones of the same pod.
         self._pushes += 1
         self._current[entry.uid] = self._pushes
         heapq.heappush(self._items, (key, self._pushes, entry))
@@ -103,14 +104,15 @@ class BackingOff:
 
         It doubles with each rejection, or with each error in a row if the last attempt ended in one.
         """
+        # As upstream's calculateBackoffDuration: ConsecutiveErrorsCount if there is one, else UnschedulableCount.
         times = entry.errors or entry.rejections
         if not times or not self._max_seconds:
             return NEVER_BEGAN
-        seconds = min(self._initial_seconds * 2.0 ** min(times - 1, 32), self._max_seconds)
+        seconds = min(self._initial_seconds * 2.0 ** min(times - 1, 32), self._max_seconds)  # 2**32 s are enough
         return _window(entry.added_at + seconds)
 
     def is_backing_off(self, entry: QueuedPod, now: float) -> bool:
-        """Whether ``entry`` has still to wait: until its second is over, so that whole windows leave at once."""
+        """Return whether ``entry`` has still to wait: until its second is over, so that whole windows leave at once."""
         return self.ends_at(entry) >= _window(now)
 
     def push(self, entry: QueuedPod) -> None:
@@ -118,6 +120,7 @@ class BackingOff:
         if entry.plugins:
             self._rejected.push(entry, (self.ends_at(entry), entry.key))
         else:
+            # Without the key of the queue: it may be what failed (see ``SchedulingQueue._passes_gates``).
             self._failed.push(entry, (self.ends_at(entry),))
 
     def discard(self, uid: str) -> None:
@@ -159,7 +162,7 @@ class Parked:
         self._by_plugin: dict[tuple[str, str], dict[str, QueuedPod]] = {}
 
     def __bool__(self) -> bool:
-        """Whether any pod is parked."""
+        """Return whether any pod is parked."""
         return bool(self._by_plugin)
 
     def __iter__(self) -> Iterator[QueuedPod]:
@@ -197,6 +200,7 @@ class InFlight:
         self._first_number = 0
 
     def __len__(self) -> int:
+        """Return how many pods are in flight."""
         return len(self._next_event_of)
 
     def begin(self, uid: str) -> None:

@@ -15,7 +15,7 @@ SortKey = Any
 
 
 class QueuePlace(Enum):
-    """Where a pod is."""
+    """The place in which a pod waits."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -68,17 +68,17 @@ class Profile(Protocol):
     """The part of a profile's framework that the queue calls."""
 
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
-        """The first plugin that keeps ``pod`` from becoming active. Raises PluginError."""
+        """Return the first plugin that keeps ``pod`` from becoming active. Raises PluginError."""
         ...
 
     def sort_key(self, entry: QueueEntry) -> SortKey:
-        """Where ``entry`` stands in the queue: the smallest key is next. Raises PluginError."""
+        """Return the key of ``entry``: the smallest is next. Raises PluginError."""
         ...
 
     def events(self) -> Mapping[str, Iterable[ClusterEvent]]:
-        """For each plugin, the events after which a pod that it rejected is worth another attempt."""
+        """Return for each plugin the events after which a pod that it rejected is worth another attempt."""
         ...
 
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
-        """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected."""
+        """Return whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected."""
         ...

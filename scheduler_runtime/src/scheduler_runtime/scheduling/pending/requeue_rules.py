@@ -1,4 +1,4 @@
-"""Whether an event makes a waiting pod worth another attempt: upstream's isPodWorthRequeuing.
+"""The rules by which an event makes a waiting pod worth another attempt: upstream's isPodWorthRequeuing.
 
 An event requeues a parked pod if
 
@@ -57,17 +57,19 @@ class RequeueRules:
         The pod with the uid ``by`` caused the event by waiting again, and is left out, as are pods above
         ``up_to_priority``.
         """
+        # Asked per plugin, so that an event which no plugin of a parked pod registered costs nothing for that pod.
         for profile, plugin in self.interested_plugins(event):
             for entry in parked.rejected_by(profile, plugin):
                 if entry.uid == by or (up_to_priority is not None and entry.pod.spec.priority > up_to_priority):
                     continue
+                # A gated pod has the plugins of its last rejection as well, but only its gate can let it go.
                 if entry.gate and (profile, entry.gate) not in self.interested_plugins(event):
                     continue
                 if self._profiles[profile].hint(plugin, event, entry.pod):
                     yield entry
 
     def is_worth_requeuing(self, entry: QueuedPod, event: Event) -> bool:
-        """Whether a plugin that rejected this pod may accept the pod after ``event``.
+        """Return whether a plugin that rejected this pod may accept the pod after ``event``.
 
         For pods that come from an attempt, which are not gated, and for events about the pod itself, after which it
         asks all its gates again, whatever these have registered.
@@ -75,7 +77,7 @@ class RequeueRules:
         return self._says_yes(entry.plugins, entry, event)
 
     def skips_backoff(self, entry: QueuedPod, events: Iterable[Event]) -> bool:
-        """Whether one of ``events`` is one for which a plugin waits that started something itself."""
+        """Return whether one of ``events`` comes from what one of the pod's ``pending_plugins`` started."""
         return bool(entry.pending_plugins) and any(
             self._says_yes(entry.pending_plugins, entry, event) for event in events
         )

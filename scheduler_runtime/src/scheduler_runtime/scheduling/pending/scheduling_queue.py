@@ -109,11 +109,11 @@ class SchedulingQueue:
         self._flushed_at = float("-inf")
 
     def __len__(self) -> int:
-        """How many pods are here, wherever they wait."""
+        """Return how many pods are here, wherever they wait."""
         return len(self._entries)
 
     def __contains__(self, uid: object) -> bool:
-        """Whether the pod with this uid is here."""
+        """Return whether the pod with this uid is here."""
         return uid in self._entries
 
     def newest(self, pod: Pod) -> Pod:
@@ -166,6 +166,7 @@ class SchedulingQueue:
         """Take the next pod to place, if there is one; it is in flight until it is bound, parked or retried."""
         self._let_time_pass(now)
         entry = self._active.pop()
+        # KEP-5142: better a pod a second too early than a scheduler that idles.
         if entry is None and (entry := self._backing_off.pop_early()):
             entry.waits_since = min(entry.waits_since, now)
             self._metrics.pod_queued("active", POPPED_EARLY)
@@ -200,6 +201,7 @@ class SchedulingQueue:
         if not plugins:
             self.retry(uid, now)
             return
+        # Looked up first: ``_start_wait`` ends the flight, which drops the events.
         events, was_in_flight = self._in_flight.events_since(uid), entry.place is QueuePlace.IN_FLIGHT
         self._start_wait(entry, now, frozenset(plugins), frozenset(pending_plugins))
         entry.rejections += 1
@@ -244,21 +246,19 @@ class SchedulingQueue:
         self._active.compact()
         self._backing_off.compact()
         for entry in concerned:
-            if entry.uid in self._entries:
-                self._requeue_by_new_plugins(entry, now)
+            if entry.uid not in self._entries:
+                continue
+            match entry.place:
+                case QueuePlace.ACTIVE | QueuePlace.GATED:
+                    entry.plugins = frozenset()
+                    self._activate(entry, now, UNCHANGED)
+                case QueuePlace.PARKED:
+                    self._requeue(entry, now, ACTIVATED)
+                case QueuePlace.BACKOFF if self._passes_gates(entry, now, UNCHANGED):
+                    self._backing_off.push(entry)
+                case QueuePlace.IN_FLIGHT:
+                    entry.retry_requested = True  # if the old plugins reject it, the new ones must have their say
         return [entry.pod for entry in orphans]
-
-    def _requeue_by_new_plugins(self, entry: QueuedPod, now: float) -> None:
-        match entry.place:
-            case QueuePlace.ACTIVE | QueuePlace.GATED:
-                entry.plugins = frozenset()
-                self._activate(entry, now, UNCHANGED)
-            case QueuePlace.PARKED:
-                self._requeue(entry, now, ACTIVATED)
-            case QueuePlace.BACKOFF if self._passes_gates(entry, now, UNCHANGED):
-                self._backing_off.push(entry)
-            case QueuePlace.IN_FLIGHT:
-                entry.retry_requested = True  # the old plugins are deciding; the new ones must have their say
 
     # What happens in the cluster
 
@@ -296,6 +296,8 @@ class SchedulingQueue:
         if now - self._flushed_at < FLUSH_INTERVAL:
             return
         self._flushed_at = now
+        # Upstream's flushUnschedulablePodsLeftover: a safety net for events and hints that lack something. The time
+        # of the last flush counts as well, or a gated pod would ask its gates every half minute.
         for entry in self._parked:
             if now - max(entry.added_at, entry.flushed_at) > self._longest_parked:
                 entry.was_flushed, entry.flushed_at = True, now
@@ -335,6 +337,8 @@ class SchedulingQueue:
             return False
         entry.gate = gate.plugin if gate else ""
         if gate:
+            # It stays parked for the plugins of its last rejection too, as upstream: a change of the pod that any of
+            # them registered makes it ask its gates again.
             entry.plugins |= {gate.plugin}
             entry.was_flushed = False
             self._put_away(entry, QueuePlace.GATED, cause)
@@ -352,7 +356,7 @@ class SchedulingQueue:
     def _reposition(self, entry: QueuedPod, now: float) -> None:
         """Sort a changed pod anew. Its gates are not asked again: it has passed them."""
         if entry.key is None:
-            return
+            return  # its gates failed; they, and the order, are asked when its backoff ends
         self._leave(entry)
         try:
             entry.key = self._profiles[entry.profile].sort_key(QueueEntry(entry.pod, entry.added_at, entry.attempts))

@@ -53,7 +53,7 @@ class Delivery:
             self._retry_wait.set()
 
     def is_dropped(self) -> bool:
-        """Whether it is not to be sent again."""
+        """Return whether it is not to be sent again."""
         return self._is_dropped
 
     async def wait_before_retry(self, seconds: float) -> None:
@@ -78,7 +78,7 @@ class Delivery:
             self._sender.cancel()
 
     def was_cancelled(self) -> bool:
-        """Whether the sender was cancelled by ``finished`` and by nobody else, so that it can go on."""
+        """Return whether the sender was cancelled by ``finished`` and by nobody else, so that it can go on."""
         return self._is_closed and not self._sender.uncancel()
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class Outbox:
         self._full = LogOnce(logger)
 
     def __len__(self) -> int:
-        """How many messages wait or are being sent."""
+        """Return how many messages wait or are being sent."""
         return len(self._waiting) + len(self._sending)
 
     def put(self, key: Hashable, send: Send) -> None:
@@ -119,6 +119,7 @@ class Outbox:
             self.dropped += 1
             self._full.failing(f"{self._longest} events and conditions wait to be sent; further ones are dropped")
             return
+        # A key that waits already stays in its place: the newest message is sent when the first one would have been.
         self._waiting[key] = send
         self._has_work.set()
 
@@ -152,6 +153,7 @@ class Outbox:
     async def _run_sender(self, *, gives_way: bool) -> None:
         sender = cast("asyncio.Task[None]", asyncio.current_task())
         while True:
+            # The oldest, but for keys under way: two of one key could overtake each other on the wire.
             key = next((key for key in self._waiting if key not in self._sending), None)
             if key is None:
                 self._full.recovered()
@@ -160,21 +162,18 @@ class Outbox:
             elif gives_way and self._is_busy():
                 await asyncio.sleep(BUSY_SECONDS)
             else:
-                await self._send(key, Delivery(self._waiting.pop(key), sender))
+                delivery = self._sending[key] = Delivery(self._waiting.pop(key), sender)
+                try:
+                    await self._send(delivery)
+                except asyncio.CancelledError:
+                    if not delivery.was_cancelled():
+                        raise
+                finally:
+                    del self._sending[key]
+                    delivery.close()
+                    self._has_work.set()  # another message of this key may have waited for this one
 
-    async def _send(self, key: Hashable, delivery: Delivery) -> None:
-        self._sending[key] = delivery
-        try:
-            await self._try_to_send(delivery)
-        except asyncio.CancelledError:
-            if not delivery.was_cancelled():
-                raise
-        finally:
-            del self._sending[key]
-            delivery.close()
-            self._has_work.set()  # another message of this key may have waited for this one
-
-    async def _try_to_send(self, delivery: Delivery) -> None:
+    async def _send(self, delivery: Delivery) -> None:
         backoff: Backoff | None = None
         for tries_left in reversed(range(TRIES)):
             if delivery.is_dropped():
@@ -188,6 +187,7 @@ class Outbox:
                     return
                 if not isinstance(error, NoResponseError) or error.sent:  # an absent server is logged by the client
                     self._trouble.failing("events or conditions cannot be written", str(error), began)
+                # Below 429 the API server refuses the message itself, and will refuse it again.
                 if not tries_left or (isinstance(error, ApiError) and error.status < 429):
                     self.dropped += 1
                     return

@@ -34,6 +34,7 @@ class PodConditions:
             (condition for condition in pod.status.conditions or () if condition.type == "PodScheduled"), None
         )
         is_current = current and (current.status, current.reason, current.message) == ("False", reason, message)
+        # What we wrote ourselves counts more than the newest version that a watch has shown.
         nominated = self._expected.pop(pod.uid, pod.status.nominated_node_name)
         if is_current and not self._nomination_patch(pod, nominated):
             return
@@ -81,7 +82,7 @@ class PodConditions:
         self._outbox.put(_key(pod.uid), send)
 
     def _nomination_patch(self, pod: Pod, nominated: str) -> dict[str, str | None]:
-        """What has to change in a status that contains ``nominated`` as the nominated node."""
+        """Return what has to change in a status that contains ``nominated`` as the nominated node."""
         node = self._nominations.node_of(pod)
         return {} if node == nominated else {"nominatedNodeName": node or None}
 

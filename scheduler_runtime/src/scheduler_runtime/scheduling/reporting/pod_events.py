@@ -88,7 +88,9 @@ class PodEvents:
         note = truncate(message)
         key = (pod.uid, reason, action, hash(note))
         now = self._clock()
-        self._drop_old_series(now)
+        # The series are in the order of their last events, so those that are over come first.
+        while self._series and now - next(iter(self._series.values())).last_at > SERIES_SECONDS:
+            self._series.popitem(last=False)
         series = self._series.get(key)
         if series is None:
             name = self._write(pod, "Warning" if warning else "Normal", reason, action, note)
@@ -102,10 +104,6 @@ class PodEvents:
         if series.count == 2 or now - series.written_at >= SERIES_SECONDS:
             series.written_at = now
             self._write_series(pod.namespace, series)
-
-    def _drop_old_series(self, now: float) -> None:
-        while self._series and now - next(iter(self._series.values())).last_at > SERIES_SECONDS:
-            self._series.popitem(last=False)
 
     def _write(self, pod: Pod, kind: str, reason: str, action: str, note: str, cause: Pod | None = None) -> str:
         """Post an event and return its name. ``cause`` is the pod for which it was done."""
@@ -137,6 +135,7 @@ class PodEvents:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{series.name}"
 
         async def send() -> None:
+            # The count as of the moment of sending: more may have happened while this waited.
             body = {"series": {"count": series.count, "lastObservedTime": micro_time(time.time_ns())}}
             await self._client.request("PATCH", path, body=body, content_type=MERGE_PATCH)
 
@@ -185,11 +184,12 @@ def event_object_name(regarding: str, nanoseconds: int) -> str:
 
 
 def micro_time(nanoseconds: int) -> str:
-    """An instant as Kubernetes writes it where microseconds matter."""
+    """Format an instant as Kubernetes' MicroTime."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return f"{_second(seconds)}.{rest // 1000:06d}Z"
 
 
+# Formatting a date costs more than the rest of an event, and a busy scheduler writes hundreds in one second.
 @lru_cache(4)
 def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
