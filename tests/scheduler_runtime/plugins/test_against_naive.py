@@ -113,12 +113,12 @@ def number(text: str) -> int | None:
 
 
 def covered(tolerations: tuple[wire.Toleration, ...], taint: wire.Taint, comparing: bool = False) -> bool:
-    for each in tolerations:
-        if (each.effect and each.effect != taint.effect) or (each.key and each.key != taint.key):
+    for one in tolerations:
+        if (one.effect and one.effect != taint.effect) or (one.key and one.key != taint.key):
             continue
-        if each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value):
+        if one.operator == "Exists" or (one.operator in ("", "Equal") and one.value == taint.value):
             return True
-        if comparing and each.operator in ("Gt", "Lt") and is_beyond(each, taint):
+        if comparing and one.operator in ("Gt", "Lt") and is_beyond(one, taint):
             return True
     return False
 
@@ -131,8 +131,8 @@ def is_beyond(toleration: wire.Toleration, taint: wire.Taint) -> bool:
 
 
 def untolerated(pod: Pod) -> str:
-    for index, each in enumerate(pod.spec.tolerations):
-        if each.operator == "Near":
+    for index, toleration in enumerate(pod.spec.tolerations):
+        if toleration.operator == "Near":
             problem = f"spec.tolerations[{index}].operator: 'Near' is not one of Equal, Exists, Gt and Lt"
             return f"node(s) had untolerated taint(s) ({problem}, so it tolerates nothing)"
     return "node(s) had untolerated taint(s)"
@@ -182,8 +182,8 @@ def test_taints_score(cluster: testing.Cluster, pod: Pod, comparing: bool) -> No
 
     counts = {name: count(cluster.table.node(row)) for row, name in enumerate(cluster.table.names)}
     most = max(counts.values())
-    wanted = {name: 100 - 100 * number // most if most else 100 for name, number in counts.items()}
-    assert scores(lone_plugin("TaintToleration", gates={COMPARISON: comparing}), pod, cluster) == wanted
+    expected = {name: 100 - 100 * number // most if most else 100 for name, number in counts.items()}
+    assert scores(lone_plugin("TaintToleration", gates={COMPARISON: comparing}), pod, cluster) == expected
 
 
 def is_label_text(value: str) -> bool:
@@ -195,14 +195,14 @@ def expression_holds(requirement: wire.NodeSelectorRequirement, node: Node) -> b
     operator, values = requirement.operator, requirement.values
     present = requirement.key in node.labels
     value = node.labels.get(requirement.key, "")
-    if not all(is_label_text(each) for each in values):
+    if not all(is_label_text(value) for value in values):
         return None
     if operator in ("In", "NotIn"):
         return None if not values else (present and value in values) == (operator == "In")
     if operator in ("Exists", "DoesNotExist"):
         return None if values else present == (operator == "Exists")
     try:
-        (limit,) = (int(each) for each in values)
+        (limit,) = (int(value) for value in values)
     except ValueError:
         return None
     try:
@@ -213,10 +213,10 @@ def expression_holds(requirement: wire.NodeSelectorRequirement, node: Node) -> b
 
 
 def term_holds(term: wire.NodeSelectorTerm, node: Node) -> bool:
-    verdicts = [expression_holds(each, node) for each in term.match_expressions]
+    verdicts = [expression_holds(requirement, node) for requirement in term.match_expressions]
     if None in verdicts or not (term.match_expressions or term.match_fields):
         return False
-    names = ((node.name in each.values) == (each.operator == "In") for each in term.match_fields)
+    names = ((node.name in requirement.values) == (requirement.operator == "In") for requirement in term.match_fields)
     return all(verdicts) and all(names)
 
 
@@ -259,12 +259,12 @@ def test_node_affinity_score(cluster: testing.Cluster, pod: Pod) -> None:
     preferred = affinity.preferred if affinity else ()
 
     def points(node: Node) -> int:
-        return sum(each.weight for each in preferred if term_holds(each.preference, node))
+        return sum(weighted.weight for weighted in preferred if term_holds(weighted.preference, node))
 
     counts = {name: points(cluster.table.node(row)) for row, name in enumerate(cluster.table.names)}
     most = max(counts.values())
-    wanted = {name: 100 * number // most if most else 0 for name, number in counts.items()}
-    assert scores(lone_plugin("NodeAffinity"), pod, cluster) == wanted
+    expected = {name: 100 * number // most if most else 0 for name, number in counts.items()}
+    assert scores(lone_plugin("NodeAffinity"), pod, cluster) == expected
 
 
 @SETTINGS

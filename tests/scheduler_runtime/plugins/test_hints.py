@@ -1,4 +1,4 @@
-"""Which events bring a rejected pod back to the queue."""
+"""Events that bring a rejected pod back to the queue."""
 
 from __future__ import annotations
 

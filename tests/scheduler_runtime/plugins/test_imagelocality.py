@@ -42,10 +42,10 @@ def naive(nodes: dict[str, list[tuple[list[str], int]]], images: list[str], coun
     having: dict[str, set[str]] = {}
     for name, reported in nodes.items():
         for names, size in reported:
-            for each in names:
-                sizes.setdefault(each, size)
-                having.setdefault(each, set()).add(name)
-    found = {}
+            for image in names:
+                sizes.setdefault(image, size)
+                having.setdefault(image, set()).add(name)
+    result = {}
     for name in nodes:
         total = 0
         for image in images:
@@ -53,8 +53,8 @@ def naive(nodes: dict[str, list[tuple[list[str], int]]], images: list[str], coun
             if name in having.get(full, ()):
                 total += int(float(sizes[full]) * (float(len(having[full])) / float(len(nodes))))
         most = 1000 * MB * count
-        found[name] = 100 * (min(max(total, 23 * MB), most) - 23 * MB) // (most - 23 * MB)
-    return found
+        result[name] = 100 * (min(max(total, 23 * MB), most) - 23 * MB) // (most - 23 * MB)
+    return result
 
 
 @pytest.mark.parametrize("version", ["v1.35.4", "v1.36.4", "v1.37.1"])
@@ -71,8 +71,8 @@ def test_score(
     if version == "v1.37.1":
         count += len(volumes)
     cluster = testing.Cluster(*(node(name, images) for name, images in nodes.items()))
-    found = scores(lone_plugin("ImageLocality", version=version), pod(containers, init, volumes), cluster)
-    assert found == naive(nodes, images, count)
+    actual = scores(lone_plugin("ImageLocality", version=version), pod(containers, init, volumes), cluster)
+    assert actual == naive(nodes, images, count)
 
 
 def test_pods_go_where_their_image_is_also_when_it_came_later() -> None:
@@ -94,4 +94,4 @@ def test_pods_of_the_same_images_share_what_is_kept_and_others_do_not() -> None:
     plugin = lone_plugin("ImageLocality")
     assert plugin.signature(pod(["a"], [], [])) == plugin.signature(pod(["a"], [], []))
     signatures = [pod(["a"], [], []), pod(["b"], [], []), pod(["a"], ["b"], []), pod(["a"], [], ["b"])]
-    assert len({plugin.signature(each) for each in signatures}) == 4
+    assert len({plugin.signature(pod) for pod in signatures}) == 4

@@ -1,4 +1,4 @@
-"""Every operator, on every kind of label a node can have: for one node and for all at once."""
+"""Operators of node selectors, on every kind of label: for one node and for all at once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_term(term: NodeSelectorTerm, expected: set[str]) -> None:
     table = testing.Cluster(*NODES.values()).table
     rows = matching_rows(NodeSelector((term,)), NodeTable(table, np.ones(len(table), np.bool_)))
     assert {node for node, matched in zip(table.names, rows, strict=True) if matched} == expected
-    assert {node for node, each in NODES.items() if term_matches(term, each)} == expected
+    assert {node for node, labels in NODES.items() if term_matches(term, labels)} == expected
 
 
 @pytest.mark.parametrize(

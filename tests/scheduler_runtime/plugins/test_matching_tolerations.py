@@ -1,4 +1,4 @@
-"""Which taints a toleration covers."""
+"""Tolerations, and the taints that they cover."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_key_or_effect_that_is_empty_covers_all() -> None:
 
 
 def test_hard_taints_keep_away_and_soft_ones_are_counted() -> None:
-    taints = tuple(Taint(key="k", value="7", effect=each) for each in ("PreferNoSchedule", "PreferNoSchedule"))
+    taints = tuple(Taint(key="k", value="7", effect=effect) for effect in ("PreferNoSchedule", "PreferNoSchedule"))
     hard = Taint(key="k", value="7", effect="NoExecute")
     above = (toleration("Gt", "6"),)
     assert not keeps_away(taints, ())
@@ -63,8 +63,8 @@ def test_hard_taints_keep_away_and_soft_ones_are_counted() -> None:
 
 
 def test_the_first_unknown_operator_is_named() -> None:
-    known = tuple(toleration(operator) for operator in ("", "Equal", "Exists", "Gt", "Lt"))
-    assert unknown_operator(known) is None
-    assert unknown_operator((*known, toleration("In"), toleration("Out"))) == (
+    valid = tuple(toleration(operator) for operator in ("", "Equal", "Exists", "Gt", "Lt"))
+    assert unknown_operator(valid) is None
+    assert unknown_operator((*valid, toleration("In"), toleration("Out"))) == (
         "spec.tolerations[5].operator: 'In' is not one of Equal, Exists, Gt and Lt, so it tolerates nothing"
     )

@@ -1,4 +1,4 @@
-"""Which pods need features that not every node has, and where they may be."""
+"""Pods that need features which not every node has."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_a_pod_needs_what_follows_from_its_spec(spec: dict[str, Any], needs: dic
         named = f"node declared features check failed - unsatisfied requirements: {', '.join(missing)}"
         return {(named if version == "v1.35.4" else UNMET, False)} if missing else set()
 
-    found = rejections(plugin, pod, cluster)
-    assert found == {"none": reasons(set()), "all": set(), "one": reasons({RESTART})}
+    actual = rejections(plugin, pod, cluster)
+    assert actual == {"none": reasons(set()), "all": set(), "one": reasons({RESTART})}
     assert (plugin.pre_filter(pod, every(cluster), {}) is SKIP) == (not required)
 
 

@@ -31,9 +31,9 @@ def pod(name: str, ports: list[dict[str, Any]], sidecar: list[dict[str, Any]] = 
     return testing.pod(name, containers=[{"name": "main", "ports": ports}], initContainers=init, **spec)
 
 
-def naive_ports(each: Pod) -> set[tuple[str, str, int]]:
-    sidecars = [container for container in each.spec.init_containers if container.restart_policy == "Always"]
-    ports = [port for container in (*each.spec.containers, *sidecars) for port in container.ports]
+def naive_ports(pod: Pod) -> set[tuple[str, str, int]]:
+    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
+    ports = [port for container in (*pod.spec.containers, *sidecars) for port in container.ports]
     return {(port.host_ip or "0.0.0.0", port.protocol, port.host_port) for port in ports if port.host_port}  # noqa: S104
 
 
@@ -49,18 +49,18 @@ def clash(one: set[tuple[str, str, int]], other: set[tuple[str, str, int]]) -> b
 @given(st.lists(st.lists(st.tuples(PORTS, PORTS), max_size=2), min_size=1, max_size=4), PORTS, PORTS)
 def test_a_node_is_out_where_a_port_is_taken(
     on_nodes: list[list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]],
-    wanted: list[dict[str, Any]],
+    incoming_ports: list[dict[str, Any]],
     sidecar: list[dict[str, Any]],
 ) -> None:
-    cluster, incoming = testing.Cluster(), pod("incoming", wanted, sidecar)
+    cluster, incoming = testing.Cluster(), pod("incoming", incoming_ports, sidecar)
     expected = {}
     for number, pods in enumerate(on_nodes):
         cluster.table.set_node(testing.node(f"node-{number}"))
-        made = [pod(f"pod-{number}-{index}", *ports) for index, ports in enumerate(pods)]
-        for each in made:
-            cluster.place(each, f"node-{number}")
-        is_taken = any(clash(naive_ports(incoming), naive_ports(each)) for each in made)
-        expected[f"node-{number}"] = {(TAKEN, True)} if is_taken else set()
+        placed = [pod(f"pod-{number}-{index}", *ports) for index, ports in enumerate(pods)]
+        for other in placed:
+            cluster.place(other, f"node-{number}")
+        is_in_use = any(clash(naive_ports(incoming), naive_ports(other)) for other in placed)
+        expected[f"node-{number}"] = {(TAKEN, True)} if is_in_use else set()
     assert rejections(lone_plugin("NodePorts"), incoming, cluster) == expected
 
 
@@ -70,7 +70,7 @@ def test_a_pod_without_ports_of_the_node_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "expected"),
+    ("deleted", "expected"),
     [
         pytest.param(pod("gone", [{"hostPort": 80}], nodeName="a"), QUEUE, id="the-same-port"),
         pytest.param(pod("gone", [{"hostPort": 80, "hostIP": "10.0.0.1"}], nodeName="a"), QUEUE, id="on-one-address"),
@@ -80,9 +80,9 @@ def test_a_pod_without_ports_of_the_node_is_left_alone() -> None:
         pytest.param(pod("gone", [{"hostPort": 80}]), SKIP, id="it-was-nowhere"),
     ],
 )
-def test_a_pod_that_goes_helps_when_it_had_a_port_that_is_wanted(gone: Pod, expected: object) -> None:
+def test_a_pod_that_goes_helps_when_it_had_a_port_that_is_wanted(deleted: Pod, expected: object) -> None:
     waiting = pod("waiting", [{"hostPort": 80}])
-    assert lone_plugin("NodePorts").hint(Event("Pod", Action.DELETE, gone, None), waiting) is expected
+    assert lone_plugin("NodePorts").hint(Event("Pod", Action.DELETE, deleted, None), waiting) is expected
 
 
 def test_a_new_node_helps() -> None:
@@ -98,9 +98,9 @@ def test_the_second_pod_with_a_port_goes_elsewhere_and_the_third_nowhere() -> No
     assert message.startswith(f"0/2 nodes are available: 2 {TAKEN}.")
 
 
-@pytest.mark.parametrize(("address", "is_taken"), [("10.0.0.1", True), ("10.0.0.2", False), ("", True)])
-def test_a_port_of_one_address_is_free_on_another_and_not_on_all(address: str, is_taken: bool) -> None:
+@pytest.mark.parametrize(("address", "is_in_use"), [("10.0.0.1", True), ("10.0.0.2", False), ("", True)])
+def test_a_port_of_one_address_is_free_on_another_and_not_on_all(address: str, is_in_use: bool) -> None:
     cluster = testing.Cluster(testing.node("a"))
     cluster.place(pod("there", [{"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 81}]), "a")
-    wanted = pod("p", [{"hostPort": 80, "hostIP": address}])
-    assert rejections(lone_plugin("NodePorts"), wanted, cluster) == {"a": {(TAKEN, True)} if is_taken else set()}
+    incoming = pod("p", [{"hostPort": 80, "hostIP": address}])
+    assert rejections(lone_plugin("NodePorts"), incoming, cluster) == {"a": {(TAKEN, True)} if is_in_use else set()}

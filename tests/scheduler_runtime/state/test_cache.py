@@ -1,4 +1,4 @@
-"""What is held, assumed, confirmed and forgotten; and that the table always counts exactly that."""
+"""The cache through assume, confirm and forget; the table always counts exactly the cache's pods."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def test_only_a_version_that_takes_something_else_is_counted_again(
 
 @pytest.mark.parametrize(("had", "counts"), [("1", False), ("2", True)])
 def test_a_pod_that_runs_with_what_it_asked_for_is_not_counted_again(cache: Cache, had: str, counts: bool) -> None:
-    asked = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
     runs = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": had}}}]}
-    made = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "one", "containers": [asked]}}
-    cache.add(wire.decode_pod(msgspec.json.encode(made)))
+    raw_pod = {"metadata": {"name": "a", "uid": "a"}, "spec": {"nodeName": "one", "containers": [container]}}
+    cache.add(wire.decode_pod(msgspec.json.encode(raw_pod)))
     position = cache.table.changes.position
-    cache.add(wire.decode_pod(msgspec.json.encode({**made, "status": runs})))
+    cache.add(wire.decode_pod(msgspec.json.encode({**raw_pod, "status": runs})))
     assert (cache.table.changes.position > position) == counts
     assert cpu(cache, "one") == 1000 * int(had)
 
@@ -118,9 +118,9 @@ def test_an_update_changes_what_is_counted(cache: Cache) -> None:
 def test_a_deleted_pod_gives_its_room_back_even_when_only_assumed(cache: Cache) -> None:
     one = pod("a", {"cpu": "1"})
     cache.assume(one, "one")
-    held = cache.remove(one.uid)
-    assert held is not None
-    assert (held.node, held.assumed, cpu(cache, "one")) == ("one", True, 0)
+    removed = cache.remove(one.uid)
+    assert removed is not None
+    assert (removed.node, removed.assumed, cpu(cache, "one")) == ("one", True, 0)
     assert cache.remove(one.uid) is None
 
 
@@ -142,7 +142,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = Cache()
         self.nodes: set[str] = set()
         self.where: dict[str, tuple[Pod, str, bool]] = {}
-        self.made = 0
+        self.created = 0
 
     @rule(name=st.sampled_from(NODES))
     def node_comes(self, name: str) -> None:
@@ -162,8 +162,8 @@ class CacheMachine(RuleBasedStateMachine):
         name = sorted(self.nodes)[pick % len(self.nodes)]
         if cpu(self.cache, name) + 1000 * cores > 4000:
             return
-        self.made += 1
-        one = pod(f"p{self.made}", {"cpu": str(cores)})
+        self.created += 1
+        one = pod(f"p{self.created}", {"cpu": str(cores)})
         self.cache.assume(one, name)
         self.where[one.uid] = (one, name, True)
 
@@ -193,15 +193,15 @@ class CacheMachine(RuleBasedStateMachine):
         return list(self.where.values())[pick % len(self.where)]
 
     @invariant()
-    def the_table_counts_what_is_held(self) -> None:
+    def the_table_counts_what_the_cache_has(self) -> None:
         used: Counter[str] = Counter()
         for one, name, _ in self.where.values():
             used[name] += one.requests.amounts["cpu"]
         assert len(self.cache) == len(self.where)
         for uid, (_, name, assumed) in self.where.items():
-            held = self.cache.get(uid)
-            assert held is not None
-            assert (held.node, held.assumed) == (name, assumed)
+            placed = self.cache.get(uid)
+            assert placed is not None
+            assert (placed.node, placed.assumed) == (name, assumed)
         for name in self.nodes:
             assert cpu(self.cache, name) == used[name] <= 4000
 

@@ -1,42 +1,42 @@
-"""What was used lately is remembered."""
+"""The LRU cache, and the sizes at which to clean up."""
 
 from __future__ import annotations
 
 import pytest
 
-from scheduler_runtime.plugins.interpodaffinity import own_terms as wanted_module
+from scheduler_runtime.plugins.interpodaffinity import own_terms as own_terms_module
 from scheduler_runtime.state.lru import LruCache, next_cleanup_size
 from tests.scheduler_runtime.plugins.interpodaffinity.clusters import plugin, pod, required, term
 
 
 def test_what_was_not_used_for_the_longest_time_is_forgotten() -> None:
-    recent: LruCache[str, int] = LruCache(2)
-    recent.put("a", 1)
-    recent.put("b", 2)
-    assert recent.get("a") == 1
-    recent.put("c", 3)
-    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert (cache.get("a"), cache.get("b"), cache.get("c")) == (1, None, 3)
 
 
 def test_what_pods_want_is_remembered_for_as_long_as_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wanted_module, "MAX_CACHED", 2)
-    wants = plugin()._own_terms
+    monkeypatch.setattr(own_terms_module, "MAX_CACHED", 2)
+    own_terms = plugin()._own_terms
     first, second, third = (pod(app, affinity=required("podAffinity", term("zone", app=app))) for app in "abc")
-    known = wants.get(first)
-    wants.get(second)
-    wants.get(first)
-    wants.get(third)
-    assert wants.get(first) is known
+    first_terms = own_terms.get(first)
+    own_terms.get(second)
+    own_terms.get(first)
+    own_terms.get(third)
+    assert own_terms.get(first) is first_terms
 
 
 @pytest.mark.parametrize("living", [0, 100, 10_000])
 def test_of_what_comes_and_goes_little_is_kept_and_little_is_looked_at(living: int) -> None:
-    few, come, looked_at = 64, 100_000, 0
-    kept = sweep_at = living
-    for _ in range(come):
-        kept += 1
-        if kept >= sweep_at:
-            looked_at += kept
-            kept, sweep_at = living, next_cleanup_size(living, few)
-        assert kept <= max(living * 1.25, living + few)
-    assert looked_at <= 7 * come
+    minimum, additions, looked_at = 64, 100_000, 0
+    size = cleanup_at = living
+    for _ in range(additions):
+        size += 1
+        if size >= cleanup_at:
+            looked_at += size
+            size, cleanup_at = living, next_cleanup_size(living, minimum)
+        assert size <= max(living * 1.25, living + minimum)
+    assert looked_at <= 7 * additions

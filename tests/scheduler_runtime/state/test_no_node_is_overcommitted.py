@@ -136,7 +136,7 @@ class Scheduler:
 
     def assumed(self) -> dict[str, str]:
         """The nodes of pods of which only we say so, by their uids."""
-        return {each.pod.uid: each.node for each in self.cache.snapshot() if each.assumed}
+        return {placed.pod.uid: placed.node for placed in self.cache.snapshot() if placed.assumed}
 
     def requested(self, node: str) -> int:
         """What is taken of a node, as decisions see it; 0 of one that is not known."""
@@ -181,8 +181,8 @@ class Overcommitting(RuleBasedStateMachine):
 
     @rule(cores=st.lists(st.integers(2, 3), min_size=2, max_size=4))
     def pods_are_created_and_decided_about(self, cores: list[int]) -> None:
-        for name, each in zip("abcd", cores, strict=False):
-            self.pod_is_created(name, each)
+        for name, cpu in zip("abcd", cores, strict=False):
+            self.pod_is_created(name, cpu)
         self.catch_up(PODS)
         for _ in cores:
             self.decide()
@@ -208,7 +208,7 @@ class Overcommitting(RuleBasedStateMachine):
         name = self.some_pod(pick)
         self.server.bind(name, self.server.pods[name]["metadata"]["uid"], THEIRS)
 
-    @precondition(lambda self: self.server.pods and self.has_seen_all(PODS))
+    @precondition(lambda self: self.server.pods and self.is_caught_up(PODS))
     @rule(pick=PICK)
     def the_server_forgets_a_binding(self, pick: int) -> None:
         name = self.some_pod(pick)
@@ -232,21 +232,21 @@ class Overcommitting(RuleBasedStateMachine):
 
     # The watches
 
-    def has_seen_all(self, path: str) -> bool:
+    def is_caught_up(self, path: str) -> bool:
         version = self.ours.copies[path].resource_version
         return bool(version) and int(version) >= self.server.latest(path)
 
     @rule(path=KINDS, count=st.integers(1, 4), order=st.sampled_from(sorted(ORDERS)))
     def watch_shows(self, path: str, count: int, order: str) -> None:
-        if not self.has_seen_all(path):
+        if not self.is_caught_up(path):
             self.follow(path, lambda happened, since: ORDERS[order](after(happened, since)[:count]))
 
     @rule(path=KINDS, picks=st.lists(PICK, min_size=1, max_size=3))
     def watch_repeats(self, path: str, picks: list[int]) -> None:
         version, listed_at = self.ours.copies[path].resource_version, self.server.listed_at[path]
-        said = [one for one in self.server.happened_to(path) if version and listed_at < one.version <= int(version)]
-        if said:
-            self.follow(path, lambda *_: [said[-1 - pick % len(said)] for pick in picks])
+        reported = [one for one in self.server.happened_to(path) if version and listed_at < one.version <= int(version)]
+        if reported:
+            self.follow(path, lambda *_: [reported[-1 - pick % len(reported)] for pick in picks])
 
     @rule(path=KINDS)
     def everything_is_listed_again(self, path: str) -> None:
@@ -258,7 +258,7 @@ class Overcommitting(RuleBasedStateMachine):
         self.run(self.ours.copies[path]._follow())
 
     def catch_up(self, path: str) -> None:
-        while not self.has_seen_all(path):
+        while not self.is_caught_up(path):
             self.follow(path, after)
 
     # What we do
@@ -291,37 +291,37 @@ class Overcommitting(RuleBasedStateMachine):
     # What holds
 
     @invariant()
-    def no_node_was_given_more_by_us_than_it_has(self) -> None:
-        given = Counter[str]()
+    def we_overcommitted_no_node(self) -> None:
+        bound_cores = Counter[str]()
         for one in self.server.pods.values():
             node = one["spec"].get("nodeName", "")
             if node != THEIRS or one["metadata"]["uid"] in self.server.bound_by_us:
-                given[node] += cores_of(one)
-        assert all(given[name] <= CORES for name in NAMES)
+                bound_cores[node] += cores_of(one)
+        assert all(bound_cores[name] <= CORES for name in NAMES)
 
     @invariant()
-    def what_we_bound_is_known_to_be_there(self) -> None:
+    def the_cache_has_what_we_bound(self) -> None:
         for one in self.server.pods.values():
             if one["metadata"]["uid"] in self.server.bound_by_us:
-                held = self.ours.cache.get(one["metadata"]["uid"])
-                assert held is not None
-                assert held.node == one["spec"]["nodeName"]
+                placed = self.ours.cache.get(one["metadata"]["uid"])
+                assert placed is not None
+                assert placed.node == one["spec"]["nodeName"]
 
     @invariant()
-    def who_was_shown_everything_knows_what_there_is(self) -> None:
+    def a_copy_that_caught_up_is_complete(self) -> None:
         for path, copy in self.ours.copies.items():
-            if self.has_seen_all(path):
-                versions = {each.metadata.uid: each.metadata.resource_version for each in copy.objects.values()}
-                there = [each["metadata"] for each in self.server.objects[path].values()]
-                assert versions == {each["uid"]: each["resourceVersion"] for each in there}
+            if self.is_caught_up(path):
+                versions = {one.metadata.uid: one.metadata.resource_version for one in copy.objects.values()}
+                there = [one["metadata"] for one in self.server.objects[path].values()]
+                assert versions == {one["uid"]: one["resourceVersion"] for one in there}
 
     @invariant()
-    def what_is_taken_of_a_node_is_what_is_known_to_be_there(self) -> None:
+    def a_nodes_requests_are_those_of_its_pods(self) -> None:
         nodes = self.ours.copies[NODES].objects.keys()
         assert {name for name in NAMES if self.ours.cache.table.row(name) is not None} == nodes
         for name in nodes:
-            held = [each.pod for each in self.ours.cache.snapshot() if each.node == name]
-            assert self.ours.requested(name) == sum(int(one.requests.amounts["cpu"]) for one in held)
+            pods = [placed.pod for placed in self.ours.cache.snapshot() if placed.node == name]
+            assert self.ours.requested(name) == sum(int(one.requests.amounts["cpu"]) for one in pods)
 
     @invariant()
     def what_is_assumed_is_on_its_way_or_bound(self) -> None:
@@ -346,7 +346,7 @@ class Overcommitting(RuleBasedStateMachine):
         """Fail unless we hold every pod that has a node, and each of ours that has none waits."""
         ours, pods = self.ours, {one["metadata"]["uid"]: one for one in self.server.pods.values()}
         there = {uid: one["spec"]["nodeName"] for uid, one in pods.items() if one["spec"].get("nodeName")}
-        assert {held.pod.uid: held.node for held in ours.cache.snapshot()} == there
+        assert {placed.pod.uid: placed.node for placed in ours.cache.snapshot()} == there
         assert not ours.assumed()
         waiting = {entry.uid: entry.place for entry in ours.queue.entries()}
         assert not {QueuePlace.BINDING, QueuePlace.IN_FLIGHT} & set(waiting.values())

@@ -1,4 +1,4 @@
-"""Preemption on generated clusters, against upstream's rule written down without tables, trials or kept verdicts."""
+"""Preemption on generated clusters, against upstream's rule written down without tables and caches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Wants:
     avoids: str
 
 
-def made(random: Random, name: str, node: str = "", *, is_peaceful: bool = False) -> Wants:
+def random_pod(random: Random, name: str, node: str = "", *, is_peaceful: bool = False) -> Wants:
     cpu, port, app = random.choice(CPU), random.choice(PORTS), random.choice(APPS)
     avoids = random.choice(APPS) if random.random() < 0.25 and not is_peaceful else ""
     more: dict[str, Any] = {"affinity": apart(avoids)} if avoids else {}
@@ -45,8 +45,8 @@ def made(random: Random, name: str, node: str = "", *, is_peaceful: bool = False
     priority = random.choice(PRIORITIES) if node else random.choice((0, 100, 1000, 2000))
     requests = {"cpu": f"{cpu}m", "memory": "1Mi"}
     labels = {"app": app} if random.random() < 0.9 else {}
-    made = pod(name, priority, requests, node=node, labels=labels, started=started, **more)
-    return Wants(made, cpu, port, app if labels else "", avoids)
+    built = pod(name, priority, requests, node=node, labels=labels, started=started, **more)
+    return Wants(built, cpu, port, app if labels else "", avoids)
 
 
 def apart(app: str) -> dict[str, Any]:
@@ -57,17 +57,17 @@ def apart(app: str) -> dict[str, Any]:
 # Upstream's rule.
 
 
-def fits(wanted: Wants, others: Sequence[Wants]) -> bool:
-    room = wanted.cpu + sum(other.cpu for other in others) <= NODE_CPU
-    ports = not wanted.port or all(other.port != wanted.port for other in others)
-    peace = all(other.app != wanted.avoids or not wanted.avoids for other in others)
-    welcome = all(other.avoids != wanted.app or not other.avoids for other in others)
+def fits(incoming: Wants, others: Sequence[Wants]) -> bool:
+    room = incoming.cpu + sum(other.cpu for other in others) <= NODE_CPU
+    ports = not incoming.port or all(other.port != incoming.port for other in others)
+    peace = all(other.app != incoming.avoids or not incoming.avoids for other in others)
+    welcome = all(other.avoids != incoming.app or not other.avoids for other in others)
     return room and ports and peace and welcome
 
 
-def fits_with(wanted: Wants, others: Sequence[Wants], nominated: Sequence[Wants]) -> bool:
-    ahead = [other for other in nominated if other.pod.spec.priority >= wanted.pod.spec.priority]
-    return fits(wanted, [*others, *ahead]) and fits(wanted, others)
+def fits_with(incoming: Wants, others: Sequence[Wants], nominated: Sequence[Wants]) -> bool:
+    ahead = [other for other in nominated if other.pod.spec.priority >= incoming.pod.spec.priority]
+    return fits(incoming, [*others, *ahead]) and fits(incoming, others)
 
 
 def importance(wants: Wants) -> tuple[int, str]:
@@ -76,42 +76,42 @@ def importance(wants: Wants) -> tuple[int, str]:
 
 def violating(potential: Sequence[Wants], budgets: Sequence[Mapping[str, Any]]) -> list[Wants]:
     """Before 1.37: each budget counts each pod."""
-    left = [each["status"]["disruptionsAllowed"] for each in budgets]
-    found = []
+    allowed = [one["status"]["disruptionsAllowed"] for one in budgets]
+    result = []
     for wants in potential:
         is_violating = False
-        for index, each in enumerate(budgets):
-            if wants.app and wants.app == each["spec"]["selector"]["matchLabels"]["app"]:
-                left[index] -= 1
-                is_violating = is_violating or left[index] < 0
+        for index, one in enumerate(budgets):
+            if wants.app and wants.app == one["spec"]["selector"]["matchLabels"]["app"]:
+                allowed[index] -= 1
+                is_violating = is_violating or allowed[index] < 0
         if is_violating:
-            found.append(wants)
-    return found
+            result.append(wants)
+    return result
 
 
 def victims(
-    wanted: Wants, others: Sequence[Wants], nominated: Sequence[Wants], budgets: Sequence[Mapping[str, Any]]
+    incoming: Wants, others: Sequence[Wants], nominated: Sequence[Wants], budgets: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], int] | None:
-    potential = sorted((each for each in others if each.pod.spec.priority < wanted.pod.spec.priority), key=importance)
-    stay = [each for each in others if each not in potential]
-    if not potential or not fits_with(wanted, stay, nominated):
+    potential = sorted((one for one in others if one.pod.spec.priority < incoming.pod.spec.priority), key=importance)
+    stay = [one for one in others if one not in potential]
+    if not potential or not fits_with(incoming, stay, nominated):
         return None
     guarded = violating(potential, budgets)
-    gone, violations = [], 0
-    for each in [*guarded, *(other for other in potential if other not in guarded)]:
-        if fits_with(wanted, [*stay, each], nominated):
-            stay.append(each)
+    removed, violations = [], 0
+    for one in [*guarded, *(other for other in potential if other not in guarded)]:
+        if fits_with(incoming, [*stay, one], nominated):
+            stay.append(one)
         else:
-            gone.append(each)
-            violations += each in guarded
-    return [each.pod.name for each in sorted(gone, key=importance)], violations
+            removed.append(one)
+            violations += one in guarded
+    return [one.pod.name for one in sorted(removed, key=importance)], violations
 
 
-def cost(found: tuple[list[str], int], by_name: Mapping[str, Wants]) -> tuple[Any, ...]:
-    priorities = [by_name[name].pod.spec.priority for name in found[0]]
-    starts = [by_name[name] for name in found[0] if by_name[name].pod.spec.priority == max(priorities)]
-    latest = min(importance(each)[1] for each in starts)
-    least = (found[1], max(priorities), sum(priorities) + 2**31 * len(priorities), len(priorities))
+def cost(candidate: tuple[list[str], int], by_name: Mapping[str, Wants]) -> tuple[Any, ...]:
+    priorities = [by_name[name].pod.spec.priority for name in candidate[0]]
+    starts = [by_name[name] for name in candidate[0] if by_name[name].pod.spec.priority == max(priorities)]
+    latest = min(importance(other)[1] for other in starts)
+    least = (candidate[1], max(priorities), sum(priorities) + 2**31 * len(priorities), len(priorities))
     return *least, tuple(-ord(letter) for letter in latest)
 
 
@@ -123,35 +123,37 @@ class World:
         self.names = [f"n{number}" for number in range(6)]
         # Where nobody avoids anybody nodes are tried together, elsewhere one by one.
         is_peaceful = seed % 2 == 0
-        self.wanted = made(random, "incoming", is_peaceful=is_peaceful)
+        self.incoming = random_pod(random, "incoming", is_peaceful=is_peaceful)
         self.on: dict[str, list[Wants]] = {name: [] for name in self.names}
         for number in range(random.randrange(12, 48)):
             node = random.choice(self.names)
-            self.on[node].append(made(random, f"p{number}", node, is_peaceful=is_peaceful))
+            self.on[node].append(random_pod(random, f"p{number}", node, is_peaceful=is_peaceful))
         apps = [random.choice(APPS) for _ in range(random.randrange(3))]
         self.budgets = [budget(f"b{number}", random.randrange(3), app=app) for number, app in enumerate(apps)]
         # Upstream overlooks whom a nominated pod avoids while nobody on a node avoids the incoming one.
         self.nominated = {
-            name: [made(random, f"nominated-{name}", name, is_peaceful=True)] if random.random() < 0.3 else []
+            name: [random_pod(random, f"nominated-{name}", name, is_peaceful=True)] if random.random() < 0.3 else []
             for name in self.names
         }
 
     def scene(self) -> Scene:
         nodes: list[str | wire.Node] = [testing.node(name, cpu=f"{NODE_CPU}m", memory="1Gi") for name in self.names]
-        pods = [each.pod for on_node in self.on.values() for each in on_node]
+        pods = [one.pod for on_node in self.on.values() for one in on_node]
         profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": ALL}]}
         scene = Scene(nodes, pods, budgets=self.budgets, profile=profile)
-        for name, found in self.nominated.items():
-            for each in found:
-                scene.nominations.nominate(each.pod, name)
+        for name, nominated in self.nominated.items():
+            for one in nominated:
+                scene.nominations.nominate(one.pod, name)
         return scene
 
     def feasible(self) -> list[str]:
-        return [name for name in self.names if fits_with(self.wanted, self.on[name], self.nominated[name])]
+        return [name for name in self.names if fits_with(self.incoming, self.on[name], self.nominated[name])]
 
     def expected(self) -> dict[str, tuple[list[str], int]]:
-        found = {name: victims(self.wanted, self.on[name], self.nominated[name], self.budgets) for name in self.names}
-        return {name: each for name, each in found.items() if each is not None}
+        by_name = {
+            name: victims(self.incoming, self.on[name], self.nominated[name], self.budgets) for name in self.names
+        }
+        return {name: candidate for name, candidate in by_name.items() if candidate is not None}
 
 
 def check(seed: int) -> None:
@@ -159,15 +161,15 @@ def check(seed: int) -> None:
     scene = world.scene()
     feasible = world.feasible()
     if feasible:
-        outcome = scene.framework.schedule(world.wanted.pod, scene.cluster)
+        outcome = scene.framework.schedule(world.incoming.pod, scene.cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node in feasible
         return
-    node = scene.nominated(world.wanted.pod)
+    node = scene.nominated(world.incoming.pod)
     expected = world.expected()
     assert scene.candidates == expected
-    by_name = {each.pod.name: each for on_node in world.on.values() for each in on_node}
-    costs = {name: cost(found, by_name) for name, found in expected.items()}
+    by_name = {one.pod.name: one for on_node in world.on.values() for one in on_node}
+    costs = {name: cost(candidate, by_name) for name, candidate in expected.items()}
     assert node in [name for name in costs if costs[name] == min(costs.values())] or not expected
 
 
@@ -187,6 +189,6 @@ def test_the_generated_clusters_are_of_all_kinds() -> None:
     worlds = [world for world in map(World, SEEDS) if not world.feasible()]
     expected = [world.expected() for world in worlds]
     assert len(SEEDS) / 4 < len(worlds) < len(SEEDS)
-    assert sum(len(each) > 1 for each in expected) > len(worlds) / 4
-    assert sum(not each for each in expected)
-    assert max(found[1] for each in expected for found in each.values()) > 1
+    assert sum(len(candidates) > 1 for candidates in expected) > len(worlds) / 4
+    assert sum(not candidates for candidates in expected)
+    assert max(candidate[1] for candidates in expected for candidate in candidates.values()) > 1

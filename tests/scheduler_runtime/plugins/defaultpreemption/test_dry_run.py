@@ -1,4 +1,4 @@
-"""Who would have to leave which node: upstream's TestDryRunPreemption, row by row."""
+"""Victims on each node: upstream's TestDryRunPreemption, row by row."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def spread(key: str) -> dict[str, Any]:
 def test_preemption_to_resolve_pod_topology_spread_filter_failure() -> None:
     zones = {"node-a": "zone1", "node-b": "zone1", "node-x": "zone2"}
     placed = [("a1", MID), ("a2", LOW), ("b1", LOW), ("x1", HIGH), ("x2", HIGH)]
-    pods = [pod(f"pod-{name}", each, node=f"node-{name[0]}", labels={"foo": ""}) for name, each in placed]
+    pods = [pod(f"pod-{name}", priority, node=f"node-{name[0]}", labels={"foo": ""}) for name, priority in placed]
     scene = Scene([testing.node(name, labels={"zone": zone}) for name, zone in zones.items()], pods)
     constraints = [spread("zone"), spread("kubernetes.io/hostname")]
     scene.refused(pod("p", HIGH, labels={"foo": ""}, topologySpreadConstraints=constraints))
@@ -153,8 +153,8 @@ def test_preemption_with_a_budget(count: int, disrupted: list[str], violations: 
     pods = [pod(name, MID, SMALL, node="node1", labels=APP) for name in names]
     scene = Scene(["node1"], pods, budgets=[budget("b", 1, disrupted, app="foo")])
     scene.refused(pod("p", HIGH, VERY_LARGE))
-    (found,) = scene.candidates.values()
-    assert (sorted(found[0]), found[1]) == (names, violations)
+    (candidate,) = scene.candidates.values()
+    assert (sorted(candidate[0]), candidate[1]) == (names, violations)
 
 
 def few(percentage: int, absolute: int) -> dict[str, Any]:
@@ -200,16 +200,16 @@ def test_as_many_nodes_are_tried_at_once_as_candidates_are_missing_and_then_few(
     pods = [pod(f"on-{name}", VERY_HIGH if name == "node0" else MID, LARGE, node=name) for name in names]
     scene = Scene(names, [*pods, pod("small", LOW, SMALL, node="node0")], profile=few(10, 100))
     starting_at(scene, 0)
-    tried: list[int] = []
+    sizes: list[int] = []
     trials = scene.plugin.handle.trials
 
     def counted(rows: Any) -> Any:
-        tried.append(len(rows))
+        sizes.append(len(rows))
         return trials(rows)
 
     monkeypatch.setattr(scene.plugin.handle, "trials", counted)
     scene.refused(pod("p", HIGH, LARGE))
-    assert (tried, len(scene.candidates)) == ([100, AT_ONCE], 100)
+    assert (sizes, len(scene.candidates)) == ([100, AT_ONCE], 100)
 
 
 def test_preemption_looks_on_until_a_node_without_violation_is_found() -> None:

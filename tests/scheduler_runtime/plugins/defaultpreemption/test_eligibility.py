@@ -1,4 +1,4 @@
-"""Which pods may preempt others at all: upstream's TestPodEligibleToPreemptOthers, row by row."""
+"""Pods that may preempt others: upstream's TestPodEligibleToPreemptOthers, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting the victims off their node while their preemptor waits."""
+"""Eviction of the victims while their preemptor waits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PREEMPTOR = pod("p", HIGH, VERY_LARGE)
 
 
 def gate(scene: Scene) -> str:
-    held = scene.framework.pre_enqueue(PREEMPTOR)
-    return held.reason if held else ""
+    reject = scene.framework.pre_enqueue(PREEMPTOR)
+    return reject.reason if reject else ""
 
 
 def deleted(victim: Pod) -> Pod:
@@ -45,31 +45,31 @@ def with_victims(*names: str) -> Scene:
 
 async def test_the_preemptor_waits_until_all_victims_are_told() -> None:
     scene = with_victims("v1", "v2", "v3")
-    held: dict[str, str] = {}
-    scene.api.on_preempt = lambda victim: held.update({victim.name: gate(scene)})
+    gates: dict[str, str] = {}
+    scene.api.on_preempt = lambda victim: gates.update({victim.name: gate(scene)})
     work = work_of(scene)
     assert gate(scene) == WAITING
     await work
-    assert [each.split()[0] for each in scene.api.victims] == ["v1", "v2", "v3"]
-    assert held == dict.fromkeys(("v1", "v2", "v3"), WAITING)
+    assert [victim.split()[0] for victim in scene.api.victims] == ["v1", "v2", "v3"]
+    assert gates == dict.fromkeys(("v1", "v2", "v3"), WAITING)
     assert gate(scene) == ""
     assert scene.activated == []  # what wakes it is the end of the victims
 
 
 async def test_the_end_of_the_last_victim_lets_the_preemptor_go_before_the_answer_to_its_deletion() -> None:
     scene = with_victims("v1", "v2")
-    held: dict[str, list[str]] = {}
+    gates: dict[str, list[str]] = {}
 
     def look(victim: Pod) -> None:
         before = gate(scene)
         scene.latest[victim.uid] = deleted(victim)
         while_it_leaves = gate(scene)
         scene.latest[victim.uid] = None
-        held[victim.name] = [before, while_it_leaves, gate(scene)]
+        gates[victim.name] = [before, while_it_leaves, gate(scene)]
 
     scene.api.on_preempt = look
     await work_of(scene)
-    assert held == {"v1": [WAITING] * 3, "v2": [WAITING, "", ""]}
+    assert gates == {"v1": [WAITING] * 3, "v2": [WAITING, "", ""]}
 
 
 async def test_after_a_failure_the_others_are_spared_and_the_preemptor_is_tried_again() -> None:

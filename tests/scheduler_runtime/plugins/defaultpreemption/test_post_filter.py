@@ -1,4 +1,4 @@
-"""What preemption does for a pod that fits nowhere, and what is said of it: upstream's TestPostFilter, row by row."""
+"""Preemption for a pod that fits nowhere, and its messages: upstream's TestPostFilter, row by row."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_one_failed_with_a_plugin_and_the_other_passes() -> None:
 
 def only(*nodes: str) -> Any:
     def extend(_: Pod, candidates: Iterable[Any]) -> list[Any]:
-        return [each for each in candidates if each.node in nodes]
+        return [candidate for candidate in candidates if candidate.node in nodes]
 
     return extend
 

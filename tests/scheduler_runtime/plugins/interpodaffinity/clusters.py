@@ -75,7 +75,7 @@ def required(kind: str, *terms: Mapping[str, Any]) -> dict[str, Any]:
 
 def preferred(kind: str, weight: int, *terms: Mapping[str, Any]) -> dict[str, Any]:
     """The ``affinity`` of a pod that would rather."""
-    weighted = [{"weight": weight, "podAffinityTerm": each} for each in terms]
+    weighted = [{"weight": weight, "podAffinityTerm": raw_term} for raw_term in terms]
     return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
 
 
@@ -97,21 +97,21 @@ def nodes(draw: st.DrawFn, name: str) -> Node:
 def worlds(draw: st.DrawFn) -> World:
     """Up to four nodes with up to three pods each; a namespace may not be known yet."""
     number = draw(st.sampled_from([3, 4, 2, 1]))
-    found = [draw(nodes(f"node-{index}")) for index in range(number)]
+    drawn = [draw(nodes(f"node-{index}")) for index in range(number)]
     placed = [
         (draw(pods(f"pod-{index}-{place}")), node)
-        for index, node in enumerate(found)
+        for index, node in enumerate(drawn)
         for place in range(draw(st.sampled_from([2, 3, 1, 0])))
     ]
     labelled = st.dictionaries(_KEYS, _VALUES, min_size=1)
     namespaces = draw(st.fixed_dictionaries({"default": labelled}, optional={"red": labelled, "blue": labelled}))
-    return World(tuple(found), tuple(placed), namespaces, draw(VERSIONS))
+    return World(tuple(drawn), tuple(placed), namespaces, draw(VERSIONS))
 
 
 def cluster_of(world: World) -> testing.Cluster:
     cluster = testing.Cluster(*world.nodes)
-    for each, node in world.placed:
-        cluster.place(each, node.name)
+    for pod, node in world.placed:
+        cluster.place(pod, node.name)
     return cluster
 
 
@@ -133,8 +133,8 @@ class _Handle:
 
 def plugin(version: str = "v1.36.4", objects: testing.Objects | None = None, **args: Any) -> InterPodAffinity:
     handle: Any = _Handle(version, objects or testing.Objects())
-    made: Handle = handle
-    return InterPodAffinity(InterPodAffinityArgs.model_validate(args), made)
+    typed: Handle = handle
+    return InterPodAffinity(InterPodAffinityArgs.model_validate(args), typed)
 
 
 def table_of(cluster: testing.Cluster) -> NodeTable:
@@ -143,9 +143,9 @@ def table_of(cluster: testing.Cluster) -> NodeTable:
 
 def by_node(nodes: NodeTable, rejects: Iterable[Reject]) -> dict[str, list[tuple[str, bool]]]:
     """For each node why it is rejected, each time with whether evicting pods could help."""
-    found: dict[str, list[tuple[str, bool]]] = {name: [] for name in nodes.names}
+    reasons: dict[str, list[tuple[str, bool]]] = {name: [] for name in nodes.names}
     for reject in rejects:
         for row, name in enumerate(nodes.names):
             if reject.rows is True or reject.rows[row]:
-                found[name].append((reject.reason, bool(reject.resolvable)))
-    return found
+                reasons[name].append((reject.reason, bool(reject.resolvable)))
+    return reasons

@@ -1,4 +1,4 @@
-"""Upstream's rules for affinity between pods, one node and one pod at a time: no table, and nothing remembered."""
+"""Upstream's rules for affinity between pods, one node and one pod at a time: no table and no cache."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def holds(selector: LabelSelector | None, labels: Labels) -> bool:
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.match_labels or {}).items())
-    return equal and all(_holds(each, labels) for each in selector.match_expressions)
+    return equal and all(_holds(requirement, labels) for requirement in selector.match_expressions)
 
 
-def _holds(each: LabelSelectorRequirement, labels: Labels) -> bool:
-    if each.operator == "In":
-        return each.key in labels and labels[each.key] in each.values
-    if each.operator == "NotIn":
-        return each.key not in labels or labels[each.key] not in each.values
-    return (each.key in labels) == (each.operator == "Exists")
+def _holds(requirement: LabelSelectorRequirement, labels: Labels) -> bool:
+    if requirement.operator == "In":
+        return requirement.key in labels and labels[requirement.key] in requirement.values
+    if requirement.operator == "NotIn":
+        return requirement.key not in labels or labels[requirement.key] not in requirement.values
+    return (requirement.key in labels) == (requirement.operator == "Exists")
 
 
 def affinity(pod: Pod) -> PodAffinityTerms:
@@ -78,7 +78,7 @@ class World:
         return covered and holds(term.label_selector, labels_of(pod))
 
     def rejection(self, pod: Pod, node: Node) -> tuple[str, bool] | None:
-        if not self._is_near_wanted(pod, node):
+        if not self._is_near_partners(pod, node):
             return AFFINITY
         for other, there in self.placed:
             for term in anti_affinity(pod).required:
@@ -86,7 +86,7 @@ class World:
                     return ANTI_AFFINITY
         return EXISTING if any(is_near(key, there, node) for key, there in self.against(pod)) else None
 
-    def _is_near_wanted(self, pod: Pod, node: Node) -> bool:
+    def _is_near_partners(self, pod: Pod, node: Node) -> bool:
         terms = affinity(pod).required
         if any(term.topology_key not in node.labels for term in terms):
             return False
@@ -111,19 +111,19 @@ class World:
         """The points of each node; None when there is nothing to score by."""
         if ignores and not (affinity(pod).preferred or anti_affinity(pod).preferred):
             return None
-        found = [
+        gains = [
             (key, there, points)
             for other, there in self.placed
-            for key, points in self._given(pod, other, hard_weight)
+            for key, points in self._gains(pod, other, hard_weight)
             if key in there.labels
         ]
-        if not found:
+        if not gains:
             return None
         return {
-            node.name: sum(points for key, there, points in found if is_near(key, there, node)) for node in self.nodes
+            node.name: sum(points for key, there, points in gains if is_near(key, there, node)) for node in self.nodes
         }
 
-    def _given(self, pod: Pod, other: Pod, hard_weight: int) -> Iterator[tuple[str, int]]:
+    def _gains(self, pod: Pod, other: Pod, hard_weight: int) -> Iterator[tuple[str, int]]:
         for term, points in weighted(pod):
             if self.wants(pod, term, other):
                 yield term.topology_key, points
@@ -135,7 +135,7 @@ class World:
 
 def weighted(pod: Pod) -> list[tuple[PodAffinityTerm, int]]:
     def signed(terms: tuple[WeightedPodAffinityTerm, ...], sign: int) -> list[tuple[PodAffinityTerm, int]]:
-        return [(each.pod_affinity_term, sign * each.weight) for each in terms]
+        return [(weighted.pod_affinity_term, sign * weighted.weight) for weighted in terms]
 
     return signed(affinity(pod).preferred, 1) + signed(anti_affinity(pod).preferred, -1)
 
@@ -145,4 +145,4 @@ def scores(points: Mapping[str, int]) -> dict[str, int]:
     low, high = min(points.values()), max(points.values())
     if low == high:
         return dict.fromkeys(points, 0)
-    return {name: int(100.0 * (float(each - low) / float(high - low))) for name, each in points.items()}
+    return {name: int(100.0 * (float(value - low) / float(high - low))) for name, value in points.items()}

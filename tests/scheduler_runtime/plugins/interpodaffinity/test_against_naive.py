@@ -1,4 +1,4 @@
-"""The plugin over all nodes at once and from counts that are kept, against upstream's rules for one node at a time."""
+"""The plugin over all nodes at once and from cached counts, against upstream's rules for one node at a time."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def scored(judge: InterPodAffinity, pod: Pod, nodes: NodeTable) -> dict[str, int
 def expected_rejections(world: World, pod: Pod) -> dict[str, list[tuple[str, bool]]] | None:
     if not world.filters(pod):
         return None
-    found = {node.name: world.rejection(pod, node) for node in world.nodes}
-    return {name: [] if reason is None else [reason] for name, reason in found.items()}
+    reasons = {node.name: world.rejection(pod, node) for node in world.nodes}
+    return {name: [] if reason is None else [reason] for name, reason in reasons.items()}
 
 
 @SETTINGS
@@ -83,8 +83,8 @@ def test_what_is_said_of_one_row_is_what_is_said_of_all(world: World, pod: Pod) 
         return
     every = by_node(nodes, judge.filter(pod, nodes, state))
     for row, name in enumerate(nodes.names):
-        found = judge.filter_row(pod, nodes, state, row)
-        assert [(each.reason, each.resolvable) for each in found] == every[name]
+        rejects = judge.filter_row(pod, nodes, state, row)
+        assert [(reject.reason, reject.resolvable) for reject in rejects] == every[name]
 
 
 def check_scores(world: World, pod: Pod, args: dict[str, Any], mask: int) -> None:
@@ -95,8 +95,8 @@ def check_scores(world: World, pod: Pod, args: dict[str, Any], mask: int) -> Non
         return
     points = world.points(pod, args["hardPodAffinityWeight"], ignores=args["ignorePreferredTermsOfExistingPods"])
     inside = {name for row, name in enumerate(nodes.names) if nodes.feasible[row]}
-    wanted = None if points is None else scores({name: each for name, each in points.items() if name in inside})
-    assert scored(plugin_for(world, **args), pod, nodes) == wanted
+    expected = None if points is None else scores({name: value for name, value in points.items() if name in inside})
+    assert scored(plugin_for(world, **args), pod, nodes) == expected
 
 
 @SETTINGS

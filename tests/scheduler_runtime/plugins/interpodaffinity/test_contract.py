@@ -1,4 +1,4 @@
-"""What the contract of a plugin promises, on clusters whose pods are like these."""
+"""The promises of the plugin contract, on clusters whose pods have affinity."""
 
 from __future__ import annotations
 

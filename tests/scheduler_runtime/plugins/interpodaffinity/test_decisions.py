@@ -1,4 +1,4 @@
-"""Affinity between pods, decision by decision: where pods go, and what those are told that go nowhere."""
+"""Affinity between pods, decision by decision, with the messages of pods that fit nowhere."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_before_1_37_a_namespace_selector_that_selects_the_unlabelled_selects_al
     wants = pod("p", affinity=required("podAntiAffinity", {**term(app="x"), "namespaceSelector": unlabelled}))
     table = table_of(cluster)
     state = judge.pre_filter(wants, table, {})
-    assert "".join(each.reason for each in judge.filter_row(wants, table, state, 0)) == expected
+    assert "".join(reject.reason for reject in judge.filter_row(wants, table, state, 0)) == expected
 
 
 # Preferences.

@@ -1,4 +1,4 @@
-"""Which events bring a pod back that affinity rejected."""
+"""Events that bring back a pod that affinity rejected."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def test_where_others_keep_pods_away_by_many_labels_any_of_them_counts() -> None
 
 
 def test_namespaces_that_a_term_selects_count() -> None:
-    asked = {**term("zone", app="x"), "namespaceSelector": {"matchLabels": {"team": "t"}}}
+    pod_term = {**term("zone", app="x"), "namespaceSelector": {"matchLabels": {"team": "t"}}}
     judge = plugin("v1.37.1", objects_of({"red": {"team": "t"}, "blue": {}}))
-    waiting = pod("p", affinity=required("podAffinity", asked))
+    waiting = pod("p", affinity=required("podAffinity", pod_term))
     for name, expected in (("red", QUEUE), ("blue", SKIP), ("default", SKIP)):
         came = pod("other", {"app": "x"}, name, nodeName="node")
         assert judge.hint(Event("Pod", Action.ADD, None, came), waiting) is expected

@@ -1,4 +1,4 @@
-"""What is kept between pods and followed pod by pod, against a plugin that sees the cluster for the first time."""
+"""Cached scores updated pod by pod, against a plugin that sees the cluster for the first time."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Lasting(RuleBasedStateMachine):
 
     @rule()
     def says_the_same(self) -> None:
-        for each in self.incoming:
-            assert said(self.lasting, each, self.cluster) == said(plugin(objects=self.objects), each, self.cluster)
+        for one in self.incoming:
+            assert answers(self.lasting, one, self.cluster) == answers(plugin(objects=self.objects), one, self.cluster)
 
 
-def said(judge: Any, pod: Pod, cluster: testing.Cluster) -> tuple[Any, Any]:
+def answers(judge: Any, pod: Pod, cluster: testing.Cluster) -> tuple[Any, Any]:
     table = table_of(cluster)
     state, points = judge.pre_filter(pod, table, {}), judge.pre_score(pod, table, {})
     rejected = state if state is SKIP else by_node(table, judge.filter(pod, table, state))

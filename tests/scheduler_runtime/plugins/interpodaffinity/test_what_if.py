@@ -1,4 +1,4 @@
-"""What would be with pods on a node, or off it, against a cluster where they really are."""
+"""Hypothetical pods on a node, or off it, against a cluster where they really are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.scheduler_runtime.plugins.interpodaffinity.naive import World
 
 def by_row(judge: InterPodAffinity, pod: Pod, nodes: NodeTable, state: Any) -> dict[str, list[tuple[str, Any]]]:
     return {
-        name: [(each.reason, each.resolvable) for each in judge.filter_row(pod, nodes, state, row)]
+        name: [(reject.reason, reject.resolvable) for reject in judge.filter_row(pod, nodes, state, row)]
         for row, name in enumerate(nodes.names)
     }
 
@@ -43,9 +43,9 @@ def test_pods_that_come_and_go(world: World, pod: Pod, added: Pod, data: st.Data
     state = judge.pre_filter(pod, nodes, {})
     if state is SKIP:
         return  # Then the framework does not ask either.
-    gone = [each for each in world.placed if data.draw(st.booleans())]
+    removed = [one for one in world.placed if data.draw(st.booleans())]
     comes_to = data.draw(st.sampled_from(world.nodes)).name
-    for other, node in gone:
+    for other, node in removed:
         state = judge.remove_pod(pod, nodes, copy(state), other, cluster.table.row(node.name) or 0)
         cluster.table.remove_pod(other, node.name)
     state = judge.add_pod(pod, nodes, copy(state), added, cluster.table.row(comes_to) or 0)
@@ -81,11 +81,11 @@ def test_a_pod_that_is_added_may_keep_it_away_by_the_labels_of_its_namespace() -
 def test_pods_that_leave_one_after_the_other_count_together() -> None:
     cluster = testing.Cluster(testing.node("a", labels={"zone": "z"}), testing.node("b", labels={"zone": "z"}))
     unwanted = [(pod(f"unwanted-{row}", {"app": "x"}), row) for row in (0, 1)]
-    for each, row in unwanted:
-        cluster.place(each, cluster.table.names[row])
+    for other, row in unwanted:
+        cluster.place(other, cluster.table.names[row])
     table, judge = table_of(cluster), plugin()
     wants = pod("p", affinity=required("podAntiAffinity", term("zone", app="x")))
     state = judge.pre_filter(wants, table, {})
-    for expected, (each, row) in zip((True, False), unwanted, strict=True):
-        state = judge.remove_pod(wants, table, state, each, row)
+    for expected, (other, row) in zip((True, False), unwanted, strict=True):
+        state = judge.remove_pod(wants, table, state, other, row)
         assert bool(by_row(judge, wants, table, state)["b"]) is expected

@@ -81,7 +81,7 @@ def as_before_1_36(loads: Loads) -> int:
 
 def improvement(loads: Loads) -> int:
     with_pod = evenness([(used, whole) for _, whole, _, used in loads])
-    without = evenness([(taken, whole) for _, whole, taken, _ in loads])
+    without = evenness([(used, whole) for _, whole, used, _ in loads])
     return 50 + divided(50 + with_pod - without, 2)
 
 
@@ -90,29 +90,29 @@ def offers(cluster: Cluster, row: int) -> dict[str, int]:
     return {name: amount_of(name, str(text)) for name, text in allocatable.items()}
 
 
-def taken(cluster: Cluster, row: int, scored: bool = False) -> dict[str, int]:
+def usage(cluster: Cluster, row: int, scored: bool = False) -> dict[str, int]:
     """What the pods on a node asked for, or what they count for in scores."""
-    found = dict.fromkeys(RESOURCES, 0)
+    result = dict.fromkeys(RESOURCES, 0)
     for pod in cluster.table.pods(row):
         amounts = dict(pod.requests.amounts)
         if scored:
             amounts.update(cpu=pod.requests.scored_cpu, memory=pod.requests.scored_memory)
         for resource, amount in amounts.items():
-            found[resource] += amount
-    return found
+            result[resource] += amount
+    return result
 
 
 def naive(
-    cluster: Cluster, asked: Mapping[str, int], weights: Mapping[str, int], formula: Formula, scored: bool
+    cluster: Cluster, requests: Mapping[str, int], weights: Mapping[str, int], formula: Formula, scored: bool
 ) -> dict[str, int]:
-    found = {}
+    result = {}
     for row, name in enumerate(cluster.table.names):
-        offered, used = offers(cluster, row), taken(cluster, row, scored)
+        offered, used = offers(cluster, row), usage(cluster, row, scored)
         loads: Loads = []
         for resource, weight in weights.items():
-            amount = asked.get(resource, 0)
+            amount = requests.get(resource, 0)
             if (amount or "/" not in resource) and offered.get(resource):
                 with_pod = int64(used[resource] + amount)
                 loads.append((weight, offered[resource], used[resource], with_pod))
-        found[name] = formula(loads)
-    return found
+        result[name] = formula(loads)
+    return result

@@ -22,7 +22,7 @@ from tests.scheduler_runtime.plugins.noderesources.naive import (
     naive,
     offers,
     ratio,
-    taken,
+    usage,
 )
 from tests.support.lone_plugin import Reasons, lone_plugin, rejections, scores
 
@@ -77,17 +77,17 @@ def test_what_does_not_fit(seed: int, ignored: bool) -> None:
     cluster, pod = cluster_of(random), testing.pod("incoming", requests(random))
     # cpu cannot be ignored: it is no extended resource.
     fit = lone_plugin("NodeResourcesFit", {"ignoredResources": ["example.com/gpu", "cpu"]} if ignored else {})
-    found = rejections(fit, pod, cluster)
+    actual = rejections(fit, pod, cluster)
     for row, name in enumerate(cluster.table.names):
-        offered, used = offers(cluster, row), taken(cluster, row)
-        wanted: Reasons = set()
+        offered, used = offers(cluster, row), usage(cluster, row)
+        expected: Reasons = set()
         if len(cluster.table.pods(row)) + 1 > offered["pods"]:
-            wanted.add(("Too many pods", True))
+            expected.add(("Too many pods", True))
         for resource, amount in pod.requests.amounts.items():
             passed_over = ignored and resource == "example.com/gpu"
             if amount > offered[resource] - used[resource] and amount > 0 and not passed_over:
-                wanted.add((f"Insufficient {resource}", amount <= offered[resource]))
-        assert found[name] == wanted
+                expected.add((f"Insufficient {resource}", amount <= offered[resource]))
+        assert actual[name] == expected
 
 
 def some_weights(random: Random, most: int) -> dict[str, int]:
@@ -120,8 +120,8 @@ def test_fit_scores(seed: int, everywhere: bool, strategy: str, formula: Formula
     random = Random(seed)  # noqa: S311 - cases, not secrets
     cluster, pod = cluster_of(random, everywhere), testing.pod("incoming", requests(random))
     weights = some_weights(random, 5)
-    found = scores(fit_with(strategy, weights), pod, cluster)
-    assert found == naive(cluster, pod.requests.pending, weights, formula, scored=True)
+    actual = scores(fit_with(strategy, weights), pod, cluster)
+    assert actual == naive(cluster, pod.requests.pending, weights, formula, scored=True)
 
 
 @pytest.mark.parametrize(("version", "formula"), VERSIONS)
@@ -185,8 +185,8 @@ def huge(nodes: list[tuple[int, int]], amount: int) -> tuple[testing.Cluster, An
     cluster = testing.Cluster()
     for number, (whole, used) in enumerate(nodes):
         cluster.table.set_node(testing.node(f"node-{number}", memory=str(whole), ephemeral_storage=str(whole // 2 + 1)))
-        asked = {"memory": str(used), "ephemeral-storage": str(used // 3)}
-        cluster.place(testing.pod(f"pod-{number}", asked), f"node-{number}")
+        requests = {"memory": str(used), "ephemeral-storage": str(used // 3)}
+        cluster.place(testing.pod(f"pod-{number}", requests), f"node-{number}")
     return cluster, testing.pod("incoming", {"memory": str(amount), "ephemeral-storage": str(amount // 7)})
 
 
@@ -195,8 +195,8 @@ def huge(nodes: list[tuple[int, int]], amount: int) -> tuple[testing.Cluster, An
 def test_numbers_up_to_what_64_bits_hold(nodes: list[tuple[int, int]], amount: int) -> None:
     cluster, pod = huge([(whole, min(used, 2**63 - 1 - amount)) for whole, used in nodes], amount)
     for strategy, formula in STRATEGIES:
-        found = scores(fit_with(strategy, {"memory": 1}), pod, cluster)
-        assert found == naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
+        actual = scores(fit_with(strategy, {"memory": 1}), pod, cluster)
+        assert actual == naive(cluster, pod.requests.pending, {"memory": 1}, formula, scored=True)
     for version, formula in VERSIONS:
         weights = {"memory": 1, "ephemeral-storage": 1}
         assert scores(balance_of(weights, version), pod, cluster) == balanced(cluster, pod, weights, formula)

@@ -1,4 +1,4 @@
-"""Clusters that change, and how the plugin is asked about them."""
+"""Clusters that change, and the plugin's answers about them."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ def all_nodes(cluster: testing.Cluster) -> NodeTable:
 
 def verdicts(rejects: Sequence[Reject], size: int) -> list[Verdict]:
     """What ``rejects`` say of each row; no row may be rejected twice."""
-    found: list[Verdict] = [None] * size
+    by_row: list[Verdict] = [None] * size
     for reject in rejects:
         for row in range(size):
             if reject.rows is True or reject.rows[row]:
-                assert found[row] is None
+                assert by_row[row] is None
                 resolvable = np.broadcast_to(reject.resolvable, size)[row]
-                found[row] = (reject.reason, bool(resolvable))
-    return found
+                by_row[row] = (reject.reason, bool(resolvable))
+    return by_row
 
 
-def asked(plugin: PodTopologySpread, pod: Pod, cluster: testing.Cluster) -> list[Verdict]:
+def filter_verdicts(plugin: PodTopologySpread, pod: Pod, cluster: testing.Cluster) -> list[Verdict]:
     """What the filter says of each row."""
     nodes = all_nodes(cluster)
     state = plugin.pre_filter(pod, nodes, {})
@@ -96,9 +96,9 @@ def scored(plugin: PodTopologySpread, pod: Pod, cluster: testing.Cluster, feasib
     state = plugin.pre_score(pod, nodes, {})
     if state is SKIP:
         return None
-    found = plugin.normalize_score(pod, nodes, plugin.score(pod, nodes, state), state)
-    assert found.dtype == np.int64
-    return [score for score, inside in zip(found.tolist(), feasible, strict=True) if inside]
+    scores = plugin.normalize_score(pod, nodes, plugin.score(pod, nodes, state), state)
+    assert scores.dtype == np.int64
+    return [score for score, inside in zip(scores.tolist(), feasible, strict=True) if inside]
 
 
 class Changes:
@@ -108,7 +108,7 @@ class Changes:
         self.random = Random(seed)  # noqa: S311 - cases, not secrets
         self.cluster = testing.Cluster(*(self.node(f"node-{number}") for number in range(8)))
         self.pods: list[tuple[Pod, str]] = []
-        self.made = 0
+        self.created = 0
 
     def node(self, name: str) -> Node:
         chance = self.random
@@ -121,11 +121,11 @@ class Changes:
         return testing.node(name, labels=labels, taints=taints if chance.random() < 0.4 else [])
 
     def pod(self) -> Pod:
-        self.made += 1
+        self.created += 1
         deleting = "2026-01-01T00:00:00Z" if self.random.random() < 0.1 else None
         namespace = self.random.choice(["default", "default", "default", "other"])
-        made = testing.pod(f"pod-{self.made}")
-        return labelled(made, self.labels(), namespace=namespace, deletion_timestamp=deleting)
+        created = testing.pod(f"pod-{self.created}")
+        return labelled(created, self.labels(), namespace=namespace, deletion_timestamp=deleting)
 
     def labels(self) -> dict[str, str] | None:
         chance = self.random

@@ -23,14 +23,14 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
         return False
     if any(labels.get(key) != value for key, value in (selector.match_labels or {}).items()):
         return False
-    for each in selector.match_expressions:
+    for requirement in selector.match_expressions:
         holds = {
-            "In": labels.get(each.key) in each.values,
-            "NotIn": labels.get(each.key) not in each.values,
-            "Exists": each.key in labels,
-            "DoesNotExist": each.key not in labels,
+            "In": labels.get(requirement.key) in requirement.values,
+            "NotIn": labels.get(requirement.key) not in requirement.values,
+            "Exists": requirement.key in labels,
+            "DoesNotExist": requirement.key not in labels,
         }
-        if not holds[each.operator]:
+        if not holds[requirement.operator]:
             return False
     return True
 
@@ -60,8 +60,8 @@ class Rule:
     def counts(self, pods: Sequence[Pod]) -> int:
         if self.matches_everything:
             return 0
-        living = (each for each in pods if each.metadata.deletion_timestamp is None)
-        return sum(each.metadata.namespace == self.pod.metadata.namespace and self.matches(each) for each in living)
+        living = (pod for pod in pods if pod.metadata.deletion_timestamp is None)
+        return sum(pod.metadata.namespace == self.pod.metadata.namespace and self.matches(pod) for pod in living)
 
     def allows(self, node: Node) -> bool:
         if self.honors_affinity and not wants(self.pod, node):
@@ -77,12 +77,12 @@ def wants(pod: Pod, node: Node) -> bool:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     if affinity is None or affinity.required is None:
         return True
-    conditions = [each for term in affinity.required.node_selector_terms for each in term.match_expressions]
-    return any(node.labels.get(each.key) in each.values for each in conditions)
+    conditions = [one for term in affinity.required.node_selector_terms for one in term.match_expressions]
+    return any(node.labels.get(one.key) in one.values for one in conditions)
 
 
 def covered(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    return any(each.key in ("", taint.key) and each.operator == "Exists" for each in tolerations)
+    return any(toleration.key in ("", taint.key) and toleration.operator == "Exists" for toleration in tolerations)
 
 
 class NaiveFilter:
@@ -163,4 +163,4 @@ class NaiveScore:
 
 def rules_of(pod: Pod, when: str) -> list[Rule]:
     """The constraints that ``pod`` itself has of one kind."""
-    return [Rule(pod, each) for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == when]
+    return [Rule(pod, one) for one in pod.spec.topology_spread_constraints if one.when_unsatisfiable == when]

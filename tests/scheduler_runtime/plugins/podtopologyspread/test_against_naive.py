@@ -1,4 +1,4 @@
-"""After any sequence of changes, what is kept gives what upstream's rules give from nothing, node by node."""
+"""Cached counts after any sequence of changes, against upstream's rules applied anew, node by node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_runtime.api import SKIP
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     Changes,
     all_nodes,
-    asked,
+    filter_verdicts,
     scored,
     spreading,
     verdicts,
@@ -28,8 +28,8 @@ def test_filter(seed: int) -> None:
         table = changes.cluster.table
         for pod in kinds:
             naive = NaiveFilter(rules_of(pod, "DoNotSchedule"), changes.cluster)
-            wanted = [naive.verdict(table.node(row)) for row in range(len(table))]
-            assert asked(plugin, pod, changes.cluster) == wanted
+            expected = [naive.verdict(table.node(row)) for row in range(len(table))]
+            assert filter_verdicts(plugin, pod, changes.cluster) == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -49,10 +49,10 @@ def test_filter_with_pods_added_and_removed(seed: int) -> None:
                 other, row = changes.pod(), changes.random.randrange(len(table))
                 naive.move(other, table.node(row), change)
                 changed = hook(pod, nodes, changed, other, row)
-            wanted = [naive.verdict(table.node(row)) for row in range(len(table))]
-            assert verdicts(list(plugin.filter(pod, nodes, changed)), len(nodes)) == wanted
+            expected = [naive.verdict(table.node(row)) for row in range(len(table))]
+            assert verdicts(list(plugin.filter(pod, nodes, changed)), len(nodes)) == expected
             by_row = [list(plugin.filter_row(pod, nodes, changed, row)) for row in range(len(table))]
-            assert [(each[0].reason, each[0].resolvable) if each else None for each in by_row] == wanted
+            assert [(rejects[0].reason, rejects[0].resolvable) if rejects else None for rejects in by_row] == expected
             assert list(map(str, plugin.filter(pod, nodes, state))) == before
 
 
@@ -64,5 +64,5 @@ def test_scores(seed: int) -> None:
         changes.step()
         for pod in kinds:
             feasible, rules = changes.some_feasible(), rules_of(pod, "ScheduleAnyway")
-            wanted = NaiveScore(rules, changes.cluster, feasible, requires_all=True).scores() if rules else None
-            assert scored(plugin, pod, changes.cluster, feasible) == wanted
+            expected = NaiveScore(rules, changes.cluster, feasible, requires_all=True).scores() if rules else None
+            assert scored(plugin, pod, changes.cluster, feasible) == expected

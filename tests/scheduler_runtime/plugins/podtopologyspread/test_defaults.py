@@ -15,7 +15,7 @@ from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     Changes,
     Handle,
     all_nodes,
-    asked,
+    filter_verdicts,
     labelled,
     plugin_of,
     scored,
@@ -58,26 +58,28 @@ def app(name: str, labels: dict[str, str] | None = None) -> Pod:
 def test_system_defaults_score_nodes_with_and_without_a_zone(seed: int) -> None:
     changes, plugin = Changes(seed), spreading({}, an_object("Service", {"app": "a"}))
     pod = app("incoming")
-    rules = [Rule(pod, each, {"app": "a"}) for each in SYSTEM]
+    rules = [Rule(pod, constraint, {"app": "a"}) for constraint in SYSTEM]
     for _ in range(80):
         changes.step()
         feasible = changes.some_feasible()
-        wanted = NaiveScore(rules, changes.cluster, feasible, requires_all=False).scores()
-        assert scored(plugin, pod, changes.cluster, feasible) == wanted
+        expected = NaiveScore(rules, changes.cluster, feasible, requires_all=False).scores()
+        assert scored(plugin, pod, changes.cluster, feasible) == expected
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_listed_defaults_filter_and_score(seed: int) -> None:
     changes, plugin = Changes(seed), spreading(ARGS, an_object("Service", {"app": "a"}))
     pod = app("incoming")
-    hard, soft = ([Rule(pod, each, {"app": "a"})] for each in IN_LIST)
+    hard, soft = ([Rule(pod, constraint, {"app": "a"})] for constraint in IN_LIST)
     for _ in range(60):
         changes.step()
         table, feasible = changes.cluster.table, changes.some_feasible()
         naive = NaiveFilter(hard, changes.cluster)
-        assert asked(plugin, pod, changes.cluster) == [naive.verdict(table.node(row)) for row in range(len(table))]
-        wanted = NaiveScore(soft, changes.cluster, feasible, requires_all=True).scores()
-        assert scored(plugin, pod, changes.cluster, feasible) == wanted
+        assert filter_verdicts(plugin, pod, changes.cluster) == [
+            naive.verdict(table.node(row)) for row in range(len(table))
+        ]
+        expected = NaiveScore(soft, changes.cluster, feasible, requires_all=True).scores()
+        assert scored(plugin, pod, changes.cluster, feasible) == expected
 
 
 RS = an_object("ReplicaSet", {"matchLabels": {"app": "a"}})
@@ -127,11 +129,11 @@ def test_who_counts(
 ) -> None:
     plugin = spreading(ARGS, *objects)
     for labels, counts in ((selects, True), (passes_over, False)):
-        for each in labels:
+        for pod_labels in labels:
             cluster = testing.Cluster(testing.node("a", labels={ZONE: "a"}), testing.node("b", labels={ZONE: "b"}))
-            cluster.place(labelled(testing.pod("there"), each), "a")
-            cluster.place(labelled(testing.pod("elsewhere"), each, namespace="other"), "b")
-            selects_itself = asked(plugin, pod, cluster) != [None, None]
+            cluster.place(labelled(testing.pod("there"), pod_labels), "a")
+            cluster.place(labelled(testing.pod("elsewhere"), pod_labels, namespace="other"), "b")
+            selects_itself = filter_verdicts(plugin, pod, cluster) != [None, None]
             assert selects_itself == counts
 
 
@@ -167,10 +169,10 @@ def test_services_and_owners_that_change_are_noticed() -> None:
         return plugin.pre_score(pod, all_nodes(cluster), {}) is not SKIP
 
     assert not is_spread()
-    for each in (service, RS):
-        objects.put(each)
+    for one in (service, RS):
+        objects.put(one)
         assert is_spread()
-        objects.remove(each)
+        objects.remove(one)
         assert not is_spread()
 
 
@@ -193,7 +195,7 @@ def test_own_constraints_replace_the_defaults() -> None:
 def test_only_default_constraints_need_to_know_services_and_owners(
     args: dict[str, Any] | None, watched: list[str]
 ) -> None:
-    given = None if args is None else IN_TREE_ARGS["PodTopologySpread"].model_validate(args, strict=False)
+    parsed = None if args is None else IN_TREE_ARGS["PodTopologySpread"].model_validate(args, strict=False)
     declaration = in_tree()["PodTopologySpread"]
-    assert [watch.kind for watch in declaration.watches_for(given)] == watched
-    assert len(declaration.rules_for(given)) == len(watched)
+    assert [watch.kind for watch in declaration.watches_for(parsed)] == watched
+    assert len(declaration.rules_for(parsed)) == len(watched)

@@ -1,4 +1,4 @@
-"""What hard constraints keep a pod from, and why."""
+"""Hard constraints: rejected nodes and the reasons."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scheduler_runtime.framework import Placed, Unschedulable
 from tests.scheduler_runtime.plugins.podtopologyspread.clusters import (
     ZONE,
     all_nodes,
-    asked,
     constraint,
+    filter_verdicts,
     labelled,
     scored,
     spreading,
@@ -85,7 +85,7 @@ def fill(
     ],
 )
 def test_filter(constraints: list[Any], cluster: testing.Cluster, expected: list[Any]) -> None:
-    assert asked(spreading(), incoming(*constraints), cluster) == expected
+    assert filter_verdicts(spreading(), incoming(*constraints), cluster) == expected
 
 
 def test_the_first_constraint_a_node_fails_gives_the_reason() -> None:
@@ -94,14 +94,14 @@ def test_the_first_constraint_a_node_fails_gives_the_reason() -> None:
     )
     cluster.table.set_node(testing.node("n2", labels={ZONE: "a"}))
     cluster.table.set_node(testing.node("n3", labels={"rack": "1"}))
-    found = asked(spreading(), incoming(constraint(), constraint("rack", skew=9)), cluster)
-    assert found == [UNEVEN, None, UNEVEN, NO_LABEL]
+    verdicts = filter_verdicts(spreading(), incoming(constraint(), constraint("rack", skew=9)), cluster)
+    assert verdicts == [UNEVEN, None, UNEVEN, NO_LABEL]
 
 
 def test_a_pod_that_does_not_select_itself_fits_where_one_more_would_not() -> None:
     cluster = fill(zoned("a", "b"), 1, 0)
-    assert asked(spreading(), incoming(constraint(), labels={"app": "b"}), cluster) == [None, None]
-    assert asked(spreading(), incoming(constraint()), cluster) == [UNEVEN, None]
+    assert filter_verdicts(spreading(), incoming(constraint(), labels={"app": "b"}), cluster) == [None, None]
+    assert filter_verdicts(spreading(), incoming(constraint()), cluster) == [UNEVEN, None]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_pod_that_does_not_select_itself_fits_where_one_more_would_not() -> No
 def test_only_nodes_that_count_make_domains(policy: dict[str, Any], spec: dict[str, Any], expected: list[Any]) -> None:
     tainted = testing.node("b", labels={ZONE: "b"}, taints=[Taint(key="t", effect="NoSchedule")])
     cluster = fill(testing.Cluster(testing.node("a", labels={ZONE: "a", "pool": "x"}), tainted), 1, 0)
-    assert asked(spreading(), incoming(constraint(**policy), **spec), cluster) == expected
+    assert filter_verdicts(spreading(), incoming(constraint(**policy), **spec), cluster) == expected
 
 
 def test_tolerations_compare_numbers_while_the_gate_is_on() -> None:
@@ -130,8 +130,8 @@ def test_tolerations_compare_numbers_while_the_gate_is_on() -> None:
     above_3 = [{"key": "t", "operator": "Gt", "value": "3"}]
     pod = incoming(constraint(nodeTaintsPolicy="Honor"), tolerations=above_3)
     gate = "TaintTolerationComparisonOperators"
-    assert asked(spreading(gates={gate: True}), pod, cluster) == [UNEVEN, None]
-    assert asked(spreading(gates={gate: False}), pod, cluster) == [None, None]
+    assert filter_verdicts(spreading(gates={gate: True}), pod, cluster) == [UNEVEN, None]
+    assert filter_verdicts(spreading(gates={gate: False}), pod, cluster) == [None, None]
 
 
 def test_match_label_keys_narrow_the_selector_while_the_gate_is_on() -> None:
@@ -140,10 +140,13 @@ def test_match_label_keys_narrow_the_selector_while_the_gate_is_on() -> None:
     same = incoming(constraint(matchLabelKeys=["version"]), labels={"app": "a", "version": "1"})
     unlabelled = incoming(constraint(matchLabelKeys=["version"]))
     plugin = spreading()
-    assert asked(plugin, newer, cluster) == [None, None]
-    assert asked(plugin, same, cluster) == [UNEVEN, None]
-    assert asked(plugin, unlabelled, cluster) == [UNEVEN, None]
-    assert asked(spreading(gates={"MatchLabelKeysInPodTopologySpread": False}), newer, cluster) == [UNEVEN, None]
+    assert filter_verdicts(plugin, newer, cluster) == [None, None]
+    assert filter_verdicts(plugin, same, cluster) == [UNEVEN, None]
+    assert filter_verdicts(plugin, unlabelled, cluster) == [UNEVEN, None]
+    assert filter_verdicts(spreading(gates={"MatchLabelKeysInPodTopologySpread": False}), newer, cluster) == [
+        UNEVEN,
+        None,
+    ]
 
 
 def test_removing_a_pod_that_is_being_deleted_counts_as_upstream_has_it() -> None:
@@ -152,13 +155,13 @@ def test_removing_a_pod_that_is_being_deleted_counts_as_upstream_has_it() -> Non
     plugin, pod, nodes = spreading(), incoming(constraint(skew=2)), all_nodes(cluster)
     state = plugin.pre_filter(pod, nodes, {})
     assert verdicts(list(plugin.filter(pod, nodes, state)), 2) == [UNEVEN, None]
-    leaving = next(each for each in cluster.table.pods(0) if each.metadata.deletion_timestamp)
+    leaving = next(pod for pod in cluster.table.pods(0) if pod.metadata.deletion_timestamp)
     changed = plugin.remove_pod(pod, nodes, state.copy(), leaving, 0)
     assert verdicts(list(plugin.filter(pod, nodes, changed)), 2) == [None, None]
 
 
 @pytest.mark.parametrize(
-    ("written", "reason"),
+    ("fields", "reason"),
     [
         pytest.param(
             {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}},
@@ -189,8 +192,8 @@ def test_removing_a_pod_that_is_being_deleted_counts_as_upstream_has_it() -> Non
         ),
     ],
 )
-def test_what_cannot_be_read_rejects_the_pod_by_name_of_the_field(written: dict[str, Any], reason: str) -> None:
-    outcome = testing.framework().schedule(incoming(constraint(), {**constraint(), **written}), zoned("a", "b"))
+def test_what_cannot_be_read_rejects_the_pod_by_name_of_the_field(fields: dict[str, Any], reason: str) -> None:
+    outcome = testing.framework().schedule(incoming(constraint(), {**constraint(), **fields}), zoned("a", "b"))
     assert isinstance(outcome, Unschedulable)
     assert reason in outcome.message
     assert outcome.plugins == {"PodTopologySpread"}
@@ -217,11 +220,11 @@ POINTS = [
 @pytest.mark.parametrize("plugins", [{}, *POINTS], ids=["all", "without-pre-filter", "without-pre-score"])
 def test_filter_and_score_also_work_without_the_hooks_before_them(plugins: dict[str, Any]) -> None:
     cluster = fill(zoned("a", "b", "c", "c"), 1, 1, 0, 0)
-    taken = incoming(constraint(), constraint(HOSTNAME, "ScheduleAnyway"))
+    template = incoming(constraint(), constraint(HOSTNAME, "ScheduleAnyway"))
     fill(cluster, 0, 0, 1, 0, labels={"app": "b"})
     decides = testing.framework({"plugins": plugins})
     for name in ("first", "second"):
-        outcome = decides.schedule(labelled(taken, A, name=name, uid=name), cluster)
+        outcome = decides.schedule(labelled(template, A, name=name, uid=name), cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node in ("node-2", "node-3")
         cluster.forget(outcome.pod)
@@ -242,22 +245,22 @@ def test_one_kind_of_pod_in_two_clusters_is_not_mixed_up() -> None:
         ("aa", (0, 1), [None, None]),
     ):
         cluster = fill(zoned(*zones), *numbers)
-        assert asked(plugin, pod, cluster) == expected
+        assert filter_verdicts(plugin, pod, cluster) == expected
         assert scored(plugin, pod, cluster, [True, True]) == [0 if number else 100 for number in numbers]
 
 
 def test_kinds_of_pods_that_differ_in_the_nodes_they_may_use_are_told_apart() -> None:
     cluster = fill(testing.Cluster(testing.node("a", labels={ZONE: "a", "pool": "x"}), *nodes_of("b")), 1, 0)
     plugin = spreading()
-    assert asked(plugin, incoming(constraint()), cluster) == [UNEVEN, None]
-    assert asked(plugin, incoming(constraint(), nodeSelector={"pool": "x"}), cluster) == [None, None]
+    assert filter_verdicts(plugin, incoming(constraint()), cluster) == [UNEVEN, None]
+    assert filter_verdicts(plugin, incoming(constraint(), nodeSelector={"pool": "x"}), cluster) == [None, None]
 
 
 def test_many_changes_between_two_pods_of_a_kind_are_taken_in_together() -> None:
     plugin, pod, cluster = spreading(), incoming(constraint(skew=150)), zoned("a", "b")
     for more, expected in ((1, None), (149, UNEVEN), (3000, UNEVEN)):
         fill(cluster, more)
-        assert asked(plugin, pod, cluster) == [expected, None]
+        assert filter_verdicts(plugin, pod, cluster) == [expected, None]
 
 
 def test_counts_that_the_table_has_given_up_meanwhile_are_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +268,8 @@ def test_counts_that_the_table_has_given_up_meanwhile_are_not_trusted(monkeypatc
     plugin, pod, cluster = spreading(), incoming(constraint()), zoned("a", "b")
     others = incoming(constraint(labelSelector={"matchLabels": {"app": "b"}}))
     (moving,) = fill(cluster, 1).table.pods(0)
-    assert asked(plugin, pod, cluster) == [UNEVEN, None]
-    asked(plugin, others, cluster)
+    assert filter_verdicts(plugin, pod, cluster) == [UNEVEN, None]
+    filter_verdicts(plugin, others, cluster)
     cluster.table.remove_pod(moving, "node-0")
     cluster.place(moving, "node-1")
-    assert asked(plugin, pod, cluster) == [None, UNEVEN]
+    assert filter_verdicts(plugin, pod, cluster) == [None, UNEVEN]

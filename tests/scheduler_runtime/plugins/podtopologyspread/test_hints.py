@@ -1,4 +1,4 @@
-"""Which changes bring back a pod that hard constraints rejected."""
+"""Changes that bring back a pod that hard constraints rejected."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ def soft(key: str = HOSTNAME, skew: int = 1, **more: Any) -> dict[str, Any]:
 
 def cluster(zones: str, pods: list[list[dict[str, str]]]) -> testing.Cluster:
     """A node for each letter of ``zones``, none for a dash, with pods of the given labels on it."""
-    made = testing.Cluster()
+    filled = testing.Cluster()
     for number, (zone, labels) in enumerate(zip(zones, pods, strict=True)):
         name = f"node-{number}"
-        made.table.set_node(testing.node(name, labels={ZONE: zone} if zone != "-" else {}))
-        for index, each in enumerate(labels):
-            made.place(labelled(testing.pod(f"pod-{number}-{index}"), each), name)
-    return made
+        filled.table.set_node(testing.node(name, labels={ZONE: zone} if zone != "-" else {}))
+        for index, pod_labels in enumerate(labels):
+            filled.place(labelled(testing.pod(f"pod-{number}-{index}"), pod_labels), name)
+    return filled
 
 
 def some(*numbers: int) -> list[list[dict[str, str]]]:
@@ -94,8 +94,8 @@ def test_scores(
     constraints: list[Any], zones: str, pods: list[list[dict[str, str]]], feasible: str, expected: list[int]
 ) -> None:
     pod = labelled(testing.pod("incoming", topologySpreadConstraints=constraints), BOTH)
-    found = scored(spreading({}, SERVICE), pod, cluster(zones, pods), [letter == "1" for letter in feasible])
-    assert found == expected
+    actual = scored(spreading({}, SERVICE), pod, cluster(zones, pods), [letter == "1" for letter in feasible])
+    assert actual == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the API server sends is read, and what is not needed is passed over."""
+"""Decoding of objects from the API server: needed fields are read, all others skipped."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_a_pod_keeps_what_is_read() -> None:
 
 def test_a_pod_survives_being_written_and_read() -> None:
     pod = wire.decode_pod(json.dumps(POD).encode())
-    written = msgspec.json.encode(msgspec.structs.replace(pod, derived=None, terms=None))
-    assert wire.decode_pod(written) == pod
+    encoded = msgspec.json.encode(msgspec.structs.replace(pod, derived=None, terms=None))
+    assert wire.decode_pod(encoded) == pod
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: upstream's rule, container by container."""
+"""Requests of a pod: upstream's rule, container by container."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ RESIZING = {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedReso
 
 
 @pytest.mark.parametrize(
-    ("asked", "conditions", "expected"),
+    ("requested", "conditions", "expected"),
     [
         pytest.param("1", [], 3000, id="the-largest-of-asked-allocated-and-actual"),
         pytest.param("9", [], 9000, id="asked-for-more"),
@@ -122,10 +122,10 @@ RESIZING = {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedReso
     ],
 )
 def test_a_pod_that_is_resized_in_place_takes_what_it_may_still_use(
-    asked: str, conditions: list[dict[str, str]], expected: int
+    requested: str, conditions: list[dict[str, str]], expected: int
 ) -> None:
     status = {"containerStatuses": [RESIZING], "conditions": conditions}
-    assert pod({"containers": [container(cpu=asked)]}, status).requests.amounts == {"cpu": expected}
+    assert pod({"containers": [container(cpu=requested)]}, status).requests.amounts == {"cpu": expected}
 
 
 @pytest.mark.parametrize(

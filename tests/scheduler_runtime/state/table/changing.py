@@ -1,4 +1,4 @@
-"""A table to which anything happens, and what it was told, so that the two can be compared."""
+"""A state machine that changes a table and records the changes, so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Changing(RuleBasedStateMachine):
         self.table = Table()
         self.nodes: dict[str, wire.Node] = {}
         self.pods: dict[str, tuple[wire.Pod, str]] = {}
-        self.made = 0
+        self.created = 0
 
     def node_comes(self, node: wire.Node) -> None:
         """A node appears, or is another from now on."""
@@ -31,8 +31,8 @@ class Changing(RuleBasedStateMachine):
 
     def next_name(self) -> str:
         """The name of a new pod."""
-        self.made += 1
-        return f"pod-{self.made}"
+        self.created += 1
+        return f"pod-{self.created}"
 
     @precondition(lambda self: self.nodes)
     @rule(data=st.data())

@@ -1,4 +1,4 @@
-"""Rows that are changed for a while, and the lowest priority on each node, against a fresh look."""
+"""Hypothetical nodes, and the lowest priority on each node, against a fresh look."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def random_pod(random: Random, name: str) -> Pod:
     return pod(name, random.randrange(-2, 3), requests, **more)
 
 
-def seen(table: Table) -> Any:
+def visible_to_filters(table: Table) -> Any:
     """All that filters see of the pods on nodes."""
     ports = {
         number: [users.tolist() for users in table.port_users(port) if users.any()] for number, port in PORTS.items()
     }
     amounts = {name: table.requested(name).tolist() for name in ("cpu", "memory", "example.com/gpu", "example.com/new")}
-    pods = [[each.name for each in table.pods(row)] for row in range(len(table))]
+    pods = [[one.name for one in table.pods(row)] for row in range(len(table))]
     return amounts, table.pod_counts.tolist(), pods, ports
 
 
@@ -49,8 +49,8 @@ def filled(on: Mapping[str, Iterable[Pod]]) -> Table:
     table = Table()
     for name in NAMES:
         table.set_node(testing.node(name))
-        for each in on.get(name, ()):
-            table.add_pod(each, name)
+        for one in on.get(name, ()):
+            table.add_pod(one, name)
     return table
 
 
@@ -63,20 +63,20 @@ def test_a_tried_row_is_as_if_counted_anew_and_is_put_back_exactly(seed: int) ->
     random = Random(seed)  # noqa: S311
     there = [random_pod(random, f"p{number}") for number in range(5)]
     table = fresh(*there)
-    before = seen(table), counted(table)
-    tried, left = table.hypothetical_node(1), list(there)
+    before = visible_to_filters(table), counted(table)
+    hypothetical, remaining = table.hypothetical_node(1), list(there)
     for number in range(10):
-        if left and random.random() < 0.5:
-            gone = random.sample(left, random.randrange(1, len(left) + 1))
-            tried.remove(*gone)
-            left = [each for each in left if each not in gone]
+        if remaining and random.random() < 0.5:
+            removed = random.sample(remaining, random.randrange(1, len(remaining) + 1))
+            hypothetical.remove(*removed)
+            remaining = [one for one in remaining if one not in removed]
         else:
-            left.append(random_pod(random, f"new{number}"))
-            tried.add(left[-1])
-        assert seen(table) == seen(fresh(*left))
+            remaining.append(random_pod(random, f"new{number}"))
+            hypothetical.add(remaining[-1])
+        assert visible_to_filters(table) == visible_to_filters(fresh(*remaining))
         assert counted(table)[:2] == before[1][:2]
-    tried.restore()
-    assert (seen(table), counted(table)) == before
+    hypothetical.restore()
+    assert (visible_to_filters(table), counted(table)) == before
 
 
 def test_a_port_that_is_bound_elsewhere_stays_there() -> None:
@@ -99,42 +99,44 @@ def test_several_rows_are_tried_at_once(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     on = {name: [random_pod(random, f"{name}{number}") for number in range(4)] for name in NAMES}
     table = filled(on)
-    before = seen(table), counted(table)
-    tried = table.hypothetical_nodes(np.array([2, 0]))
+    before = visible_to_filters(table), counted(table)
+    hypothetical = table.hypothetical_nodes(np.array([2, 0]))
     new = {name: [random_pod(random, f"new-{name}")] if random.random() < 0.7 else [] for name in "ac"}
-    gone = {name: random.sample(on[name], random.randrange(4)) for name in "ac"}
-    tried.change([gone["c"], gone["a"]], -1)
-    tried.change([new["c"], new["a"]], 1)
-    left = {name: [each for each in on[name] if each not in gone.get(name, ())] + new.get(name, []) for name in NAMES}
-    assert seen(table) == seen(filled(left))
+    removed = {name: random.sample(on[name], random.randrange(4)) for name in "ac"}
+    hypothetical.change([removed["c"], removed["a"]], -1)
+    hypothetical.change([new["c"], new["a"]], 1)
+    remaining = {
+        name: [one for one in on[name] if one not in removed.get(name, ())] + new.get(name, []) for name in NAMES
+    }
+    assert visible_to_filters(table) == visible_to_filters(filled(remaining))
     assert counted(table)[:2] == before[1][:2]
-    tried.restore()
-    assert (seen(table), counted(table)) == before
+    hypothetical.restore()
+    assert (visible_to_filters(table), counted(table)) == before
 
 
 def test_a_resource_that_nobody_asked_for_before_is_counted_and_taken_back() -> None:
     table = fresh()
-    tried = table.hypothetical_node(1)
-    tried.add(pod("x", requests={"example.com/new": "3"}))
+    hypothetical = table.hypothetical_node(1)
+    hypothetical.add(pod("x", requests={"example.com/new": "3"}))
     assert table.requested("example.com/new").tolist() == [0, 3, 0]
-    tried.restore()
+    hypothetical.restore()
     assert table.requested("example.com/new").tolist() == [0, 0, 0]
 
 
 def test_a_pod_cannot_be_tried_twice_on_a_node_nor_leave_one_it_is_not_on() -> None:
-    tried = fresh(pod("x")).hypothetical_node(1)
+    hypothetical = fresh(pod("x")).hypothetical_node(1)
     with pytest.raises(ValueError, match="default/x is on the node already"):
-        tried.add(pod("x"))
+        hypothetical.add(pod("x"))
     with pytest.raises(KeyError):
-        tried.remove(pod("y"))
+        hypothetical.remove(pod("y"))
 
 
 def test_what_cannot_be_read_takes_nothing() -> None:
     table = fresh()
-    tried = table.hypothetical_node(1)
-    tried.add(pod_asking("x", "lots"))
+    hypothetical = table.hypothetical_node(1)
+    hypothetical.add(pod_asking("x", "lots"))
     assert (table.requested("cpu").tolist(), table.pod_counts.tolist()) == ([0, 0, 0], [0, 1, 0])
-    tried.restore()
+    hypothetical.restore()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -150,13 +152,13 @@ def test_the_lowest_priorities_follow_every_change(seed: int) -> None:
             del on[name]
             table.remove_node(name)
         elif on[name] and random.random() < 0.5:
-            gone = on[name].popitem()[1]
-            table.remove_pod(gone, name)
+            removed = on[name].popitem()[1]
+            table.remove_pod(removed, name)
         else:
             new = on[name][f"p{number}"] = random_pod(random, f"p{number}")
             table.add_pod(new, name)
         if random.random() < 0.5:
             lowest = dict(zip(table.names, table.lowest_priorities.tolist(), strict=True))
             assert lowest == {
-                name: min((each.spec.priority for each in pods.values()), default=NO_POD) for name, pods in on.items()
+                name: min((one.spec.priority for one in pods.values()), default=NO_POD) for name, pods in on.items()
             }

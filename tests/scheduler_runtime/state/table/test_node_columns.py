@@ -30,13 +30,13 @@ def node(name: str, images: list[tuple[list[str], int]] = (), features: list[str
     return wire.Node(metadata=wire.AnnotatedMeta(name=name), status=status)
 
 
-def port(**written: Any) -> dict[str, Any]:
-    return {"containerPort": 1, **written}
+def port(**fields: Any) -> dict[str, Any]:
+    return {"containerPort": 1, **fields}
 
 
 def pod(name: str, ports: list[HostPort]) -> wire.Pod:
-    written = [port(hostPort=each.number, hostIP=each.address, protocol=each.protocol) for each in ports]
-    return testing.pod(name, containers=[{"name": "main", "ports": written}])
+    raw_ports = [port(hostPort=one.number, hostIP=one.address, protocol=one.protocol) for one in ports]
+    return testing.pod(name, containers=[{"name": "main", "ports": raw_ports}])
 
 
 class AgainstAFreshLook(Changing):
@@ -56,22 +56,20 @@ class AgainstAFreshLook(Changing):
 
     @invariant()
     def ports_are_those_of_the_pods(self) -> None:
-        for wanted in PORTS:
+        for port in PORTS:
             users = [0] * len(self.table)
-            for each, name in self.pods.values():
+            for one, name in self.pods.values():
                 row = self.table.row(name)
                 if row is not None:
-                    users[row] += sum(wanted.conflicts(taken) for taken in host_ports(each))
-            found = [
-                sum(column.item(row) for column in self.table.port_users(wanted)) for row in range(len(self.table))
-            ]
-            assert found == users
+                    users[row] += sum(port.conflicts(bound) for bound in host_ports(one))
+            counts = [sum(column.item(row) for column in self.table.port_users(port)) for row in range(len(self.table))]
+            assert counts == users
 
     @invariant()
     def images_are_those_of_the_nodes(self) -> None:
         for name in IMAGES:
             having = {
-                each.name for each in self.nodes.values() if any(name in image.names for image in each.status.images)
+                one.name for one in self.nodes.values() if any(name in image.names for image in one.status.images)
             }
             image = self.table.image(name)
             assert (image.nodes if image else set()) == having
@@ -92,14 +90,14 @@ TestAgainstAFreshLook.settings = settings(max_examples=30, stateful_step_count=2
 
 def test_the_node_that_had_an_image_first_tells_its_size() -> None:
     table = testing.Cluster(node("first", [(["a"], 5)]), node("second", [(["a"], 7)])).table
-    assert (found := table.image("a")) is not None
-    assert found.size == 5
+    assert (image := table.image("a")) is not None
+    assert image.size == 5
     table.remove_node("first")
-    assert (found := table.image("a")) is not None
-    assert found.size == 5
+    assert (image := table.image("a")) is not None
+    assert image.size == 5
     table.set_node(node("second", [(["a"], 8)]))
-    assert (found := table.image("a")) is not None
-    assert found.size == 8
+    assert (image := table.image("a")) is not None
+    assert image.size == 8
 
 
 def test_ports_that_nobody_binds_any_more_take_no_room() -> None:
@@ -126,5 +124,5 @@ def test_ports_that_nobody_binds_any_more_take_no_room() -> None:
     ids=["none", "on-every-address", "on-one", "of-an-init-container-that-ends", "of-a-sidecar"],
 )
 def test_which_ports_a_pod_binds(spec: dict[str, Any], expected: list[tuple[str, str, int]]) -> None:
-    made = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, wire.Pod)
-    assert [tuple(each) for each in host_ports(made)] == expected
+    decoded = msgspec.convert({"metadata": {"name": "p"}, "spec": spec}, wire.Pod)
+    assert [tuple(one) for one in host_ports(decoded)] == expected

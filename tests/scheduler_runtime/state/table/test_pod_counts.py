@@ -1,4 +1,4 @@
-"""What is counted pod by pod, against counting all pods anew."""
+"""Match counts updated pod by pod, against counting all pods anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from scheduler_runtime import testing
 from scheduler_runtime.state.objects import LabelSelector, Pod
 from scheduler_runtime.state.table import PodSelection, PodSelector, Requirement, Table, read_requirements, terms_of
-from scheduler_runtime.state.table import pod_counts as census_module
+from scheduler_runtime.state.table import pod_counts as pod_counts
 from scheduler_runtime.state.table.affinity_terms import TERM_KINDS
 from scheduler_runtime.state.table.pod_counts import MAX_SUMS, MIN_CLEANUP
 
@@ -33,7 +33,7 @@ SELECTORS = st.builds(
     st.none() | st.frozensets(st.sampled_from(["default", "other"]), min_size=1),
     st.lists(REQUIREMENTS, max_size=2).map(tuple),
 )
-POPULATIONS = st.builds(PodSelection, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
+SELECTIONS = st.builds(PodSelection, st.lists(SELECTORS, min_size=1, max_size=2).map(tuple), st.booleans())
 TERMS = st.fixed_dictionaries(
     {
         "topologyKey": st.just("zone"),
@@ -102,48 +102,48 @@ class World:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(POPULATIONS, min_size=1, max_size=3), STEPS)
-def test_a_census_is_what_counting_anew_would_give(populations: list[PodSelection], steps: list[Any]) -> None:
+@given(st.lists(SELECTIONS, min_size=1, max_size=3), STEPS)
+def test_match_counts_are_what_counting_anew_gives(selections: list[PodSelection], steps: list[Any]) -> None:
     world = World()
     for step in steps:
         world.step(*step)
         table = world.table
-        for population in populations:
-            census = table.match_counts(population)
-            counted = [sum(population.includes(pod) for pod in world.on(row)) for row in range(len(table))]
+        for selection in selections:
+            counts = table.match_counts(selection)
+            counted = [sum(selection.includes(pod) for pod in world.on(row)) for row in range(len(table))]
             zones = [table.node(row).labels.get("zone") for row in range(len(table))]
-            assert census.counts.tolist() == counted
-            assert census.total == sum(counted)
+            assert counts.counts.tolist() == counted
+            assert counts.total == sum(counted)
             values = [None, *table.label("zone").values]
             by_zone = [
-                sum(each for each, zone in zip(counted, zones, strict=True) if zone == value) for value in values
+                sum(number for number, zone in zip(counted, zones, strict=True) if zone == value) for value in values
             ]
-            assert census.by_domain("zone").tolist() == by_zone
+            assert counts.by_domain("zone").tolist() == by_zone
 
 
 def test_pods_come_after_a_label_got_a_value_that_no_node_had() -> None:
     world = World()
     world.step("node", 0, "a")
-    census = world.table.match_counts(PodSelection((PodSelector(None, ()),), True))
-    assert census.by_domain("zone").tolist() == [0, 0]
+    counts = world.table.match_counts(PodSelection((PodSelector(None, ()),), True))
+    assert counts.by_domain("zone").tolist() == [0, 0]
     world.step("node", 0, "b")
     world.step("pod", 0, ({}, False, None, False))
-    assert census.by_domain("zone").sum() == census.counts.sum() == 1
+    assert counts.by_domain("zone").sum() == counts.counts.sum() == 1
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(POPULATIONS, max_size=3), STEPS, st.lists(POPULATIONS, min_size=1, max_size=3))
-def test_a_census_that_is_asked_for_later_is_counted_among_the_right_pods(
-    asked: list[PodSelection], steps: list[Any], later: list[PodSelection]
+@given(st.lists(SELECTIONS, max_size=3), STEPS, st.lists(SELECTIONS, min_size=1, max_size=3))
+def test_match_counts_asked_for_later_are_counted_among_the_right_pods(
+    earlier: list[PodSelection], steps: list[Any], later: list[PodSelection]
 ) -> None:
     world = World()
-    for population in asked:
-        world.table.match_counts(population)
+    for selection in earlier:
+        world.table.match_counts(selection)
     for step in steps:
         world.step(*step)
-    for population in later:
-        counted = [sum(population.includes(pod) for pod in world.on(row)) for row in range(len(world.table))]
-        assert world.table.match_counts(population).counts.tolist() == counted
+    for selection in later:
+        counted = [sum(selection.includes(pod) for pod in world.on(row)) for row in range(len(world.table))]
+        assert world.table.match_counts(selection).counts.tolist() == counted
 
 
 def applied(number: int) -> PodSelection:
@@ -161,28 +161,28 @@ def crowded(nodes: int) -> Table:
     return world.table
 
 
-def test_another_census_looks_at_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, has = crowded(20), PodSelection.includes
+def test_counting_another_selection_looks_at_few_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, includes = crowded(20), PodSelection.includes
     looked_at: list[Pod] = []
 
-    def noted(population: PodSelection, pod: Pod) -> bool:
+    def recording(selection: PodSelection, pod: Pod) -> bool:
         looked_at.append(pod)
-        return has(population, pod)
+        return includes(selection, pod)
 
     table.match_counts(applied(0))
-    monkeypatch.setattr(PodSelection, "includes", noted)
+    monkeypatch.setattr(PodSelection, "includes", recording)
     assert table.match_counts(applied(5)).total == 10
     assert len(looked_at) == 10
 
 
 def test_match_counts_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(census_module, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(pod_counts, "MAX_BYTES", 20_000)
     table = crowded(20)
     for number in range(20):
         assert table.match_counts(applied(number)).total == 10
-    kept = list(table._columns.match_counts)
-    assert 2 < len(kept) < 20
-    assert sum(census.size for census in kept) <= 20_000
+    cached = list(table._columns.match_counts)
+    assert 2 < len(cached) < 20
+    assert sum(counts.size for counts in cached) <= 20_000
     assert table.match_counts(applied(0)).counts.tolist() == [10, *[0] * 19]
 
 
@@ -211,49 +211,49 @@ def test_there_are_few_besides_those_that_count_pods() -> None:
 def test_what_counts_pods_that_are_there_is_kept_when_the_rest_is_given_up() -> None:
     table = testing.Cluster(testing.node("a")).table
     table.add_pod(testing.pod("p", labels={"app": "app-0"}), "a")
-    kept = table.match_counts(applied(0))
+    counts = table.match_counts(applied(0))
     for number in range(1, 10 * MIN_CLEANUP):
         table.match_counts(applied(number))
-    assert table.match_counts(applied(0)) is kept
+    assert table.match_counts(applied(0)) is counts
     table.add_pod(testing.pod("q", labels={"app": "app-5"}), "a")
-    assert (kept.total, table.match_counts(applied(5)).total) == (1, 1)
+    assert (counts.total, table.match_counts(applied(5)).total) == (1, 1)
 
 
 def test_sums_by_many_labels_take_bounded_room() -> None:
     table = testing.Cluster(testing.node("a")).table
-    census = table.match_counts(PodSelection((PodSelector(None, ()),)))
+    counts = table.match_counts(PodSelection((PodSelector(None, ()),)))
     table.add_pod(testing.pod("p"), "a")
     for number in range(50):
-        assert census.by_domain(f"key-{number}").tolist() == [1]
-        assert len(census._sums) <= MAX_SUMS
+        assert counts.by_domain(f"key-{number}").tolist() == [1]
+        assert len(counts._sums) <= MAX_SUMS
     table.set_node(testing.node("a", labels={"zone": "z"}))
-    assert census.by_domain("zone").tolist() == [0, 1]
-    assert list(census._sums) == ["zone"]
+    assert counts.by_domain("zone").tolist() == [0, 1]
+    assert list(counts._sums) == ["zone"]
 
 
 @settings(max_examples=60, deadline=None)
-@given(POPULATIONS, STEPS)
-def test_who_follows_the_changes_of_a_census_arrives_at_its_counts(population: PodSelection, steps: list[Any]) -> None:
+@given(SELECTIONS, STEPS)
+def test_following_the_changes_leads_to_the_counts(selection: PodSelection, steps: list[Any]) -> None:
     world = World()
     followed, position = (
-        world.table.match_counts(population).counts.tolist(),
-        world.table.match_counts(population).position,
+        world.table.match_counts(selection).counts.tolist(),
+        world.table.match_counts(selection).position,
     )
     for step in steps:
         world.step(*step)
-        census = world.table.match_counts(population)
-        changes = census.changes_since(position)
+        latest = world.table.match_counts(selection)
+        changes = latest.changes_since(position)
         if changes is None:
-            followed = census.counts.tolist()
+            followed = latest.counts.tolist()
         for row, change in changes or ():
             followed[row] += change
-        position = census.position
-        assert followed == census.counts.tolist()
+        position = latest.position
+        assert followed == latest.counts.tolist()
 
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS, st.dictionaries(KEYS, VALUES))
-def test_the_terms_that_speak_of_a_pod_are_found_where_pods_hold_them(steps: list[Any], labels: dict[str, str]) -> None:
+def test_the_terms_that_select_a_pod_are_counted_where_pods_have_them(steps: list[Any], labels: dict[str, str]) -> None:
     world = World()
     pod = with_metadata(testing.pod("asking"), labels=labels)
     for step in steps:
@@ -265,8 +265,10 @@ def test_the_terms_that_speak_of_a_pod_are_found_where_pods_hold_them(steps: lis
                     for weighted in terms_of(other).of(kind):
                         if weighted[0].selects(pod, {}):
                             expected.setdefault(weighted, [0] * len(world.table))[row] += 1
-            found = world.table.terms(kind).matching(pod)
-            assert {(held.term, held.weight): held.owners.counts.tolist() for held in found} == expected
+            matching = world.table.terms(kind).matching(pod)
+            assert {
+                (existing.term, existing.weight): existing.owners.counts.tolist() for existing in matching
+            } == expected
 
 
 def test_a_selector_without_conditions_matches_every_pod_and_none_matches_no_pod() -> None:

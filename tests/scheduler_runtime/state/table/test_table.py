@@ -71,8 +71,8 @@ class TableAgainstRecount(Changing):
     def labels_are_what_nodes_say(self) -> None:
         for key in ("zone", "pool", "kubernetes.io/hostname", "none"):
             column = self.table.label(key)
-            found = ["" if number == 0 else column.values[number - 1] for number in column.ids]
-            assert found == [self.nodes[name].labels.get(key, "") for name in self.table.names]
+            values = ["" if number == 0 else column.values[number - 1] for number in column.ids]
+            assert values == [self.nodes[name].labels.get(key, "") for name in self.table.names]
 
     @invariant()
     def sums_are_the_pods_on_each_node(self) -> None:
@@ -171,12 +171,12 @@ def test_labels_and_taints_that_keep_changing_take_bounded_room() -> None:
 
 def test_a_label_that_no_node_has_any_more_is_dropped() -> None:
     table = testing.Cluster(testing.node("a", labels={"kept": "x"})).table
-    kept = table.label("kept")
+    column = table.label("kept")
     for number in range(5):
         table.set_node(testing.node("a", labels={"kept": "x", f"key-{number}": "x"}))
         assert table.label(f"key-{number}").exists().tolist() == [True]
     assert table.label("key-0") is table.label("never seen")
-    assert table.label("kept") is kept
+    assert table.label("kept") is column
     table.remove_node("a")
     assert table.label("kept") is table.label("never seen")
 
@@ -193,9 +193,9 @@ def test_resources_take_room_only_while_somebody_speaks_of_them() -> None:
     assert table.resources == {*offered, "example.com/one", "example.com/two"}
     table.remove_pod(testing.pod("one"), "a")
     table.remove_node("b")
-    tried = table.hypothetical_node(0)
-    tried.add(testing.pod("tried", {"example.com/tried": "1"}))
-    tried.restore()
+    hypothetical = table.hypothetical_node(0)
+    hypothetical.add(testing.pod("tried", {"example.com/tried": "1"}))
+    hypothetical.restore()
     assert table.resources == offered
     table.set_node(testing.node("b"))
     assert table.requested("example.com/two").tolist() == [0, 1]

@@ -12,8 +12,8 @@ from scheduler_runtime.state.objects.interning import MIN_IMAGE_CLEANUP, SharedI
 
 
 def raw(name: str, *images: int, size: int = 1) -> dict[str, Any]:
-    told = [{"names": [f"app-{number}"], "sizeBytes": size} for number in images]
-    return {"metadata": {"name": name}, "status": {"images": told}}
+    reported = [{"names": [f"app-{number}"], "sizeBytes": size} for number in images]
+    return {"metadata": {"name": name}, "status": {"images": reported}}
 
 
 def read(name: str, *images: int, size: int = 1) -> Node:
@@ -52,5 +52,5 @@ def test_images_that_no_node_has_any_more_are_forgotten() -> None:
     for number in range(4 * MIN_IMAGE_CLEANUP, 20 * MIN_IMAGE_CLEANUP):
         node(number)
     assert 4 * MIN_IMAGE_CLEANUP < len(images) <= 5 * MIN_IMAGE_CLEANUP
-    assert all(node(number).status.images[0] is each.status.images[0] for number, each in enumerate(stays))
+    assert all(node(number).status.images[0] is one.status.images[0] for number, one in enumerate(stays))
     assert node(-1).status.images == (ContainerImage(("app--1",), 1),)

@@ -1,4 +1,4 @@
-"""Which candidate is best: upstream's TestSelectBestCandidate, row by row."""
+"""The best candidate: upstream's TestSelectBestCandidate, row by row."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def nominated(nodes: list[Row], preemptor_priority: int = HIGH) -> str:
     ],
 )
 def test_the_least_important_victims(nodes: list[str], expected: str) -> None:
-    assert nominated([[(each, T1) for each in row.split()] for row in nodes]) == expected
+    assert nominated([[(priority, T1) for priority in row.split()] for row in nodes]) == expected
 
 
 def test_not_overlapping_lowest_high_priority_sum_and_number() -> None:
     rows = ["1s 0s 0s", "2l", "1m 0s 0s 0m", "1m 1s 1s -s"]
-    assert nominated([[(each, T1) for each in row.split()] for row in rows], VERY_HIGH) == "node1"
+    assert nominated([[(priority, T1) for priority in row.split()] for row in rows], VERY_HIGH) == "node1"
 
 
 @pytest.mark.parametrize(

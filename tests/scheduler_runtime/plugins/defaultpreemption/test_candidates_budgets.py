@@ -1,4 +1,4 @@
-"""Which pods disruption budgets protect."""
+"""Pods that disruption budgets protect."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.support.preempting import budget, pod
 BOTH = {"app": "foo", "tier": "web"}
 
 
-def budgets(*written: dict[str, Any], counts_all: bool = True) -> Budgets:
-    return Budgets([msgspec.convert(each, PodDisruptionBudget) for each in written], counts_all=counts_all)
+def budgets(*raw_budgets: dict[str, Any], counts_all: bool = True) -> Budgets:
+    return Budgets([msgspec.convert(one, PodDisruptionBudget) for one in raw_budgets], counts_all=counts_all)
 
 
 def test_a_budget_protects_those_beyond_what_it_allows() -> None:
@@ -38,14 +38,14 @@ def test_pods_elsewhere_without_labels_or_with_others_are_not_protected() -> Non
     ],
 )
 def test_a_budget_without_a_selector_that_can_be_read_protects_nothing(selector: Any) -> None:
-    written = budget("b", 0) | {"spec": {"selector": selector}}
-    assert budgets(written).protected([pod("a", labels=BOTH)]) == [False]
+    raw_budget = budget("b", 0) | {"spec": {"selector": selector}}
+    assert budgets(raw_budget).protected([pod("a", labels=BOTH)]) == [False]
 
 
 @pytest.mark.parametrize(("counts_all", "is_second_protected"), [(True, True), (False, False)])
 def test_since_1_37_a_protected_pod_does_not_count_against_further_budgets(
     counts_all: bool, is_second_protected: bool
 ) -> None:
-    found = budgets(budget("first", 0, tier="web"), budget("second", 1, app="foo"), counts_all=counts_all)
+    both = budgets(budget("first", 0, tier="web"), budget("second", 1, app="foo"), counts_all=counts_all)
     pods = [pod("a", labels=BOTH), pod("b", labels={"app": "foo"}), pod("c", labels={"app": "foo"})]
-    assert found.protected(pods) == [True, is_second_protected, True]
+    assert both.protected(pods) == [True, is_second_protected, True]

@@ -1,4 +1,4 @@
-"""What a pod takes whose containers are resized in place, against each version's sums written down."""
+"""Requests of pods that are resized in place, against each version's sums written out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ V1_35, V1_36, V1_37 = (ResizeRules.of(Target.parse(version)) for version in ("1.
 
 CPU = st.integers(0, 4).map(str)
 LISTS = st.one_of(st.none(), st.fixed_dictionaries({"cpu": CPU}, optional={"memory": CPU}))
-HAS = st.fixed_dictionaries(
-    {}, optional={"resources": st.builds(lambda each: {"requests": each} if each else {}, LISTS)}
-)
+HAS = st.fixed_dictionaries({}, optional={"resources": st.builds(lambda one: {"requests": one} if one else {}, LISTS)})
 
 
 @st.composite
@@ -48,12 +46,12 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     return {"metadata": {"name": "p", "uid": "u"}, "spec": spec, "status": status}
 
 
-def numbers(written: dict[str, str] | None) -> Amounts:
-    return {name: int(text) for name, text in (written or {}).items()}
+def numbers(amounts: dict[str, str] | None) -> Amounts:
+    return {name: int(text) for name, text in (amounts or {}).items()}
 
 
 def largest(*several: Amounts) -> Amounts:
-    return {name: max(each.get(name, 0) for each in several) for each in several for name in each}
+    return {name: max(one.get(name, 0) for one in several) for one in several for name in one}
 
 
 def plus(one: Amounts, other: Amounts) -> Amounts:
@@ -63,7 +61,7 @@ def plus(one: Amounts, other: Amounts) -> Amounts:
 def summed(pod: dict[str, Any], takes: Callable[[dict[str, Any], dict[str, Any] | None], Amounts]) -> Amounts:
     """The containers that run together, or the largest moment before they do."""
     statuses = {
-        each["name"]: each for kind in ("containerStatuses", "initContainerStatuses") for each in pod["status"][kind]
+        one["name"]: one for kind in ("containerStatuses", "initContainerStatuses") for one in pod["status"][kind]
     }
     together: Amounts = {}
     sidecars: Amounts = {}
@@ -79,7 +77,7 @@ def summed(pod: dict[str, Any], takes: Callable[[dict[str, Any], dict[str, Any] 
     return largest(together, moments)
 
 
-def asked(container: dict[str, Any], _: dict[str, Any] | None = None) -> Amounts:
+def requested(container: dict[str, Any], _: dict[str, Any] | None = None) -> Amounts:
     return numbers(container["resources"]["requests"])
 
 
@@ -87,9 +85,9 @@ def before_1_37(pod: dict[str, Any], infeasible: bool, pod_level: bool) -> Amoun
     def takes(container: dict[str, Any], status: dict[str, Any] | None) -> Amounts:
         ends = "restartPolicy" not in container and container in pod["spec"]["initContainers"]
         if ends or status is None or "resources" not in status:
-            return asked(container)
+            return requested(container)
         has = numbers(status["resources"].get("requests")), numbers(status["allocatedResources"])
-        return largest(*has) if infeasible else largest(asked(container), *has)
+        return largest(*has) if infeasible else largest(requested(container), *has)
 
     total, level = summed(pod, takes), numbers((pod["spec"].get("resources") or {}).get("requests"))
     if level and pod_level and "resources" in pod["status"]:
@@ -100,42 +98,42 @@ def before_1_37(pod: dict[str, Any], infeasible: bool, pod_level: bool) -> Amoun
 
 
 def since_1_37(pod: dict[str, Any], infeasible: bool) -> Amounts:
-    def given(container: dict[str, Any], status: dict[str, Any] | None) -> Amounts:
+    def allocated(container: dict[str, Any], status: dict[str, Any] | None) -> Amounts:
         if status and status["allocatedResources"] is not None:
             return numbers(status["allocatedResources"])
-        return {} if infeasible else asked(container)
+        return {} if infeasible else requested(container)
 
     def there(container: dict[str, Any], status: dict[str, Any] | None) -> Amounts:
         has = numbers((status or {}).get("resources", {}).get("requests"))
-        return has or given(container, status)
+        return has or allocated(container, status)
 
     status = pod["status"]
     of_pod = (status.get("resources") or {}).get("requests"), status.get("allocatedResources")
-    sums = [summed(pod, given), summed(pod, there)] if None in of_pod else [numbers(each) for each in of_pod]
+    sums = [summed(pod, allocated), summed(pod, there)] if None in of_pod else [numbers(one) for one in of_pod]
     total, level = (
-        largest(*([] if infeasible else [summed(pod, asked)]), *sums),
+        largest(*([] if infeasible else [summed(pod, requested)]), *sums),
         numbers((pod["spec"].get("resources") or {}).get("requests")),
     )
     if level and "resources" in status:
-        level = largest(*([] if infeasible else [level]), *(numbers(each) for each in of_pod))
+        level = largest(*([] if infeasible else [level]), *(numbers(one) for one in of_pod))
     return {**total, **level}
 
 
 @settings(max_examples=150, deadline=None)
 @given(pods())
-def test_each_version_adds_up_as_it_does(written: dict[str, Any]) -> None:
-    infeasible = written["status"].get("conditions", [{}])[0].get("reason") == "Infeasible"
-    raw = msgspec.json.encode(written)
+def test_each_version_adds_up_as_it_does(raw_pod: dict[str, Any]) -> None:
+    infeasible = raw_pod["status"].get("conditions", [{}])[0].get("reason") == "Infeasible"
+    raw = msgspec.json.encode(raw_pod)
 
-    def found(resizing: ResizeRules) -> Amounts:
-        amounts = decode_pod(raw, resizing).requests.amounts
+    def amounts_by(rules: ResizeRules) -> Amounts:
+        amounts = decode_pod(raw, rules).requests.amounts
         return {name: amount // 1000 if name == "cpu" else amount for name, amount in amounts.items()}
 
-    has_status = any(written["status"].get(name) for name in STATUSES)
+    has_status = any(raw_pod["status"].get(name) for name in STATUSES)
     assume(has_status or not infeasible)  # 1.37 then counts nothing, though nothing says that it has nothing.
-    assert found(V1_35) == before_1_37(written, infeasible, pod_level=False)
-    assert found(V1_36) == before_1_37(written, infeasible, pod_level=True)
-    assert found(V1_37) == since_1_37(written, infeasible)
+    assert amounts_by(V1_35) == before_1_37(raw_pod, infeasible, pod_level=False)
+    assert amounts_by(V1_36) == before_1_37(raw_pod, infeasible, pod_level=True)
+    assert amounts_by(V1_37) == since_1_37(raw_pod, infeasible)
 
 
 TWO = {

@@ -67,7 +67,7 @@ def test_pods_of_one_owner_with_annotations_of_their_own_share_the_rest() -> Non
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w"}
     more = {"labels": {"app": "web"}, "ownerReferences": [owner]}
     every = [{"name": "p", "annotations": {"address": name}, **more} for name in ("10.0.0.1", "10.0.0.2")]
-    one, other = (decoded("p", of("1"), metadata=each).metadata for each in every)
+    one, other = (decoded("p", of("1"), metadata=metadata).metadata for metadata in every)
     assert (one.annotations, other.annotations) == ({"address": "10.0.0.1"}, {"address": "10.0.0.2"})
     assert one.labels is other.labels
 
@@ -79,7 +79,7 @@ def test_pods_with_other_labels_keep_them() -> None:
 
 def test_pods_whose_volumes_have_names_of_their_own_share_their_spec() -> None:
     volumes = [{"volumes": [{"name": f"kube-api-access-{name}", "projected": {}}]} for name in ("x7k2p", "9qz4m")]
-    one, other = (decoded("p", {**of("100m"), **each}) for each in volumes)
+    one, other = (decoded("p", {**of("100m"), **more}) for more in volumes)
     assert one.spec is other.spec
 
 
@@ -124,24 +124,25 @@ def test_pods_of_one_template_that_run_share_what_their_status_says_of_it() -> N
 
 def test_pods_that_do_not_run_alike_share_nothing_of_it() -> None:
     one, other = (decoded("a", of("100m"), status=running(cpu)) for cpu in ("200m", "300m"))
-    assert [each.requests.amounts for each in (one, other)] == [{"cpu": 200}, {"cpu": 300}]
+    assert [item.requests.amounts for item in (one, other)] == [{"cpu": 200}, {"cpu": 300}]
     never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
-    too_much = [decoded("a", of("900m"), status=running("200m", conditions=each)) for each in ([], [never])]
-    assert [each.requests.amounts for each in too_much] == [{"cpu": 900}, {"cpu": 200}]
+    too_much = [decoded("a", of("900m"), status=running("200m", conditions=item)) for item in ([], [never])]
+    assert [item.requests.amounts for item in too_much] == [{"cpu": 900}, {"cpu": 200}]
 
 
 def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
     containers = [{"name": name, "resources": {"requests": {"cpu": cpu}}} for name, cpu in (("c", "1"), ("d", "3"))]
     swapped = [{**one, "name": other["name"]} for one, other in zip(containers, reversed(containers), strict=True)]
-    shapes, made = SharedSpecs(), raw("a", {"containers": containers}, status={"containerStatuses": swapped})
-    taken = [
-        shapes.share(msgspec.convert(made, Pod), how).requests.amounts for how in (BY_CONTAINER, ResizeRules(True))
+    specs, raw_pod = SharedSpecs(), raw("a", {"containers": containers}, status={"containerStatuses": swapped})
+    cpu = [
+        specs.share(msgspec.convert(raw_pod, Pod), rules).requests.amounts
+        for rules in (BY_CONTAINER, ResizeRules(True))
     ]
-    assert taken == [{"cpu": 6000}, {"cpu": 4000}]
+    assert cpu == [{"cpu": 6000}, {"cpu": 4000}]
 
 
 @pytest.mark.parametrize(
-    ("of_pod", "told", "taken"),
+    ("of_pod", "more_status", "cpu"),
     [
         (None, {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}, 3000),
         (None, {"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]}, 5000),
@@ -149,47 +150,47 @@ def test_what_a_running_pod_takes_is_added_up_as_the_version_does() -> None:
         ({"requests": {"cpu": "2"}}, {"allocatedResources": {"cpu": "6"}}, 6000),
     ],
 )
-def test_every_field_that_tells_what_a_pod_takes_counts(of_pod: Any, told: dict[str, Any], taken: int) -> None:
+def test_every_field_that_tells_what_a_pod_takes_counts(of_pod: Any, more_status: dict[str, Any], cpu: int) -> None:
     spec = {**of("1"), "initContainers": [{"name": "i", "restartPolicy": "Always"}], "resources": of_pod}
     usual = running("1", resources={"requests": {"cpu": "1"}}, allocatedResources={"cpu": "1"})
-    shapes = SharedSpecs()
+    specs = SharedSpecs()
     for _ in range(2):
-        shapes.share(msgspec.convert(raw("a", spec, status=usual), Pod), BY_CONTAINER)
-        made = shapes.share(msgspec.convert(raw("b", spec, status={**usual, **told}), Pod), BY_CONTAINER)
-        assert made.requests.amounts == {"cpu": taken}
+        specs.share(msgspec.convert(raw("a", spec, status=usual), Pod), BY_CONTAINER)
+        resized = specs.share(msgspec.convert(raw("b", spec, status={**usual, **more_status}), Pod), BY_CONTAINER)
+        assert resized.requests.amounts == {"cpu": cpu}
 
 
-def run(shapes: SharedSpecs, number: int) -> Pod:
+def run(specs: SharedSpecs, number: int) -> Pod:
     """A pod of one template that runs with so many thousandths of a processor."""
-    return shapes.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
+    return specs.share(msgspec.convert(raw("p", of("1m"), status=running(f"{number}m")), Pod), BY_CONTAINER)
 
 
 def test_of_one_template_the_ways_to_run_that_most_pods_have_are_remembered() -> None:
-    shapes = SharedSpecs()
-    usual = [run(shapes, 1) for _ in range(3)]
-    others = [run(shapes, number) for number in range(2, 100)]
+    specs = SharedSpecs()
+    usual = [run(specs, 1) for _ in range(3)]
+    others = [run(specs, number) for number in range(2, 100)]
     assert [pod.requests.amounts["cpu"] for pod in others] == list(range(2, 100))
-    (shape,) = shapes._templates._values.values()
-    assert len(shape.run_states) == MAX_RUN_STATES
-    assert run(shapes, 1).requests is usual[0].requests
+    (template,) = specs._templates._values.values()
+    assert len(template.run_states) == MAX_RUN_STATES
+    assert run(specs, 1).requests is usual[0].requests
 
 
 def test_ways_to_run_that_no_pod_has_any_more_are_forgotten_while_the_template_stays() -> None:
-    shapes = SharedSpecs()
-    stays = run(shapes, 1)
+    specs = SharedSpecs()
+    stays = run(specs, 1)
     for number in range(2, 10):
-        run(shapes, number)
-    (shape,) = shapes._templates._values.values()
-    assert len(shape.run_states) <= 2
-    assert run(shapes, 1).requests is stays.requests
+        run(specs, number)
+    (template,) = specs._templates._values.values()
+    assert len(template.run_states) <= 2
+    assert run(specs, 1).requests is stays.requests
 
 
 def test_what_cannot_be_read_takes_no_room_from_what_can() -> None:
-    shapes = SharedSpecs()
-    pods = [run(shapes, number) for number in range(1, MAX_RUN_STATES + 1)]
+    specs = SharedSpecs()
+    pods = [run(specs, number) for number in range(1, MAX_RUN_STATES + 1)]
     unreadable = msgspec.convert(raw("p", of("1m"), status=running("lots")), Pod)
-    assert shapes.share(unreadable, BY_CONTAINER).derived is None
-    assert all(run(shapes, number).requests is pod.requests for number, pod in enumerate(pods, 1))
+    assert specs.share(unreadable, BY_CONTAINER).derived is None
+    assert all(run(specs, number).requests is pod.requests for number, pod in enumerate(pods, 1))
 
 
 def test_what_cannot_be_read_is_told_for_each_pod() -> None:
@@ -212,29 +213,29 @@ def test_what_is_like_nothing_else_because_nobody_owns_it_is_not_remembered() ->
 
 @pytest.mark.parametrize(("owner", "runs"), [(None, False), ("web", False), (None, True)])
 def test_what_no_pod_has_any_more_is_forgotten(owner: str | None, runs: bool) -> None:
-    shapes = SharedSpecs()
+    specs = SharedSpecs()
 
     def pod(number: int) -> Pod:
         owners = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{owner}-{number}", "uid": f"{number}"}]
         metadata = {"name": f"p{number}", "labels": {"app": f"{number}"}, "ownerReferences": owners if owner else []}
         status = running(f"{number}m") if runs else {}
-        made = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata, status=status), Pod)
-        return shapes.share(made, BY_CONTAINER)
+        decoded_pod = msgspec.convert(raw("p", of(f"{number}m"), metadata=metadata, status=status), Pod)
+        return specs.share(decoded_pod, BY_CONTAINER)
 
     stays = [pod(number) for number in range(4 * MIN_CLEANUP)]
-    wanted = len(shapes._templates) + len(shapes._owners)
+    in_use = len(specs._templates) + len(specs._owners)
     for number in range(4 * MIN_CLEANUP, 20 * MIN_CLEANUP):
         pod(number)
-    assert wanted < len(shapes._templates) + len(shapes._owners) <= wanted * 5 // 4 + 1
-    for number, each in enumerate(stays):
+    assert in_use < len(specs._templates) + len(specs._owners) <= in_use * 5 // 4 + 1
+    for number, pod_in_use in enumerate(stays):
         again = pod(number)
-        assert again.spec is each.spec
-        assert again.requests is each.requests
-        assert (again.labels is each.labels) == bool(owner)
+        assert again.spec is pod_in_use.spec
+        assert again.requests is pod_in_use.requests
+        assert (again.labels is pod_in_use.labels) == bool(owner)
 
 
 def test_what_many_pods_have_is_kept() -> None:
-    shapes = SharedSpecs()
-    had = [shapes.share(msgspec.convert(raw("p", of(f"{number}m")), Pod), BY_CONTAINER) for number in range(3000)]
-    for number, each in enumerate(had):
-        assert shapes.share(msgspec.convert(raw("q", of(f"{number}m")), Pod), BY_CONTAINER).spec is each.spec
+    specs = SharedSpecs()
+    pods = [specs.share(msgspec.convert(raw("p", of(f"{number}m")), Pod), BY_CONTAINER) for number in range(3000)]
+    for number, pod in enumerate(pods):
+        assert specs.share(msgspec.convert(raw("q", of(f"{number}m")), Pod), BY_CONTAINER).spec is pod.spec
