@@ -29,7 +29,7 @@ def test_a_jump_is_reported_once(hours: int, words: str, caplog: pytest.LogCaptu
     assert (line.levelno, words in line.message) == (logging.WARNING, True)
 
 
-def test_a_clock_that_is_kept_right_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_clock_that_is_corrected_a_little_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     reports: list[str] = []
     wall, clock = Clock(), Clock()
     watching = ClockJumps(reports.append, wall_clock=wall, clock=clock)

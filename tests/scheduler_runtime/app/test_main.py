@@ -57,8 +57,8 @@ def test_a_problem_of_a_document_is_an_object_where_every_line_of_the_log_is(
 ) -> None:
     path = config(tmp_path, parallelism=0, profiles=[{"schedulerName": "a", "plugin": {}}])
     assert main(["--config", str(path), "--logging-format=json"]) == 1
-    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [(each["level"], each["msg"]) for each in said] == [
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["level"], line["msg"]) for line in lines] == [
         ("error", f"{path}: parallelism: 0 is too small; it must be at least 1"),
         ("error", f"{path}: profiles[0].plugin: is not a field; did you mean plugins?"),
     ]
@@ -76,7 +76,7 @@ def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "cannot be read: No such file"),
         (b"a: [", "is not YAML"),
@@ -84,7 +84,7 @@ def test_a_problem_that_needs_the_version_is_a_line_too(tmp_path: Path, capsys: 
     ],
 )
 def test_a_file_that_is_no_document_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str
 ) -> None:
     path = tmp_path / "x.yaml"
     if content is not None:
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_document_is_one_line(
     assert main(["--config", str(path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: ")
-    assert said in line
+    assert message in line
 
 
 def test_without_credentials_it_says_what_to_give(
@@ -105,7 +105,7 @@ def test_without_credentials_it_says_what_to_give(
     assert "give --kubeconfig, set KUBECONFIG, or run in a pod" in capsys.readouterr().err
 
 
-def test_a_kubeconfig_that_the_document_names_is_said_to_be_named_there(
+def test_a_problem_of_a_kubeconfig_has_the_field_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = config(tmp_path, clientConnection={"kubeconfig": "/none/scheduler.conf"})
@@ -124,7 +124,7 @@ def test_a_sighup_that_has_nothing_to_be_read_again_is_answered(caplog: pytest.L
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "cannot be read: No such file or directory"),
         ("events: Some", "events: 'Some' is not one of 'All', 'Failures' or 'None'"),
@@ -132,13 +132,13 @@ def test_a_sighup_that_has_nothing_to_be_read_again_is_answered(caplog: pytest.L
     ],
 )
 def test_extras_that_cannot_be_followed_are_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
 ) -> None:
     extras = tmp_path / "berth.yaml"
     if content is not None:
         extras.write_text(content)
     assert main(["--config", str(config(tmp_path)), "--extras", str(extras)]) == 1
-    assert capsys.readouterr().err == f"{extras}: {said}\n"
+    assert capsys.readouterr().err == f"{extras}: {message}\n"
 
 
 def test_a_feature_gate_is_true_or_false(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,54 +172,54 @@ def test_a_version_that_is_none_is_refused(tmp_path: Path, capsys: pytest.Captur
     assert "'latest' is not a Kubernetes version; write it like v1.36.4" in capsys.readouterr().err
 
 
-def test_a_version_older_than_all_that_are_known_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_version_older_than_this_build_knows_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--config", str(config(tmp_path)), "--kubernetes-version", "1.34"])
     assert caught.value.code == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.endswith(
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith(
         f"Kubernetes v1.34.0 is older than this build knows; it knows {catalog.OLDEST_MINOR} to {catalog.NEWEST_MINOR}"
     )
 
 
-def test_the_document_is_written_with_its_defaults(tmp_path: Path) -> None:
-    written = tmp_path / "out.yaml"
-    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written)]) == 0
-    document = yaml.safe_load(written.read_text())
+def test_the_output_is_the_document_with_its_defaults(tmp_path: Path) -> None:
+    output = tmp_path / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(output)]) == 0
+    document = yaml.safe_load(output.read_text())
     assert (document["podMaxBackoffSeconds"], document["profiles"][0]["schedulerName"]) == (10, "default-scheduler")
     again = tmp_path / "again.yaml"
-    assert main(["--config", str(written), "--write-config-to", str(again)]) == 0
-    assert again.read_text() == written.read_text()
+    assert main(["--config", str(output), "--write-config-to", str(again)]) == 0
+    assert again.read_text() == output.read_text()
 
 
 @pytest.mark.parametrize(("flags", "expected"), [((), False), (("--kubernetes-version=1.37",), True)])
-def test_whom_a_document_is_written_for_is_said_unless_it_was_chosen(
+def test_the_version_of_an_output_document_is_logged_unless_a_flag_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], expected: bool
 ) -> None:
-    written = tmp_path / "out.yaml"
-    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written), *flags]) == 0
-    said = capsys.readouterr().err
-    assert ("podGroupPostFilter" in written.read_text()) == expected
-    assert said.endswith(
-        "" if flags else f" {written} is written for Kubernetes 1.36; --kubernetes-version chooses another\n"
+    output = tmp_path / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(output), *flags]) == 0
+    log = capsys.readouterr().err
+    assert ("podGroupPostFilter" in output.read_text()) == expected
+    assert log.endswith(
+        "" if flags else f" {output} is written for Kubernetes 1.36; --kubernetes-version chooses another\n"
     )
-    assert bool(said) != expected
+    assert bool(log) != expected
 
 
 def test_every_command_means_the_same_version_where_nobody_names_one() -> None:
     assert catalog.DEFAULT_MINOR == parameters.DEFAULT_KUBERNETES
 
 
-def test_a_place_that_cannot_be_written_to_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written = tmp_path / "none" / "out.yaml"
-    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(written)]) == 1
+def test_an_output_file_that_cannot_be_opened_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "none" / "out.yaml"
+    assert main(["--config", str(config(tmp_path)), "--write-config-to", str(output)]) == 1
     assert capsys.readouterr().err == (
-        f"{written}: cannot be written: No such file or directory; --write-config-to chooses another file\n"
+        f"{output}: cannot be written: No such file or directory; --write-config-to chooses another file\n"
     )
 
 
 @pytest.mark.parametrize("flags", [(), ("--kubernetes-version", "1.36", "--extras")], ids=["version", "plugin"])
-def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(
+def test_an_absent_api_server_is_logged_once_and_a_signal_ends_the_waiting(
     tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     there, extras = kubeconfig(tmp_path, "http://127.0.0.1:9"), tmp_path / "berth.yaml"
@@ -245,10 +245,10 @@ def test_an_absent_api_server_is_said_once_and_a_signal_ends_the_waiting(
 
 
 def record(**extra: object) -> logging.LogRecord:
-    made = logging.LogRecord("berth", logging.INFO, "x.py", 1, "pod %s", ("a",), None)
-    made.created = 1767225600.5
-    vars(made).update(extra)
-    return made
+    line = logging.LogRecord("berth", logging.INFO, "x.py", 1, "pod %s", ("a",), None)
+    line.created = 1767225600.5
+    vars(line).update(extra)
+    return line
 
 
 def test_text_lines_have_the_values_after_the_message() -> None:
@@ -256,15 +256,15 @@ def test_text_lines_have_the_values_after_the_message() -> None:
     assert line == '2026-01-01T00:00:00.500Z INFO pod a node=n because="no room" nothing=""'
 
 
-@pytest.mark.parametrize(("verbosity", "shown"), [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3)])
+@pytest.mark.parametrize(("verbosity", "count"), [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3)])
 def test_decisions_are_logged_from_two_on_and_details_from_four(
-    capsys: pytest.CaptureFixture[str], verbosity: int, shown: int
+    capsys: pytest.CaptureFixture[str], verbosity: int, count: int
 ) -> None:
     set_up_logging(as_json=False, verbosity=verbosity)
     for level in (logging.INFO, DECISION, logging.DEBUG):
-        logging.getLogger("x").log(level, "said")
-    written = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
-    assert written == ["INFO", "INFO", "DEBUG"][:shown]
+        logging.getLogger("x").log(level, "text")
+    levels = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
+    assert levels == ["INFO", "INFO", "DEBUG"][:count]
 
 
 def test_json_lines_have_the_values_as_fields() -> None:

@@ -21,19 +21,19 @@ from tests.support.tiny_cluster import TinyCluster, pod
 DOCUMENT = DocumentText(yaml.safe_dump({"apiVersion": config.API_VERSION, "kind": "KubeSchedulerConfiguration"}))
 
 
-async def run_until_stopped(directory: Path, client: Client, is_asked_to_bind: asyncio.Event) -> int:
+async def run_until_stopped(directory: Path, client: Client, has_bind_request: asyncio.Event) -> int:
     """Run a scheduler until it binds, tell it to end, and return its exit code."""
     process, _ = await assembled(directory, DOCUMENT, client)
     stop = asyncio.Event()
     running = asyncio.create_task(process.run(stop))
     async with asyncio.timeout(10):
-        await is_asked_to_bind.wait()
+        await has_bind_request.wait()
         stop.set()
         return await running
 
 
 @pytest.mark.parametrize(("binding", "is_released"), [(says({}, 201), True), (hangs, False)])
-async def test_the_lease_is_given_up_unless_a_binding_may_still_be_carried_out(
+async def test_the_lease_is_released_unless_a_binding_may_still_be_carried_out(
     tmp_path: Path,
     binding: Answer,
     is_released: bool,
@@ -42,15 +42,15 @@ async def test_the_lease_is_given_up_unless_a_binding_may_still_be_carried_out(
 ) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(scheduler, "FINISH_SECONDS", 10 if is_released else 0.1)
-    is_asked_to_bind = asyncio.Event()
+    has_bind_request = asyncio.Event()
 
     async def record(request: web.Request) -> web.StreamResponse:
-        is_asked_to_bind.set()
+        has_bind_request.set()
         return await binding(request)
 
     cluster = TinyCluster(pod("p"), binding=record)
     async with serving(Script(otherwise=cluster.answer)) as client:
-        assert await run_until_stopped(tmp_path, client, is_asked_to_bind) == 0
+        assert await run_until_stopped(tmp_path, client, has_bind_request) == 0
     assert cluster.leases.record.is_released is is_released
     assert ("is not released, others wait until it runs out" in caplog.text) is not is_released
     unfinished = "may still be carried out: bind default/p (bind of plugin DefaultBinder)"

@@ -27,7 +27,7 @@ class Pairs(Plugin):
         self.handle = handle
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Reject | None:
-        pair = [each for each in self.handle.list(self.pods) if each.labels.get("pair") == "x"]
+        pair = [pod for pod in self.handle.list(self.pods) if pod.labels.get("pair") == "x"]
         return None if len(pair) == 2 else Reject.pod(f"{len(pair)} of 2 are there")
 
     def hint(self, event: Any, pod: Pod) -> Answer:

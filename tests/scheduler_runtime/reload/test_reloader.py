@@ -125,8 +125,8 @@ async def test_a_new_document_is_put_in_force_and_reported() -> None:
     async with scene() as at:
         report = await at.report(SECOND)
         assert (report.hash, report.error, at.part.names) == (SECOND.hash, "", [["b"]])
-        shown = at.reloader.configz()["componentconfig"]
-        assert (shown["profiles"][0]["schedulerName"], shown["parallelism"]) == ("b", 16)
+        page = at.reloader.configz()["componentconfig"]
+        assert (page["profiles"][0]["schedulerName"], page["parallelism"]) == ("b", 16)
 
 
 async def test_everything_that_is_wrong_is_reported_and_nothing_changes() -> None:

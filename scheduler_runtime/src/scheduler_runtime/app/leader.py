@@ -29,7 +29,7 @@ LONGEST_LIST = 5
 
 
 class Election:
-    """Whether, and until when, this process leads. Without leader election it always does."""
+    """Leadership of this process: is it the leader, and until when. Without leader election it always leads."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Election:
 
     @property
     def has_rivals(self) -> bool:
-        """Whether another process may have led, and acted, before."""
+        """True if another process may have led, and acted, before."""
         return self._elector is not None
 
     @property
@@ -112,7 +112,15 @@ class Election:
             self.won.set()
             return
         self._on_restored = on_restored
-        self._thread = threading.Thread(target=self._run, args=(self._elector,), name="elector", daemon=True)
+        elector = self._elector
+
+        def run() -> None:
+            try:
+                elector.run()
+            except Exception:  # on_stopped was called all the same, so this process ends
+                logger.exception("leader election failed")
+
+        self._thread = threading.Thread(target=run, name="elector", daemon=True)
         self._thread.start()
 
     async def stop(self, *, release: bool, unfinished: Sequence[str] = ()) -> None:
@@ -140,12 +148,6 @@ class Election:
         logger.info(
             "lease %s is held by %s", elector.settings.key, describe_holder(identity, elector.seconds_until_free)
         )
-
-    def _run(self, elector: LeaderElector) -> None:
-        try:
-            elector.run()
-        except Exception:  # on_stopped was called all the same, so this process ends
-            logger.exception("leader election failed")
 
 
 def describe_holder(identity: str, seconds: float) -> str:

@@ -25,7 +25,7 @@ def set_up_logging(*, as_json: bool, verbosity: int) -> None:
 
 
 def is_json() -> bool:
-    """Whether each line of the log is a JSON object."""
+    """Return True if each line of the log is a JSON object."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 
@@ -40,11 +40,15 @@ def values_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class TextFormatter(logging.Formatter):
-    """``2026-01-01T00:00:00.000Z INFO leading lease=berth-system/berth-x``"""
+    """Lines like ``2026-01-01T00:00:00.000Z INFO leading lease=berth-system/berth-x``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        values = "".join(f" {name}={_quote_if_needed(value)}" for name, value in values_of(record).items())
-        text = f"{_instant(record)} {level_of(record)} {record.getMessage()}{values}"
+        text = f"{_instant(record)} {level_of(record)} {record.getMessage()}"
+        for name, value in values_of(record).items():
+            word = str(value)
+            if not word or any(character in word for character in ' "=\n'):
+                word = json.dumps(word, ensure_ascii=False)
+            text += f" {name}={word}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
@@ -66,8 +70,3 @@ class JsonFormatter(logging.Formatter):
 
 def _instant(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _quote_if_needed(value: object) -> str:
-    text = str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n') else text

@@ -241,7 +241,18 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     # the frameworks are a mapping that is empty until everything that plugins can reach exists.
     extenders = ExtenderFactory(deciding, binds)
     frameworks = Frameworks(target, settings.seed, extenders.build)
-    queue = _build_queue(frameworks, reporter, inputs)
+    backing_off = BackingOff(
+        plan.document.pod_initial_backoff_seconds,
+        plan.document.pod_max_backoff_seconds,
+        lets_go_early=target.enabled("SchedulerPopFromBackoffQ"),
+    )
+    queue = SchedulingQueue(
+        frameworks,
+        backing_off=backing_off,
+        longest_parked=settings.longest_parked,
+        metrics=metrics,
+        reporter=reporter,
+    )
     revisions = WatchRevisions()
     updates = ClusterUpdates(cache, queue, nominations, frameworks, underway, reporter, revisions)
 
@@ -311,22 +322,6 @@ def build(inputs: SchedulerInputs) -> Scheduler:
     )
     add_scheduler_gauges(metrics, scheduler, target)
     return scheduler
-
-
-def _build_queue(frameworks: Frameworks, reporter: PodReporter, inputs: SchedulerInputs) -> SchedulingQueue:
-    document = inputs.plan.document
-    backing_off = BackingOff(
-        document.pod_initial_backoff_seconds,
-        document.pod_max_backoff_seconds,
-        lets_go_early=inputs.target.enabled("SchedulerPopFromBackoffQ"),
-    )
-    return SchedulingQueue(
-        frameworks,
-        backing_off=backing_off,
-        longest_parked=inputs.settings.longest_parked,
-        metrics=inputs.metrics,
-        reporter=reporter,
-    )
 
 
 def _plugin_services(  # noqa: PLR0913 - everything that plugins can reach

@@ -23,24 +23,27 @@ class _VersionInfo(msgspec.Struct, rename="camel"):
 
 async def read_server_version(client: Client, stop: asyncio.Event, backoff: Backoff | None = None) -> Version | None:
     """Request the version until the API server returns a valid one; None if ``stop`` is set before."""
-    return await run_until(stop, _keep_reading(client, backoff or Backoff(longest=5.0)))
+    pauses, trouble = backoff or Backoff(longest=5.0), LogOnce(logger)
 
-
-async def _keep_reading(client: Client, backoff: Backoff) -> Version:
-    trouble = LogOnce(logger)
-    while True:
-        try:
-            body = await client.request("GET", "/version")
+    async def keep_reading() -> Version:
+        while True:
             try:
-                text = msgspec.json.decode(body, type=_VersionInfo).git_version
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                message = "the answer is not that of an API server; check the server in the kubeconfig"
-                raise ValueError(message) from error
-            return Version.parse(text)
-        except (NoResponseError, ApiError, ValueError) as error:
-            if not isinstance(error, NoResponseError) or error.sent:  # the client logs an absent server
-                trouble.failing(f"the API server's version cannot be read: {client.server}/version: {error}")
-            await asyncio.sleep(backoff.next_delay())
+                return parse_version(await client.request("GET", "/version"))
+            except (NoResponseError, ApiError, ValueError) as error:
+                if not isinstance(error, NoResponseError) or error.sent:  # the client logs an absent server
+                    trouble.failing(f"the API server's version cannot be read: {client.server}/version: {error}")
+                await asyncio.sleep(pauses.next_delay())
+
+    return await run_until(stop, keep_reading())
+
+
+def parse_version(body: bytes) -> Version:
+    """Return the version in the body of a response to ``/version``. Raises ValueError."""
+    try:
+        text = msgspec.json.decode(body, type=_VersionInfo).git_version
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError("the answer is not that of an API server; check the server in the kubeconfig") from error
+    return Version.parse(text)
 
 
 def explain_refusal(version: Version) -> str:

@@ -50,7 +50,15 @@ async def run(settings: Settings) -> int:
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(handle_signals((signal.SIGTERM, signal.SIGINT), stop.set))
         # Probes and metrics are answered from here on, while the API server may be away.
-        _serve(stack, settings, pages)
+        endpoints = pages.endpoints(settings.kubeconfig, settings.user_agent)
+        try:
+            port = stack.enter_context(serve_configured(settings.serving, endpoints))
+        except (NotServedError, CertificateError, SuiteError) as error:
+            raise NotReadyError(str(error)) from error
+        if port:
+            address = settings.serving.address
+            host = f"[{address}]" if ":" in address else address
+            logger.info("serves health, metrics and pages", extra={"at": f"https://{host}:{port}"})
         clients = await stack.enter_async_context(connect(settings, metrics))
         version = settings.version or await read_server_version(clients.deciding, stop)
         if version is None:
@@ -72,19 +80,6 @@ def sighup_action(files: DocumentFiles | None, config_map: ObjectName | None) ->
         return files.read_now
     why = "a ConfigMap is followed as it changes" if config_map else "there is no file to read again"
     return lambda: logger.info("SIGHUP changes nothing: %s", why)
-
-
-def _serve(stack: contextlib.AsyncExitStack, settings: Settings, pages: Pages) -> None:
-    """Serve ``pages`` until the end of ``stack``. Raises NotReadyError."""
-    serving = settings.serving
-    endpoints = pages.endpoints(settings.kubeconfig, settings.user_agent)
-    try:
-        port = stack.enter_context(serve_configured(serving, endpoints))
-    except (NotServedError, CertificateError, SuiteError) as error:
-        raise NotReadyError(str(error)) from error
-    if port:
-        host = f"[{serving.address}]" if ":" in serving.address else serving.address
-        logger.info("serves health, metrics and pages", extra={"at": f"https://{host}:{port}"})
 
 
 @contextlib.asynccontextmanager

@@ -69,7 +69,7 @@ def unknown_plugins(document: Document, loaded: Collection[str], offered: Iterab
     """
 
     def is_known(name: str) -> bool:
-        """Whether Kubernetes has, or had, a plugin of this name, or it is no name: others report these."""
+        """Return True if Kubernetes has, or had, a plugin of this name, or if it is no name: others report these."""
         return not name or name == "*" or name in REMOVED_PLUGINS or bool(find(name)) or is_upstream_plugin(name)
 
     return sorted(

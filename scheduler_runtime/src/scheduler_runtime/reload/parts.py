@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_runtime.catalog import Target
-from scheduler_runtime.config import EffectiveProfile, Extender
+from scheduler_runtime.config import Extender
 from scheduler_runtime.framework import FailureLog, Framework, PluginServices
 from scheduler_runtime.kube.watch import Reflector
 from scheduler_runtime.kube.watch.reflector_group import ReflectorGroup, wait_until_listed
@@ -43,11 +43,12 @@ class WatchChange:
         self._reflectors.start(added)
         try:
             await wait_until_listed(added)
-        except BaseException:
+        except BaseException:  # the process may also end meanwhile
             self._reflectors.stop(added)
             raise
         # Plugins may read what they watch in their constructors already.
         self._objects.adopt(plan.watches, missing)
+        # Watches that are in both plans go on without a new list.
         return PreparedChange(lambda: self._reflectors.stop(self._objects.keep_only(plan.watches)), discard)
 
 
@@ -173,26 +174,28 @@ class Frameworks(Mapping[str, Framework]):
         frameworks: dict[str, Framework] = {}
         for profile in plan.profiles:
             name = profile.scheduler_name
-            if self._plan and name in self._frameworks and self._stays(profile, self._plan, plan):
-                frameworks[name] = self._frameworks[name]
+            present, before = self._frameworks.get(name), self._plan
+            # A profile stays if it has the same plugins with the same arguments and code, and the same extenders. What
+            # its plugins have cached stays with it, and its pods keep their places in the queue.
+            if (
+                present is not None
+                and before is not None
+                and present.profile == profile
+                and before.extenders_of(profile) == plan.extenders_of(profile)
+                and before.classes_of(profile) == plan.classes_of(profile)
+            ):
+                frameworks[name] = present
             else:
                 extenders = self._create_extenders(plan.extenders_of(profile))
                 frameworks[name] = Framework(profile, services, version, self._seed, plan.classes, gates, extenders)
         return frameworks
-
-    def _stays(self, profile: EffectiveProfile, before: Plan, plan: Plan) -> bool:
-        """Whether the profile has the same plugins with the same arguments and code, and the same extenders."""
-        return (
-            self._frameworks[profile.scheduler_name].profile == profile
-            and before.extenders_of(profile) == plan.extenders_of(profile)
-            and before.classes_of(profile) == plan.classes_of(profile)
-        )
 
     def replace(self, plan: Plan, frameworks: Mapping[str, Framework]) -> None:
         """Put the ``frameworks`` that were built for ``plan`` in force."""
         before, self._frameworks, self._plan = self._frameworks, dict(frameworks), plan
         for name in before.keys() & frameworks.keys():
             if frameworks[name] is not before[name]:
+                # Pods that wait for a permit go on waiting, now for the plugins of the new framework.
                 frameworks[name].take_over_from(before[name])
 
 

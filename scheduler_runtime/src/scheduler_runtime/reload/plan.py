@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_runtime import config
-from scheduler_runtime.api import Plugin, PluginArgs, Watch, declaration_of
+from scheduler_runtime.api import Plugin, Watch, declaration_of
 from scheduler_runtime.catalog import Declaration, Target
 from scheduler_runtime.config import Document, EffectiveProfile, Extender, Problem, Problems, berth_options
 from scheduler_runtime.config.berth_options import BerthOptions
@@ -94,15 +94,19 @@ class Planner:
             return Problems((Problem("", f"cannot be understood: {type(error).__name__}: {error}"),))
 
     async def _plan(self, text: DocumentText) -> Plan | Problems:
-        document, extras = await asyncio.to_thread(self.load, text.text), _load_extras(text.extras)
+        document = await asyncio.to_thread(self.load, text.text)
+        extras = berth_options.load(text.extras, EXTRAS_KEY) if text.extras else BerthOptions()
+        if isinstance(extras, Problems):
+            extras = Problems(tuple(Problem(f"{EXTRAS_KEY}: {problem.path}", problem.message) for problem in extras))
         if isinstance(document, Problems) or isinstance(extras, Problems):
             return Problems(_collect(document, extras))
 
+        # Importing a package may take seconds, in which pods are scheduled.
         installed = await asyncio.to_thread(load_installed, document)
         sourced = await self.sources.load(extras)
         if isinstance(installed, Problems) or isinstance(sourced, Problems):
             return Problems(_collect(installed, sourced))
-        plugins = {**installed, **sourced}
+        plugins = {**installed, **sourced}  # code in a ConfigMap counts before a package of the same name
         declarations = {name: declaration_of(plugin) for name, plugin in plugins.items()}
 
         profiles = await asyncio.to_thread(self._expand_profiles, document, declarations, extras)
@@ -133,7 +137,17 @@ class Planner:
             sentences = {
                 config.unknown_plugin_message(name, self.target): sentence for name, sentence in missing.items()
             }
-            return Problems(tuple(_for_a_process(problem, sentences) for problem in profiles))
+            # A process has no PluginConfigs, so advice to declare a plugin there becomes advice to install it.
+            advice = "it is your own, install its package"
+            return Problems(
+                tuple(
+                    Problem(
+                        problem.path,
+                        sentences.get(problem.message, problem.message.replace(config.DECLARE_IT, advice)),
+                    )
+                    for problem in profiles
+                )
+            )
         # The document's percentage of nodes to score holds for profiles that have none of their own.
         general = document.percentage_of_nodes_to_score
         return tuple(
@@ -152,45 +166,28 @@ def extenders_for(profile: str, document: Document, options: BerthOptions) -> tu
     return tuple(document.extenders[index] for index in indexes if index < len(document.extenders))
 
 
-def _load_extras(text: str) -> BerthOptions | Problems:
-    if not text:
-        return BerthOptions()
-    extras = berth_options.load(text, EXTRAS_KEY)
-    if isinstance(extras, Problems):
-        return Problems(tuple(Problem(f"{EXTRAS_KEY}: {problem.path}", problem.message) for problem in extras))
-    return extras
-
-
 def _collect(*outcomes: object) -> tuple[Problem, ...]:
     """Return the problems among the outcomes: a document's author wants to see all of them at once."""
     return tuple(problem for outcome in outcomes if isinstance(outcome, Problems) for problem in outcome)
 
 
-def _for_a_process(problem: Problem, sentences: Mapping[str, str]) -> Problem:
-    """Return the problem with advice for a process, which has no PluginConfigs: own plugins are installed beside it."""
-    message = problem.message.replace(config.DECLARE_IT, "it is your own, install its package")
-    return Problem(problem.path, sentences.get(problem.message, message))
-
-
 def _check_watches(profiles: Iterable[EffectiveProfile], plugins: Mapping[str, type[Plugin]]) -> Problems | None:
     """Return the errors in the watches of ``plugins``, which may depend on their arguments in each profile."""
-    problems = dict.fromkeys(
-        Problem(f"plugin {name}", error)
-        for profile in profiles
-        for name in profile.names
-        if name in plugins and (error := _find_watch_error(plugins[name], profile.args.get(name)))
-    )
+    problems: dict[Problem, None] = {}
+    for profile in profiles:
+        for name in profile.names:
+            if name not in plugins:
+                continue
+            try:
+                watches: Iterable[object] = declaration_of(plugins[name]).watches_for(profile.args.get(name))
+                odd = next((watch for watch in watches if not isinstance(watch, Watch)), None)
+                hash(tuple(watches))
+            except (Exception, SystemExit) as error:  # noqa: BLE001  it is code of theirs
+                problems[Problem(f"plugin {name}", f"watches: {type(error).__name__}: {error}")] = None
+            else:
+                if odd is not None:
+                    problems[Problem(f"plugin {name}", f"watches: {odd!r} is not a Watch")] = None
     return Problems(tuple(problems)) if problems else None
-
-
-def _find_watch_error(plugin: type[Plugin], args: PluginArgs | None) -> str:
-    try:
-        watches: Iterable[object] = declaration_of(plugin).watches_for(args)
-        odd = next((watch for watch in watches if not isinstance(watch, Watch)), None)
-        hash(tuple(watches))
-    except (Exception, SystemExit) as error:  # noqa: BLE001  it is code of theirs
-        return f"watches: {type(error).__name__}: {error}"
-    return f"watches: {odd!r} is not a Watch" if odd is not None else ""
 
 
 def _check_extender_indexes(document: Document, extras: BerthOptions) -> Problems | None:

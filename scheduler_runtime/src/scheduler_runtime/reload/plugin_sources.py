@@ -84,6 +84,7 @@ class PluginSources:
 
     async def _load_plugin(self, plugin: str, source: ConfigMapSource) -> type[Plugin] | str:
         """Return the class, or the problem with its code."""
+        # By its hash, so that a reload which does not change the code keeps the class, and with it the framework.
         module = self._modules.get((source.key, source.sha256))
         if module is None:
             code = await self._read_code(source)
@@ -142,6 +143,7 @@ def _find_class(module: ModuleType, plugin: str, file: str) -> type[Plugin] | st
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__
     ]
+    # A base class without hooks is no plugin, whatever its name.
     for kind in classes:
         if hooks_of(kind) and declaration_of(kind).name == plugin:
             flaws = "; ".join(flaws_of(kind))

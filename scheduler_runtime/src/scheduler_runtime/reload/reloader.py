@@ -40,7 +40,7 @@ LONGEST_RETRY_SECONDS = 60.0
 
 
 class DocumentSource(Protocol):
-    """Where new documents come from."""
+    """A source of new documents."""
 
     async def watch(self, report: Report, current: DocumentState) -> None:
         """Call ``report`` each time the document changes from ``current``, or a report is requested."""
@@ -111,11 +111,29 @@ class Reloader:
             while True:
                 is_reported = await self._wait_for_report_or_retry()
                 before = self.loaded.hash, self._last_verdict
-                await self._follow(self._newest, source)
+                match newest := self._newest:
+                    case NoDocument(why):
+                        self._keep_current(newest, "missing", why, why)
+                    case UnreadableDocument(why):
+                        self._keep_current(newest, "refused", why, why)
+                    case UnknownDocument(why):
+                        self._keep_current(newest, "waiting", why, why)
+                    case DocumentText() if newest == self._running.text:
+                        if self.loaded.verdict:  # it was changed, and changed back
+                            self._put_in_force(self._running, self.loaded.loaded_at)
+                            logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
+                    case DocumentText():
+                        await self._load(newest, source)
                 if is_reported and (self.loaded.hash, self._last_verdict) == before:
-                    self._log_unchanged()
+                    # A SIGHUP that changed nothing is answered too.
+                    if verdict := self.loaded.verdict:
+                        text = "the document is still %s, the last one stays in force: %s"
+                        logger.warning(text, verdict, self._last_reason)
+                    else:
+                        logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
     def _set_newest(self, newest: DocumentState) -> None:
+        # While one document is being loaded, only the newest of those that come is remembered.
         self._newest = newest
         self._has_news.set()
 
@@ -132,21 +150,6 @@ class Reloader:
         is_reported = self._has_news.is_set()
         self._has_news.clear()
         return is_reported
-
-    async def _follow(self, newest: DocumentState, source: DocumentSource) -> None:
-        match newest:
-            case NoDocument(why):
-                self._keep_current(newest, "missing", why, why)
-            case UnreadableDocument(why):
-                self._keep_current(newest, "refused", why, why)
-            case UnknownDocument(why):
-                self._keep_current(newest, "waiting", why, why)
-            case DocumentText() if newest == self._running.text:
-                if self.loaded.verdict:  # it was changed, and changed back
-                    self._put_in_force(self._running, self.loaded.loaded_at)
-                    logger.info("the document is again the one in force", extra={"hash": self.loaded.hash})
-            case DocumentText():
-                await self._load(newest, source)
 
     async def _load(self, text: DocumentText, source: DocumentSource) -> None:
         def refuse(why: str) -> None:
@@ -215,13 +218,6 @@ class Reloader:
     def _set_report(self, report: LoadReport) -> None:
         self.loaded = report
         self._report(report)
-
-    def _log_unchanged(self) -> None:
-        """Log the answer to a SIGHUP that changed nothing."""
-        if verdict := self.loaded.verdict:
-            logger.warning("the document is still %s, the last one stays in force: %s", verdict, self._last_reason)
-        else:
-            logger.info("the document is unchanged and in force", extra={"hash": self.loaded.hash})
 
     def configz(self) -> dict[str, Any]:
         """Return the content of /configz."""

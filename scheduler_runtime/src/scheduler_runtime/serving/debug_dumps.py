@@ -15,7 +15,7 @@ import msgspec
 from scheduler_runtime.framework import Progress
 from scheduler_runtime.kube.blocking_client import request
 from scheduler_runtime.kube.credentials import Credentials
-from scheduler_runtime.scheduling.pending import QueuedPod, SchedulingQueue
+from scheduler_runtime.scheduling.pending import SchedulingQueue
 from scheduler_runtime.state.cache import Cache, PlacedPod
 from scheduler_runtime.state.objects import QuantityError
 
@@ -65,22 +65,18 @@ def dump_queue(queue: SchedulingQueue, now: float, progress: Progress) -> dict[s
     places: dict[str, list[dict[str, Any]]] = {}
     waits_for = progress.describe(now)
     for entry in sorted(queue.entries(), key=lambda entry: entry.added_at):
-        places.setdefault(entry.place.value, []).append(_dump_entry(entry, now, waits_for.get(entry.uid)))
+        optional = {"gate": entry.gate, "error": entry.error, "waitsFor": waits_for.get(entry.uid)}
+        dump = {
+            "name": entry.pod.key,
+            "uid": entry.uid,
+            "profile": entry.profile,
+            "seconds": round(now - entry.added_at, 3),
+            "attempts": entry.attempts,
+            "rejectedBy": sorted(entry.plugins),
+            **{name: value for name, value in optional.items() if value},
+        }
+        places.setdefault(entry.place.value, []).append(dump)
     return places
-
-
-def _dump_entry(entry: QueuedPod, now: float, waits_for: list[str] | None) -> dict[str, Any]:
-    return {
-        "name": entry.pod.key,
-        "uid": entry.uid,
-        "profile": entry.profile,
-        "seconds": round(now - entry.added_at, 3),
-        "attempts": entry.attempts,
-        "rejectedBy": sorted(entry.plugins),
-        **({"gate": entry.gate} if entry.gate else {}),
-        **({"error": entry.error} if entry.error else {}),
-        **({"waitsFor": waits_for} if waits_for else {}),
-    }
 
 
 def log_dumps(cache: Cache, queue: SchedulingQueue, progress: Progress) -> None:

@@ -56,7 +56,7 @@ class LeadershipView(Protocol):
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process leads."""
+        """True if this process leads."""
         ...
 
     def check(self) -> str | None:
@@ -103,21 +103,21 @@ class Pages:
 
     def endpoints(self, kubeconfig: str, user_agent: str) -> Endpoints:
         """Return all endpoints. /debug/cache?compare lists objects with the credentials of ``kubeconfig``."""
-        health: dict[str, Check] = {"loop": self._check_loop}
+        health: dict[str, Check] = {"loop": self.check_loop}
         if self._elects:
-            health["leaderElection"] = self._check_election
+            health["leaderElection"] = self.check_election
         live: dict[str, Check] = {"ping": lambda: None, **health}
-        ready = {**health, "shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
+        ready = {**health, "shutdown": self.check_shutdown, "sched-handler-sync": self.check_synced}
 
-        def cache_page(query: Mapping[str, list[str]]) -> str:
-            return _json(self._compare(kubeconfig, user_agent) if "compare" in query else self._dump_cache())
+        def cache(query: Mapping[str, list[str]]) -> str:
+            return _json(self.compare_page(kubeconfig, user_agent) if "compare" in query else self.cache_page())
 
         pages = {
-            "/configz": Page(JSON, lambda _: _json(self._show_configz())),
-            "/debug/cache": Page(JSON, cache_page),
-            "/debug/pending": Page(JSON, lambda _: _json(self._dump_queue())),
+            "/configz": Page(JSON, lambda _: _json(self.configz_page())),
+            "/debug/cache": Page(JSON, cache),
+            "/debug/pending": Page(JSON, lambda _: _json(self.queue_page())),
             "/metrics": Page(PROMETHEUS, lambda _: self._metrics.text()),
-            "/metrics/resources": Page(PROMETHEUS, lambda _: self._resource_metrics()),
+            "/metrics/resources": Page(PROMETHEUS, lambda _: self.resource_metrics_page()),
             "/metrics/slis": Page(PROMETHEUS, lambda _: self._health.text()),
         }
         return Endpoints(live, ready, pages, self._health.observe, lambda: self._zpages)
@@ -141,18 +141,23 @@ class Pages:
         else:
             debug_dumps.log_dumps(self._scheduler.cache, self._scheduler.queue, self._scheduler.progress)
 
-    # Health checks.
+    # Health checks: each returns the problem, None if there is none. Before there is a scheduler there is no problem
+    # but that nothing is listed: the process waits for the API server, and restarting it would not help.
 
-    def _check_loop(self) -> str | None:
+    def check_loop(self) -> str | None:
+        """Check that the event loop is not stuck."""
         return self._scheduler.heartbeat.check() if self._scheduler else None
 
-    def _check_election(self) -> str | None:
+    def check_election(self) -> str | None:
+        """Check that a leader which should have stopped has done so."""
         return self._scheduler.election.check() if self._scheduler else None
 
-    def _check_shutdown(self) -> str | None:
+    def check_shutdown(self) -> str | None:
+        """Check that the process is not shutting down."""
         return "the process is shutting down" if self._scheduler and self._scheduler.is_stopping else None
 
-    def _check_synced(self) -> str | None:
+    def check_synced(self) -> str | None:
+        """Check that everything is listed that a decision needs."""
         if self._scheduler is None:
             return "nothing is listed yet: the API server's version and the code of plugins are read first"
         missing = [reflector.kind.path for reflector in self._scheduler.reflectors if not reflector.synced.is_set()]
@@ -160,19 +165,23 @@ class Pages:
 
     # Pages.
 
-    def _show_configz(self) -> Mapping[str, Any]:
+    def configz_page(self) -> Mapping[str, Any]:
+        """Return the content of /configz."""
         return self._scheduler.configz() if self._scheduler else self._configz
 
-    def _resource_metrics(self) -> str:
+    def resource_metrics_page(self) -> str:
+        """Return the text of /metrics/resources."""
         # Only the leader has content: a collector that scrapes all replicas would count each pod several times.
         if self._scheduler is None or not self._scheduler.election.is_leader:
             return ""
         return resource_metrics(list(self._scheduler.pods.objects.values()))
 
-    def _dump_cache(self) -> dict[str, Any]:
+    def cache_page(self) -> dict[str, Any]:
+        """Return the content of /debug/cache."""
         return debug_dumps.dump_cache(self._scheduler.cache) if self._scheduler else {}
 
-    def _compare(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
+    def compare_page(self, kubeconfig: str, user_agent: str) -> dict[str, Any]:
+        """Return the content of /debug/cache?compare."""
         if self._scheduler is None:
             return {}
         try:
@@ -180,7 +189,8 @@ class Pages:
         except (RequestFailedError, CredentialsError) as error:
             return {"error": str(error)}
 
-    def _dump_queue(self) -> dict[str, Any]:
+    def queue_page(self) -> dict[str, Any]:
+        """Return the content of /debug/pending."""
         if self._scheduler is None:
             return {}
         return debug_dumps.dump_queue(self._scheduler.queue, time.monotonic(), self._scheduler.progress)

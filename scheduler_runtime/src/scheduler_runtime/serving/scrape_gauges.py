@@ -34,7 +34,7 @@ class Leadership(Protocol):
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process leads."""
+        """True if this process leads."""
         ...
 
 

@@ -88,14 +88,14 @@ def test_what_was_removed_is_no_flag() -> None:
         assert set(re.findall(r"--[a-z-]+", now)) <= options
 
 
-def test_the_flags_of_the_log_that_kube_scheduler_had_are_known_to_be_removed() -> None:
+def test_the_flags_of_the_log_that_kube_scheduler_had_are_removed() -> None:
     klog = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr one-output "
     klog += "skip-headers skip-log-headers stderrthreshold experimental-logging-sanitization"
     assert set(klog.split()) <= REMOVED.keys()
 
 
 @pytest.mark.cluster
-def test_every_flag_of_kube_scheduler_is_known() -> None:
+def test_every_flag_of_kube_scheduler_is_accepted() -> None:
     options = {option for action in create_parser()._actions for option in action.option_strings}
     for version in ("1.35", "1.36", "1.37"):
         binary = devcluster.binaries("kube-scheduler", kubernetes=version)["kube-scheduler"]
@@ -173,11 +173,11 @@ def test_without_a_document_it_runs_by_what_kube_scheduler_would_run_by(tmp_path
     assert yaml.safe_load(ours.read_text()) == yaml.safe_load(theirs.read_text())
 
 
-def test_every_flag_is_shown_with_its_value_or_default() -> None:
+def test_every_flag_is_listed_with_its_value_or_default() -> None:
     args = parse_flags(
         ["--leader-elect=false", "--feature-gates=B=true,A=false", "--profiling", "--config-map=a/b", "--config=c"]
     )
-    shown = flag_values(args)
+    texts = flag_values(args)
     expected = {
         "config-map": "a/b",
         "feature-gates": "A=false,B=true",
@@ -190,8 +190,8 @@ def test_every_flag_is_shown_with_its_value_or_default() -> None:
         "profiling": "true",
         "v": "0",
     }
-    assert {name: shown[name] for name in expected} == expected
-    assert not {"help", "version", "vmodule"} & set(shown)
+    assert {name: texts[name] for name in expected} == expected
+    assert not {"help", "version", "vmodule"} & set(texts)
 
 
 UNSET = {
@@ -234,7 +234,7 @@ def test_the_help_shows_each_flag_with_the_form_of_its_value_and_its_default() -
         assert default[1] == UNSET.get(name, values[name]), name
 
 
-def test_pairs_for_names_are_as_many_as_are_given() -> None:
+def test_pairs_for_names_are_as_many_as_there_are_flags() -> None:
     both = ["a.crt,a.key", "b.crt,b.key:*.B.example,c"]
     args = parse_flags([f"--tls-sni-cert-key={pair}" for pair in both])
     assert args.tls_sni_cert_key == [NamedPair("a.crt", "a.key"), NamedPair("b.crt", "b.key", ("*.b.example", "c"))]

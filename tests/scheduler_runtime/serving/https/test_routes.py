@@ -55,11 +55,11 @@ def test_each_path_has_its_response(path: str, expected: tuple[int, str]) -> Non
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_status_500(path: str, expected: str) -> None:
+def test_a_failed_check_is_named_with_status_500(path: str, expected: str) -> None:
     assert (ILL.respond(path).status, ILL.respond(path).body) == (500, expected)
 
 
-def test_a_check_that_fails_can_be_left_out_and_one_that_is_none_is_said() -> None:
+def test_a_check_that_fails_can_be_excluded_and_an_unknown_one_is_named() -> None:
     assert ILL.respond("/readyz?exclude=sched-handler-sync").body == "ok"
     verbose = WELL.respond("/livez?verbose&exclude=nothing").body
     assert 'warn: some health checks cannot be excluded: no matches for "nothing"\n' in verbose
@@ -79,7 +79,7 @@ async def test_a_busy_event_loop_does_not_keep_anybody_waiting() -> None:
         assert response.result(0) == (200, "ok")
 
 
-def test_a_used_port_is_said_in_a_sentence() -> None:
+def test_a_port_in_use_is_an_error_with_advice() -> None:
     with (
         serve(WELL, "127.0.0.1", 0) as port,
         pytest.raises(
@@ -113,7 +113,7 @@ def test_what_can_only_be_read_says_so(method: str) -> None:
         assert get(port, "/livez") == (200, "ok")
 
 
-def test_what_is_no_request_is_told_in_plain_text() -> None:
+def test_an_invalid_request_gets_plain_text() -> None:
     with serve(WELL, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
         caller.sendall(b"GET /livez now HTTP/1.1\r\n\r\n")
         head, _, body = caller.makefile("rb").read().decode().partition("\r\n\r\n")
@@ -142,6 +142,6 @@ def test_a_slow_caller_keeps_nobody_waiting() -> None:
         assert get(port, "/livez") == (200, "ok")
 
 
-def test_a_path_is_only_what_is_written_there() -> None:
+def test_no_other_spelling_of_a_path_is_accepted() -> None:
     assert WELL.respond("//livez/metrics").status == 404
     assert WELL.respond("http://livez/metrics").status == 404

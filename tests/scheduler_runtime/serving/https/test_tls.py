@@ -31,8 +31,8 @@ from tests.scheduler_runtime.serving.https.test_access import ApiServer
 
 def pair(directory: Path) -> TlsSettings:
     """Write a new certificate and its key."""
-    made, key = self_signed("127.0.0.1", 1)
-    (directory / "tls.crt").write_bytes(made)
+    certificate, key = self_signed("127.0.0.1", 1)
+    (directory / "tls.crt").write_bytes(certificate)
     (directory / "tls.key").write_bytes(key)
     return TlsSettings(certificate_file=str(directory / "tls.crt"), key_file=str(directory / "tls.key"))
 
@@ -45,16 +45,16 @@ def served(port: int) -> bytes:
             return secured.getpeercert(binary_form=True) or b""
 
 
-def test_without_files_a_certificate_is_made_for_this_machine() -> None:
+def test_without_files_a_certificate_is_generated_for_this_machine() -> None:
     with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(TlsSettings(), "127.0.0.7")) as port:
         assert get(port, "/livez", scheme="https") == (200, "ok")
-        made = x509.load_der_x509_certificate(served(port))
-    names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        current = x509.load_der_x509_certificate(served(port))
+    names = current.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "localhost" in names.get_values_for_type(x509.DNSName)
     assert {"127.0.0.1", "127.0.0.7"} <= {str(address) for address in names.get_values_for_type(x509.IPAddress)}
 
 
-def test_a_certificate_made_here_is_made_anew_long_before_it_ends() -> None:
+def test_a_generated_certificate_is_renewed_long_before_it_ends() -> None:
     now = [0.0]
     own = GeneratedCertificate(TlsSettings(), "::", lambda: now[0])
     first = own.context()
@@ -63,22 +63,22 @@ def test_a_certificate_made_here_is_made_anew_long_before_it_ends() -> None:
     assert own.context() is not first
 
 
-def test_a_certificate_is_made_by_one_and_awaited_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, together = [], threading.Barrier(4)
+def test_a_certificate_is_generated_by_one_thread_and_awaited_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses, together = [], threading.Barrier(4)
 
     def slowly(address: str, days: int) -> tuple[bytes, bytes]:
         time.sleep(0.1)
-        made.append(address)
+        addresses.append(address)
         return self_signed(address, days)
 
     monkeypatch.setattr("scheduler_runtime.serving.https.self_signed.self_signed", slowly)
     own = GeneratedCertificate(TlsSettings(), "127.0.0.1")
     with ThreadPoolExecutor(4) as threads:
-        given = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
-    assert len(made) == len(set(given)) == 1
+        contexts = list(threads.map(lambda _: (together.wait(), own.context())[1], range(4)))
+    assert len(addresses) == len(set(contexts)) == 1
 
 
-def test_a_certificate_that_could_not_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_could_not_be_generated_is_generated_later(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     own = GeneratedCertificate(TlsSettings(), "127.0.0.1", lambda: now[0])
     first = own.context()
@@ -90,7 +90,7 @@ def test_a_certificate_that_could_not_be_made_is_tried_again(monkeypatch: pytest
     assert own.context() is not first
 
 
-def test_what_keeps_the_endpoints_from_being_served_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_keeps_the_endpoints_from_being_served_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
 
     problems: list[Exception] = [ImportError("no module named cryptography"), ValueError("not an address")]
@@ -106,9 +106,9 @@ def test_what_keeps_the_endpoints_from_being_served_is_said_once(caplog: pytest.
             with pytest.raises(OSError, match=r"\w"):
                 get(port, "/livez", scheme="https")
         assert get(port, "/livez", scheme="https") == (200, "ok")
-    said, over = caplog.messages
-    assert said == "the endpoints cannot be served: no certificate: ValueError: not an address"
-    assert over.startswith("over after")
+    failing, recovered = caplog.messages
+    assert failing == "the endpoints cannot be served: no certificate: ValueError: not an address"
+    assert recovered.startswith("over after")
 
 
 def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
@@ -128,10 +128,10 @@ def test_files_that_change_are_read_again_and_unusable_ones_change_nothing(
 
 def test_a_directory_is_filled_once_under_upstreams_names(tmp_path: Path) -> None:
     choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
-    written = (tmp_path / "new" / "kube-scheduler.crt").read_bytes()
+    first = (tmp_path / "new" / "kube-scheduler.crt").read_bytes()
     assert (tmp_path / "new" / "kube-scheduler.key").stat().st_mode & 0o777 == 0o600
     choose_certificate(TlsSettings(directory=str(tmp_path / "new")), "127.0.0.1")
-    assert (tmp_path / "new" / "kube-scheduler.crt").read_bytes() == written
+    assert (tmp_path / "new" / "kube-scheduler.crt").read_bytes() == first
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         choose_certificate(TlsSettings(certificate_file=both.key_file, key_file=both.key_file), "127.0.0.1")
 
 
-def test_who_speaks_no_tls_is_told_so() -> None:
+def test_a_client_without_tls_gets_an_explanation() -> None:
     with serve(Endpoints(), "127.0.0.1", 0, certificate=choose_certificate(TlsSettings(), "127.0.0.1")) as port:
         assert get(port, "/livez") == (400, "Client sent an HTTP request to an HTTPS server.\n")
 
@@ -153,8 +153,8 @@ def test_older_versions_of_tls_are_refused_when_a_newer_is_asked_for() -> None:
 
 
 def test_suites_are_chosen_by_the_names_that_go_has_for_them() -> None:
-    chosen = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
-    context = choose_certificate(TlsSettings(suites=(chosen, "TLS_AES_128_GCM_SHA256")), "127.0.0.1").context()
+    suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+    context = choose_certificate(TlsSettings(suites=(suite, "TLS_AES_128_GCM_SHA256")), "127.0.0.1").context()
     older = [cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] != "TLSv1.3"]
     assert older == ["ECDHE-ECDSA-AES256-GCM-SHA384"]
 

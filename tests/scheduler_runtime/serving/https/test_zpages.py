@@ -42,7 +42,7 @@ FLAGZ = "g=config.k8s.io;as=Flagz"
         pytest.param("text/plain;q=much", PLAIN, id="a-quality-that-is-none"),
     ],
 )
-def test_the_form_that_is_liked_best_is_chosen(header: str, expected: Representation | None) -> None:
+def test_the_preferred_representation(header: str, expected: Representation | None) -> None:
     assert negotiate(header, "Flagz", BOTH) == expected
 
 
@@ -55,7 +55,7 @@ def test_flags_come_as_text_as_json_and_as_yaml() -> None:
     assert yaml.safe_load(page.respond(f"application/yaml;v=v1beta1;{FLAGZ}").body) == content
 
 
-def test_what_runs_is_told_with_its_start_and_where_to_look() -> None:
+def test_statusz_has_the_start_and_the_other_paths() -> None:
     page = statusz(INFO, "1.36", ["/metrics/slis", "/metrics", "/livez"], BOTH)
     status = json.loads(page.respond("application/json;g=config.k8s.io;v=v1beta1;as=Statusz").body)
     assert status.pop("uptimeSeconds") > 0

@@ -79,16 +79,16 @@ def load_document(text: str, overrides: Overrides) -> Document | Problems:
     value = sources[0].value
     if not isinstance(value, Mapping):
         return config.load(text)
-    document = config.parse_document(
-        {**value, **{name: _override(value.get(name), fields) for name, fields in overrides.sections.items()}}
-    )
+    fields = dict(value)
+    for name, section in overrides.sections.items():
+        present = value.get(name)
+        if present is None:
+            fields[name] = dict(section)
+        elif isinstance(present, Mapping):  # anything else stays as it is, for the check of the document to report
+            fields[name] = {**present, **section}
+    document = config.parse_document(fields)
     if not isinstance(document, Problems):
         return document
     # The field with the problem may not even be in the document, so each problem names the flags that may cause it.
     sections = [(problem, problem.path.partition(".")[0]) for problem in document]
     return Problems(tuple(Problem(problem.path, problem.message + overrides.describe(at)) for problem, at in sections))
-
-
-def _override(section: Any, fields: Mapping[str, Any]) -> Any:
-    # A section that is no mapping stays as it is, for the check of the document to report.
-    return {**section, **fields} if isinstance(section, Mapping) else dict(fields) if section is None else section

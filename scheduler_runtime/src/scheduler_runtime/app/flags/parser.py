@@ -100,32 +100,14 @@ def create_parser() -> Parser:
         "a line in the log says why each changes nothing.",
         allow_abbrev=False,
     )
-    _add_scheduling_flags(flags)
-    _add_serving_flags(flags.add_argument_group("serving"))
-    _add_access_flags(flags.add_argument_group("who may ask"))
-    election = flags.add_argument_group("leader election (each overrides the document)")
-    for name, (kind, field) in LEADERSHIP.items():
-        unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
-        _add(election, name, f"leaderElection.{field}", kind, unless=unless, metavar=_FORMS.get(kind, "NAME"))
-    log = flags.add_argument_group("log and metrics")
-    _add(log, "logging-format", "how the log looks", default="text", choices=("text", "json"))
-    levels = "2: a line for each decision; 4: what developers want"
-    _add(log, "v", levels, int, "-v", default="0", metavar="LEVEL")
-    _add(log, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
-    for name in (*WITHOUT_EFFECT, *REFUSED):
-        flags.add_argument(f"--{name}", help=argparse.SUPPRESS)
-    return flags
-
-
-def _add_scheduling_flags(flags: Any) -> None:
     _file(flags, "config", "the KubeSchedulerConfiguration", unless="upstream's defaults")
     extras = "which events are posted, plugins that ConfigMaps hold, which profile asks which extenders"
     unless = "all events, installed plugins, all extenders"
     _file(flags, "extras", f"what the document has no field for: {extras}", unless)
-    followed = "follow the changes of this ConfigMap, whose keys are config.yaml and berth.yaml"
+    followed = "follow the changes of this ConfigMap, which has the keys config.yaml and berth.yaml"
     _add(flags, "config-map", followed, values.object_name, unless="of the files")
     _file(flags, "kubeconfig", "credentials, if the document names none", "$KUBECONFIG, then those of the pod")
-    like = f"whose kube-scheduler to behave like; --write-config-to asks nobody, and takes {DEFAULT_MINOR}"
+    like = f"the version whose kube-scheduler to behave like; for --write-config-to {DEFAULT_MINOR} unless given"
     _add(flags, "kubernetes-version", like, values.version, unless="the API server's version")
     _add(flags, "emulated-version", "upstream's name for the same", values.emulated, unless="as there")
     gates = "feature gates of that kube-scheduler to turn on or off"
@@ -139,34 +121,52 @@ def _add_scheduling_flags(flags: Any) -> None:
         _add(flags, name, f"{path} where there is no document", kind, unless=unless, metavar="N")
     flags.add_argument("--version", action="version", version=importlib.metadata.version("berth-runtime"))
 
-
-def _add_serving_flags(flags: Any) -> None:
-    _add(flags, "bind-address", "serve on this address", values.address, default="0.0.0.0")  # noqa: S104
-    _add(flags, "secure-port", "serve on this port; 0 serves nothing", values.port, default="10259")
+    serving = flags.add_argument_group("serving")
+    _add(serving, "bind-address", "serve on this address", values.address, default="0.0.0.0")  # noqa: S104
+    _add(serving, "secure-port", "serve on this port; 0 serves nothing", values.port, default="10259")
     certificate = "serve with this certificate, which is read again on change"
-    _file(flags, "tls-cert-file", certificate, "kube-scheduler.crt of --cert-dir")
-    _file(flags, "tls-private-key-file", "and its key", "kube-scheduler.key of --cert-dir")
-    by_name = "for who asks for one of these names, or for one the certificate bears; as often as there are pairs"
-    _add(flags, "tls-sni-cert-key", by_name, values.named_pair, default=[], unless="the one above for everybody")
+    _file(serving, "tls-cert-file", certificate, "kube-scheduler.crt of --cert-dir")
+    _file(serving, "tls-private-key-file", "the key of that certificate", "kube-scheduler.key of --cert-dir")
+    by_name = "for clients that request one of these host names, or one in the certificate; once for each pair"
+    _add(serving, "tls-sni-cert-key", by_name, values.named_pair, default=[], unless="the one above for everybody")
     directory, unless = "where kube-scheduler.crt and .key are, or are written to", "a certificate is made in memory"
-    _file(flags, "cert-dir", directory, f"nowhere; without all of these {unless}", metavar="DIRECTORY")
-    _add(flags, "tls-min-version", "speak no older one", values.tls_version, default="", unless="VersionTLS12")
+    _file(serving, "cert-dir", directory, f"nowhere; without all of these {unless}", metavar="DIRECTORY")
+    _add(
+        serving,
+        "tls-min-version",
+        "the oldest TLS version to accept",
+        values.tls_version,
+        default="",
+        unless="VersionTLS12",
+    )
     suites = "for TLS 1.2 and older; those of 1.3 cannot be chosen"
-    _add(flags, "tls-cipher-suites", suites, values.suites, default=[], unless="OpenSSL's")
+    _add(serving, "tls-cipher-suites", suites, values.suites, default=[], unless="OpenSSL's")
 
-
-def _add_access_flags(flags: Any) -> None:
+    access = flags.add_argument_group("access to the endpoints")
     for what, reviews in (("authentication", "TokenReviews"), ("authorization", "SubjectAccessReviews")):
-        _file(flags, f"{what}-kubeconfig", f"credentials for {reviews}", "those of the scheduler")
-    _file(flags, "client-ca-file", "also believe client certificates of this authority", "none")
-    everybody, paths = "open to everybody; /* is everything", "/healthz,/readyz,/livez"
-    _add(flags, "authorization-always-allow-paths", everybody, values.paths, default=paths)
+        _file(access, f"{what}-kubeconfig", f"credentials for {reviews}", "those of the scheduler")
+    _file(access, "client-ca-file", "accept client certificates that this authority signed", "none")
+    everybody, paths = "paths that are open to everybody; /* opens all", "/healthz,/readyz,/livez"
+    _add(access, "authorization-always-allow-paths", everybody, values.paths, default=paths)
     for name, what in (
-        ("authentication-token-webhook-cache-ttl", "who a token belongs to"),
-        ("authorization-webhook-cache-authorized-ttl", "that somebody may"),
-        ("authorization-webhook-cache-unauthorized-ttl", "that somebody may not"),
+        ("authentication-token-webhook-cache-ttl", "the owner of a token"),
+        ("authorization-webhook-cache-authorized-ttl", "that a caller may read a path"),
+        ("authorization-webhook-cache-unauthorized-ttl", "that a caller may not"),
     ):
-        _add(flags, name, f"keep {what}", values.duration, default="10s")
+        _add(access, name, f"how long to remember {what}", values.duration, default="10s")
+
+    election = flags.add_argument_group("leader election (each overrides the document)")
+    for name, (parse, field) in LEADERSHIP.items():
+        unless = f"the document's, or {str(LEADERSHIP_DEFAULTS[name]).lower()}"
+        _add(election, name, f"leaderElection.{field}", parse, unless=unless, metavar=_FORMS.get(parse, "NAME"))
+    log = flags.add_argument_group("log and metrics")
+    _add(log, "logging-format", "the format of the log", default="text", choices=("text", "json"))
+    levels = "2: a line for each decision; 4: what developers want"
+    _add(log, "v", levels, int, "-v", default="0", metavar="LEVEL")
+    _add(log, "disabled-metrics", "metrics not to show", values.words, default=[], unless="none")
+    for name in (*WITHOUT_EFFECT, *REFUSED):
+        flags.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    return flags
 
 
 class _Extended(argparse.Action):
@@ -238,7 +238,7 @@ def _normalize(argument: str) -> str:
 
 
 def _is_switch(name: str) -> bool:
-    """Whether the flag of that name may have no value."""
+    """Return True if the flag of that name may have no value."""
     return name in SWITCHES or name == "leader-elect"
 
 
@@ -249,21 +249,17 @@ def _value(args: argparse.Namespace, name: str) -> Any:
 def _explain_unknown(argument: str, flags: Parser, arguments: Sequence[str]) -> str:
     """Return a sentence about an unknown one of the ``arguments``."""
     if not argument.startswith("-"):
-        return f"{argument!r} is not a flag{_suggest(argument, arguments)}"
+        for before, following in pairwise(arguments):
+            name = before.removeprefix("--").replace("_", "-")
+            is_value = following == argument and argument.lower() in (*values.TRUE, *values.FALSE)
+            if is_value and _is_switch(name):  # its value, after a space: only ``=`` may come before it
+                return f"{argument!r} is not a flag; did you mean --{name}={argument}?"
+        if argument.endswith((".yaml", ".yml", ".json")):
+            return f"{argument!r} is not a flag; did you mean --config {argument}?"
+        return f"{argument!r} is not a flag, and there are no arguments without one"
     name = argument.partition("=")[0]
     if now := REMOVED.get(name.lstrip("-")):
         return f"{name} was removed from kube-scheduler; {now}"
     options = {option.lstrip("-"): option for action in flags._actions for option in action.option_strings}
     near = suggestions.nearest(name.lstrip("-"), options)  # the dashes, which all have, are no likeness
     return f"{name} is not a flag{suggestions.did_you_mean([options[name] for name in near])}"
-
-
-def _suggest(argument: str, arguments: Sequence[str]) -> str:
-    """Return what to write instead of an ``argument`` without a flag."""
-    for before, following in pairwise(arguments):
-        name = before.removeprefix("--").replace("_", "-")
-        if following == argument and argument.lower() in (*values.TRUE, *values.FALSE) and _is_switch(name):
-            return f"; did you mean --{name}={argument}?"
-    if argument.endswith((".yaml", ".yml", ".json")):
-        return f"; did you mean --config {argument}?"
-    return ", and there are no arguments without one"

@@ -61,7 +61,7 @@ class AccessRules:
     denied_seconds: float = 10.0
 
     def always_allow(self, path: str) -> bool:
-        """Whether ``path`` is open to everybody; an allowed path that ends in a star stands for all that begin so."""
+        """Return True if ``path`` is open to everybody; a star at the end of an allowed path stands for any end."""
         return any(
             path.startswith("/" + allowed.removeprefix("/")[:-1])
             if allowed.endswith("*")

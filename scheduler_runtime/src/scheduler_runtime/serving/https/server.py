@@ -29,7 +29,7 @@ CONNECTIONS = 200
 """Connections served at a time; further ones are closed at once, so that callers cannot exhaust the process."""
 SECONDS = 30.0
 LONGEST_REFUSED_BODY = 16 << 20
-"""Bytes read of a refused request's body: most callers send it all before they read the response."""
+"""So many bytes are read of a refused request's body."""
 TLS_HANDSHAKE = b"\x16"
 PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
 
@@ -196,7 +196,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.command in ("GET", "HEAD"):
             return True
         self.close_connection = True
-        self._discard_body()
+        # Most callers send the body before they read the response: it is read, or the part of it that arrives in time,
+        # and nothing if its length is not declared.
+        length = self.headers.get("Content-Length", "")
+        remaining = min(int(length), LONGEST_REFUSED_BODY) if length.isdecimal() and len(length) < 20 else 0
+        deadline = time.monotonic() + SECONDS
+        while remaining > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(remaining, 1 << 16))):
+            remaining -= len(part)
         text = f"{self.command} is not allowed: everything here can only be read, by GET or HEAD\n"
         self._send(Response(405, TEXT, text), {"Allow": "GET, HEAD", "Connection": "close"})
         return False
@@ -227,14 +233,6 @@ class Handler(BaseHTTPRequestHandler):
         names = [value for name, value in subject if name == "commonName"]
         groups = [value for name, value in subject if name == "organizationName"]
         return Caller(names[0], (*groups, "system:authenticated")) if names else None
-
-    def _discard_body(self) -> None:
-        """Read the request's body, or the part of it that arrives in time; nothing if its length is not declared."""
-        length = self.headers.get("Content-Length", "")
-        remaining = min(int(length), LONGEST_REFUSED_BODY) if length.isdecimal() and len(length) < 20 else 0
-        deadline = time.monotonic() + SECONDS
-        while remaining > 0 and time.monotonic() < deadline and (part := self.rfile.read1(min(remaining, 1 << 16))):
-            remaining -= len(part)
 
     def _send(self, response: Response, headers: Mapping[str, str]) -> None:
         payload = response.body.encode()

@@ -127,7 +127,7 @@ class AcceptedType:
         return -self.quality, self.type == "*", self.subtype == "*"
 
     def covers(self, media_type: str) -> bool:
-        """Whether ``media_type`` is within the range."""
+        """Return True if ``media_type`` is within the range."""
         kind, _, subtype = media_type.partition("/")
         return self.type in ("*", kind) and self.subtype in ("*", subtype)
 
