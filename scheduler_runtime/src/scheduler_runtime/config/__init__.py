@@ -1,19 +1,21 @@
 """The document a scheduler runs by: KubeSchedulerConfiguration v1, read, checked, expanded and written.
 
-Pure: no clock, no network, no disk, no numpy. Everything wrong with a document is told at once.
+    text ─► yaml ─► loading (models) ─► document_check ─► expansion (merging, arguments) ─► effective profiles
+                                            │                                                     │
+                                         problems                                       linter ─► findings
+
+:func:`load` reads a text into a :class:`Document`; :func:`check_document` reports whether the kube-scheduler of a
+version accepts it; :func:`expand_profiles` returns the plugins that run by it; :func:`lint` finds where an accepted
+document silently does not do what it says; :func:`with_defaults` prints it with every default. Mistakes are values,
+:class:`Problems`, and are reported all at once.
+
+Pure: no clock, no network, no disk, no numpy.
 """
 
+from scheduler_runtime.config.available_plugins import DECLARE_IT, Engine, missing_plugins, unknown_plugin_message
 from scheduler_runtime.config.defaulting import with_defaults
 from scheduler_runtime.config.document_check import Accepted, check_document, expand_profiles
-from scheduler_runtime.config.engines import Engine, missing_plugins
-from scheduler_runtime.config.expansion import (
-    DECLARE_IT,
-    EffectiveProfile,
-    EnabledPlugin,
-    default_profile,
-    expand_profile,
-    unknown_plugin_message,
-)
+from scheduler_runtime.config.expansion import EffectiveProfile, default_profile, expand_profile
 from scheduler_runtime.config.findings import Finding, Severity
 from scheduler_runtime.config.linter import CODES, Code, lint, split_allowed
 from scheduler_runtime.config.load_report import (
@@ -26,16 +28,17 @@ from scheduler_runtime.config.load_report import (
     startup_only_hash,
 )
 from scheduler_runtime.config.loading import dump, load, parse_document, to_yaml
+from scheduler_runtime.config.merging import EnabledPlugin
 from scheduler_runtime.config.models import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
-    DisabledPlugin,
     Document,
     Extender,
     ExtenderTLSConfig,
     LeaderElection,
     PluginConfigEntry,
+    PluginEntry,
     Plugins,
     PluginSet,
     Profile,
@@ -52,7 +55,6 @@ __all__ = [
     "Accepted",
     "ClientConnection",
     "Code",
-    "DisabledPlugin",
     "Document",
     "EffectiveProfile",
     "EnabledPlugin",
@@ -63,6 +65,7 @@ __all__ = [
     "LeaderElection",
     "LoadReport",
     "PluginConfigEntry",
+    "PluginEntry",
     "PluginSet",
     "Plugins",
     "Problem",

@@ -1,22 +1,24 @@
 """Upstream's merging of a profile with the defaults, on plain data.
 
-defaults ─► with the profile's multiPoint ─► at each point: its overrides, the rest of multiPoint, its own
+    defaults ─► with the profile's multiPoint ─► at each point: its overrides, the rest of multiPoint, its own
+
+The first step is apis/config/v1/default_plugins.go, mergePluginSet; the second is expandMultiPointPlugins in
+framework/runtime/framework.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_runtime.config.models import PluginSet
 
-_WRAPS = 2**64
 _MAX_TOTAL = 2**63 - 1
 _MAX_SCORE = 100
 WEIGHED = ("score", "placementScore")
 """The points at which a weight counts."""
 Extends = Callable[[str], Sequence[str] | None]
-"""The points that the plugin of a name has; None when there is no such plugin."""
+"""Returns the points of the plugin of a name; None when there is no such plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +30,26 @@ class EnabledPlugin:
 
 
 def merged_multi_point(custom: PluginSet, defaults: Iterable[tuple[str, int]]) -> tuple[EnabledPlugin, ...]:
-    """The defaults with the profile's multiPoint laid over them: replaced in place, then the new ones.
+    """Return the defaults with the profile's multiPoint laid over them: replaced in place, then the new ones.
 
-    Of two entries with the same name the later one replaces and the earlier one is added.
+    Of two entries with the same name the later one replaces the default and the earlier one is added.
     """
     disabled = {plugin.name for plugin in custom.disabled}
     last = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     own = [EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled]
-    kept = [] if "*" in disabled else [(name, weight) for name, weight in defaults if name not in disabled]
-    replaced = {last[name] for name, _ in kept if name in last}
-    merged = [own[last[name]] if name in last else EnabledPlugin(name, weight) for name, weight in kept]
+    remaining = [] if "*" in disabled else [(name, weight) for name, weight in defaults if name not in disabled]
+    replaced = {last[name] for name, _ in remaining if name in last}
+    merged = [own[last[name]] if name in last else EnabledPlugin(name, weight) for name, weight in remaining]
     return (*merged, *(plugin for index, plugin in enumerate(own) if index not in replaced))
 
 
-def spread(point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], extends: Extends) -> list[str]:
-    """The multiPoint plugins that come to ``point``, in order. A name that comes twice is a mistake of the author's."""
+def spread_multi_point(
+    point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], extends: Extends
+) -> list[str]:
+    """Return the multiPoint plugins that come to ``point``, in order.
+
+    A name that comes twice is a mistake of the profile's author, and stays in the list twice.
+    """
     disabled = {plugin.name for plugin in custom.disabled}
     if "*" in disabled:
         return []
@@ -52,10 +59,10 @@ def spread(point: str, custom: PluginSet, multi_point: Iterable[EnabledPlugin], 
 
 
 def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], extends: Extends) -> list[str]:
-    """The plugins at ``point``: overrides of multiPoint, the rest of multiPoint, then the point's others."""
+    """Return the plugins at ``point``: overrides of multiPoint, the rest of multiPoint, then the point's others."""
     disabled = {plugin.name for plugin in custom.disabled}
     own = list(dict.fromkeys(plugin.name for plugin in custom.enabled))
-    rest = spread(point, custom, multi_point, extends)
+    rest = spread_multi_point(point, custom, multi_point, extends)
     if "*" in disabled:
         return own
     everywhere = {plugin.name for plugin in multi_point}
@@ -66,29 +73,22 @@ def at_point(point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin]
 def weights(
     point: str, custom: PluginSet, multi_point: Sequence[EnabledPlugin], extends: Extends
 ) -> Mapping[str, int] | str:
-    """The weight of every plugin that has ``point``, or whose weight makes upstream's check refuse those after it.
+    """Return the weight of every plugin that has ``point``, or the plugin that makes upstream refuse those after it.
 
-    That check is against overflow, and overflows itself: after a total below zero it refuses any further plugin.
+    Upstream's check in getScoreWeights is against an overflow of the total, and overflows itself: after a total below
+    zero it refuses any further plugin.
     """
-    found: dict[str, int] = {}
-    total, below = 0, ""
-    for plugin in _in_order(custom, multi_point):
-        if plugin.name in found or point not in (extends(plugin.name) or ()):
+    by_name: dict[str, int] = {}
+    total, below_zero = 0, ""
+    own = (EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled)
+    for plugin in (*own, *multi_point):
+        if plugin.name in by_name or point not in (extends(plugin.name) or ()):
             continue
         weight = plugin.weight or 1
-        if weight * _MAX_SCORE > _wrapped(_MAX_TOTAL - total):
-            return below
-        found[plugin.name] = weight
+        room = (_MAX_TOTAL - total + 2**63) % 2**64 - 2**63  # as an int64, which wraps around
+        if weight * _MAX_SCORE > room:
+            return below_zero
+        by_name[plugin.name] = weight
         total += weight * _MAX_SCORE
-        below = below or (plugin.name if total < 0 else "")
-    return found
-
-
-def _in_order(custom: PluginSet, multi_point: Iterable[EnabledPlugin]) -> Iterator[EnabledPlugin]:
-    yield from (EnabledPlugin(plugin.name, plugin.weight or 0) for plugin in custom.enabled)
-    yield from multi_point
-
-
-def _wrapped(number: int) -> int:
-    """``number`` as an int64."""
-    return (number + _WRAPS // 2) % _WRAPS - _WRAPS // 2
+        below_zero = below_zero or (plugin.name if total < 0 else "")
+    return by_name

@@ -1,10 +1,16 @@
-"""KubeSchedulerConfiguration v1 as models: fields, defaults and the rules that need no plugin and no version."""
+"""KubeSchedulerConfiguration v1 as models: fields, defaults, and the rules that need no plugin and no version.
+
+Field names are upstream's, in snake_case; types, defaults and limits are those of k8s.io/kube-scheduler/config/v1 and
+of upstream's validation. The same document is accepted as by kube-scheduler, to which ``tests/oracle`` compares it.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -14,7 +20,6 @@ from pydantic.alias_generators import to_camel
 from scheduler_runtime.catalog.checks import Location, refuse
 from scheduler_runtime.catalog.durations import Duration, DurationField
 from scheduler_runtime.catalog.syntax import is_extended_resource
-from scheduler_runtime.config.tls import as_base64, tls_problems
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -23,33 +28,42 @@ PositiveInt32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Percentage = Annotated[int, Field(ge=0, le=100)]
+
+
+def _default_if_empty(default: str) -> AfterValidator:
+    """Make a validator that gives a field that is left empty, or zero, its default."""
+
+    def fill(value: str) -> str:
+        if isinstance(value, Duration) and not value.nanoseconds:
+            return Duration(default)
+        return value or default
+
+    return AfterValidator(fill)
+
+
+def as_base64(value: Any) -> Any:
+    """Return bytes that are a list of numbers, which Go's JSON reads too, as base64; anything else unchanged."""
+    if not isinstance(value, list):
+        return value
+    if not all(type(number) in (int, type(None)) and 0 <= (number or 0) < 256 for number in value):
+        return value
+    return base64.b64encode(bytes(number or 0 for number in value)).decode()
+
+
 Base64 = Annotated[str, BeforeValidator(as_base64)]
 
 
-def _or(default: str) -> AfterValidator:
-    """What is left empty, or zero, has the default."""
-    return AfterValidator(
-        lambda given: Duration(default) if isinstance(given, Duration) and not given.nanoseconds else given or default
-    )
-
-
 def as_float32(number: float) -> float:
-    """What Go's float32 makes of ``number``; infinite when it is too large."""
+    """Return what Go's float32 holds of ``number``; infinite when that is too large."""
     try:
-        (held,) = struct.unpack("<f", struct.pack("<f", number))
+        (rounded,) = struct.unpack("<f", struct.pack("<f", number))
     except OverflowError:
         return math.inf
-    return float(held)
+    return float(rounded)
 
 
-def _rate(number: float) -> float:
-    if math.isinf(as_float32(number)):
-        refuse([((), f"{number} is too large for a rate")])
-    return number
-
-
-class _Part(BaseModel):
-    """A piece of the document. A field given as null counts as left out, as in every Kubernetes document."""
+class _Section(BaseModel):
+    """A mapping in the document. It refuses unknown fields and is never changed."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -61,84 +75,88 @@ class _Part(BaseModel):
     )
 
 
-class LeaderElection(_Part):
-    """How the replicas agree on the one that schedules."""
+class LeaderElection(_Section):
+    """Leader election: the replicas of a scheduler agree on the one that schedules."""
 
     leader_elect: bool = True
-    lease_duration: Annotated[DurationField, _or("15s")] = Duration("15s")
-    renew_deadline: Annotated[DurationField, _or("10s")] = Duration("10s")
-    retry_period: Annotated[DurationField, _or("2s")] = Duration("2s")
-    resource_lock: Annotated[str, _or("leases")] = "leases"
-    resource_name: Annotated[str, _or("kube-scheduler")] = "kube-scheduler"
-    resource_namespace: Annotated[str, _or("kube-system")] = "kube-system"
+    lease_duration: Annotated[DurationField, _default_if_empty("15s")] = Duration("15s")
+    renew_deadline: Annotated[DurationField, _default_if_empty("10s")] = Duration("10s")
+    retry_period: Annotated[DurationField, _default_if_empty("2s")] = Duration("2s")
+    resource_lock: Annotated[str, _default_if_empty("leases")] = "leases"
+    resource_name: Annotated[str, _default_if_empty("kube-scheduler")] = "kube-scheduler"
+    resource_namespace: Annotated[str, _default_if_empty("kube-system")] = "kube-system"
 
     @property
     def lease_duration_seconds(self) -> float:
-        """How long the others wait for a leader that is silent."""
+        """The time for which the others wait for a leader that does not renew the Lease."""
         return Duration(self.lease_duration).seconds
 
     @property
     def renew_deadline_seconds(self) -> float:
-        """How long a leader goes on without having renewed."""
+        """The time for which a leader goes on although the Lease cannot be renewed."""
         return Duration(self.renew_deadline).seconds
 
     @property
     def retry_period_seconds(self) -> float:
-        """How long between two attempts."""
+        """The time between two attempts to get or renew the Lease."""
         return Duration(self.retry_period).seconds
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElection:
-        if self.leader_elect:
-            refuse(self._problems())
-        return self
-
-    def _problems(self) -> Iterator[tuple[Location, str]]:
-        for name, written in (
+        if not self.leader_elect:  # upstream does not look at fields that nothing uses
+            return self
+        problems: list[tuple[Location, str]] = []
+        for name, duration in (
             ("leaseDuration", self.lease_duration),
             ("renewDeadline", self.renew_deadline),
             ("retryPeriod", self.retry_period),
         ):
-            if Duration(written).seconds <= 0:
-                yield (name,), f"{written} is too short; it must be more than 0s"
+            if Duration(duration).seconds <= 0:
+                problems.append(((name,), f"{duration} is too short; it must be more than 0s"))
         if self.lease_duration_seconds <= self.renew_deadline_seconds:
-            yield ("leaseDuration",), f"{self.lease_duration} is not longer than renewDeadline, {self.renew_deadline}"
+            message = f"{self.lease_duration} is not longer than renewDeadline, {self.renew_deadline}"
+            problems.append((("leaseDuration",), message))
         if self.resource_lock != "leases":
-            yield ("resourceLock",), f"{self.resource_lock!r} is gone; leases is the only lock"
+            problems.append((("resourceLock",), f"{self.resource_lock!r} is gone; leases is the only lock"))
+        refuse(problems)
+        return self
 
 
-class ClientConnection(_Part):
-    """How to reach the API server. A qps or burst of 0 counts as upstream's default, 50 and 100."""
+class ClientConnection(_Section):
+    """The connection to the API server. A qps or burst of 0 counts as upstream's default, 50 and 100."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
     content_type: str = "application/vnd.kubernetes.protobuf"
-    qps: Annotated[float, AfterValidator(_rate)] = 50.0
+    qps: float = 50.0
     burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
 
+    @field_validator("qps")
+    @classmethod
+    def _fits_float32(cls, qps: float) -> float:
+        if math.isinf(as_float32(qps)):
+            refuse([((), f"{qps} is too large for a rate")])
+        return qps
 
-class EnabledPlugin(_Part):
-    """A plugin to enable. The weight counts at score; left out or 0 it is 1."""
+
+class PluginEntry(_Section):
+    """A plugin to enable or to disable; ``*`` disables all default plugins.
+
+    The weight counts where an enabled plugin scores; left out or 0 it is 1.
+    """
 
     name: str = ""
     weight: Int32 | None = None
 
 
-class DisabledPlugin(_Part):
-    """A default plugin to leave out; ``*`` is all of them."""
+class PluginSet(_Section):
+    """The plugins to enable and to disable at one extension point."""
 
-    name: str = ""
-    weight: Int32 | None = None
-
-
-class PluginSet(_Part):
-    """What to change at one extension point."""
-
-    enabled: tuple[EnabledPlugin, ...] = ()
-    disabled: tuple[DisabledPlugin, ...] = ()
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
 
 
-class Plugins(_Part):
+class Plugins(_Section):
     """The extension points. ``multiPoint`` stands for every point that a plugin has."""
 
     pre_enqueue: PluginSet = PluginSet.model_construct()
@@ -159,32 +177,34 @@ class Plugins(_Part):
     pod_group_post_filter: PluginSet = PluginSet.model_construct()
 
     def at(self, point: str) -> PluginSet:
-        """What is written for ``point``, named as in the document."""
-        found: PluginSet = getattr(self, _attributes()[point])
-        return found
+        """Return what the document has at ``point``, named as there: ``preFilter``."""
+        plugin_set: PluginSet = getattr(self, _attribute_names()[point])
+        return plugin_set
 
     @property
     def named_points(self) -> tuple[str, ...]:
         """The points that the document names, multiPoint aside."""
         return tuple(
-            point for point, name in _attributes().items() if name in self.model_fields_set and point != "multiPoint"
+            point
+            for point, name in _attribute_names().items()
+            if name in self.model_fields_set and point != "multiPoint"
         )
 
 
 @cache
-def _attributes() -> dict[str, str]:
-    """The attribute of each point."""
+def _attribute_names() -> dict[str, str]:
+    """Return the attribute of each extension point."""
     return {field.alias or name: name for name, field in Plugins.model_fields.items()}
 
 
-class PluginConfigEntry(_Part):
-    """The arguments of one plugin, as written. They are checked against the plugin's own model."""
+class PluginConfigEntry(_Section):
+    """The arguments of one plugin, unchanged: :mod:`scheduler_runtime.config.arguments` checks them."""
 
     name: str = ""
     args: dict[str, Any] = {}
 
 
-class Profile(_Part):
+class Profile(_Section):
     """One scheduler: the pods that name it are placed by its plugins."""
 
     scheduler_name: str = ""
@@ -194,13 +214,21 @@ class Profile(_Part):
 
     @field_validator("plugin_config")
     @classmethod
-    def _once_each(cls, entries: tuple[PluginConfigEntry, ...]) -> tuple[PluginConfigEntry, ...]:
-        refuse(repeated([entry.name for entry in entries], "pluginConfig"))
+    def _distinct(cls, entries: tuple[PluginConfigEntry, ...]) -> tuple[PluginConfigEntry, ...]:
+        names = [entry.name for entry in entries]
+        refuse(
+            ((index, "name"), f"{name!r} has pluginConfig entry {names.index(name)} already")
+            for index, name in enumerate(names)
+            if name in names[:index]
+        )
         return entries
 
 
-class ExtenderTLSConfig(_Part):
-    """How to trust an extender. Certificates and keys are base64, as in every Kubernetes document."""
+class ExtenderTLSConfig(_Section):
+    """Certificates with which an extender is called. Data is base64, as in every Kubernetes document.
+
+    Nothing here is trusted or used: a certificate is only recognised by its first line.
+    """
 
     insecure: bool = False
     server_name: str = ""
@@ -213,22 +241,36 @@ class ExtenderTLSConfig(_Part):
 
     @model_validator(mode="after")
     def _usable(self) -> ExtenderTLSConfig:
-        refuse(tls_problems(self.insecure, self.ca_data or self.ca_file, self._data()))
+        problems: list[tuple[Location, str]] = []
+        data = {"certData": self.cert_data, "keyData": self.key_data, "caData": self.ca_data}
+        decoded = {name: _decode(text) for name, text in data.items()}
+        for name, content in decoded.items():
+            if content is None:
+                problems.append(((name,), "is not base64"))
+        if self.insecure and (self.ca_data or self.ca_file):
+            problems.append((("insecure",), "must be false when a CA is given: it would not be asked"))
+        elif decoded["caData"] and b"-----BEGIN CERTIFICATE-----" not in decoded["caData"]:
+            problems.append((("caData",), "holds no certificate in PEM form, base64 encoded"))
+        refuse(problems)
         return self
 
-    def _data(self) -> dict[str, str]:
-        return {"certData": self.cert_data, "keyData": self.key_data, "caData": self.ca_data}
+
+def _decode(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return None
 
 
-class ManagedResource(_Part):
+class ManagedResource(_Section):
     """A resource that an extender looks after."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
-class Extender(_Part):
-    """A scheduler extender: a service asked over HTTP."""
+class Extender(_Section):
+    """A scheduler extender: a service that the scheduler calls over HTTP."""
 
     url_prefix: Annotated[str, Field(alias="urlPrefix")] = ""
     filter_verb: str = ""
@@ -238,7 +280,7 @@ class Extender(_Part):
     bind_verb: str = ""
     enable_https: Annotated[bool, Field(alias="enableHTTPS")] = False
     tls_config: Annotated[ExtenderTLSConfig | None, Field(alias="tlsConfig")] = None
-    http_timeout: Annotated[DurationField, _or("5s"), Field(alias="httpTimeout")] = Duration("5s")
+    http_timeout: Annotated[DurationField, _default_if_empty("5s"), Field(alias="httpTimeout")] = Duration("5s")
     node_cache_capable: bool = False
     managed_resources: tuple[ManagedResource, ...] = ()
     ignorable: bool = False
@@ -250,7 +292,7 @@ class Extender(_Part):
         return self
 
 
-class Document(_Part):
+class Document(_Section):
     """A KubeSchedulerConfiguration."""
 
     api_version: Literal["kubescheduler.config.k8s.io/v1"]
@@ -272,7 +314,15 @@ class Document(_Part):
     def _named_apart(cls, profiles: tuple[Profile, ...]) -> tuple[Profile, ...]:
         if not profiles:
             refuse([((), "must not be empty")])
-        refuse(_name_problems([profile.scheduler_name for profile in profiles]))
+        problems: list[tuple[Location, str]] = []
+        names = [profile.scheduler_name for profile in profiles]
+        for index, name in enumerate(names):
+            if not name:
+                problems.append(((index, "schedulerName"), "is required"))
+            elif name in names[:index]:
+                message = f"{name!r} is the name of profiles[{names.index(name)}] too"
+                problems.append(((index, "schedulerName"), message))
+        refuse(problems)
         return profiles
 
     @model_validator(mode="after")
@@ -284,33 +334,15 @@ class Document(_Part):
         first, last = self.pod_initial_backoff_seconds, self.pod_max_backoff_seconds
         if last < first:
             yield ("podMaxBackoffSeconds",), f"{last} is less than podInitialBackoffSeconds, {first}"
-        yield from self._extender_problems()
-
-    def _extender_problems(self) -> Iterator[tuple[Location, str]]:
         binders = [index for index, extender in enumerate(self.extenders) if extender.bind_verb]
         for index in binders[1:]:
             yield ("extenders", index, "bindVerb"), f"only one extender can bind, and extenders[{binders[0]}] does"
         managed: set[str] = set()
         for index, extender in enumerate(self.extenders):
             for position, resource in enumerate(extender.managed_resources):
-                at: Location = ("extenders", index, "managedResources", position, "name")
+                location: Location = ("extenders", index, "managedResources", position, "name")
                 if not is_extended_resource(resource.name):
-                    yield at, f"{resource.name!r} is not an extended resource such as example.com/gpu"
+                    yield location, f"{resource.name!r} is not an extended resource such as example.com/gpu"
                 elif resource.name in managed:
-                    yield at, f"{resource.name!r} is managed twice"
+                    yield location, f"{resource.name!r} is managed twice"
                 managed.add(resource.name)
-
-
-def _name_problems(names: Sequence[str]) -> Iterator[tuple[Location, str]]:
-    for index, name in enumerate(names):
-        if not name:
-            yield (index, "schedulerName"), "is required"
-        elif name in names[:index]:
-            yield (index, "schedulerName"), f"{name!r} is the name of profiles[{names.index(name)}] too"
-
-
-def repeated(names: Sequence[str], kind: str) -> Iterator[tuple[Location, str]]:
-    """A problem for each name that an earlier entry has."""
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield (index, "name"), f"{name!r} has {kind} entry {names.index(name)} already"

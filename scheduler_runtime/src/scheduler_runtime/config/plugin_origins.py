@@ -1,15 +1,16 @@
-"""Why each plugin runs where it runs: the default of the version, or the entry of the profile that says so."""
+"""The reason why each plugin runs where it runs: a default of the version, or an entry of the profile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config.engines import Engine, missing_plugins, python_only_plugins
-from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, default_profile
+from scheduler_runtime.config.available_plugins import Engine, missing_plugins, python_only_plugins
+from scheduler_runtime.config.expansion import EffectiveProfile, default_profile
 from scheduler_runtime.config.models import Profile
 
 NOT_YET = "not in Berth's scheduler yet"
@@ -18,7 +19,7 @@ NOT_IN_KUBE_SCHEDULER = "in Berth's scheduler only"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the presence of a plugin at a point, or its absence, comes from."""
+    """The origin of a plugin's presence at a point, or of its absence."""
 
     plugin: str
     weight: int
@@ -30,113 +31,79 @@ class Origin:
     gate: str = ""
     """The feature gate without which it would be no default."""
     missing: str = ""
-    """Why the engine does not have it although it is enabled; empty when it has it."""
+    """The reason why the engine does not have it although it is enabled; empty when the engine has it."""
 
     def sentence(self, target: Target, prefix: str = "") -> str:
-        """Why, in a few words, for a profile that stands at ``prefix`` in what its author wrote."""
-        why = self._why(target, prefix)
-        return f"{why}; {self.missing}" if self.missing else why
-
-    def _why(self, target: Target, prefix: str) -> str:
+        """Return the origin in a few words, for a profile that stands at ``prefix`` in what its author wrote."""
+        why = f"{prefix}.{self.path}" if prefix and self.path else self.path
         if not self.path:
             gate = f" with {self.gate}" if self.gate else ""
-            return f"default of {target.version.major}.{target.version.minor}{gate}"
-        place = f"{prefix}.{self.path}" if prefix else self.path
-        if not self.runs:
-            return f"taken away by {place}"
-        if self.default_weight is None:
-            return place
-        reset = self.default_weight and self.weight != self.default_weight
-        return f"{place} replaces the default{f', which has weight {self.default_weight}' if reset else ''}"
+            why = f"default of {target.version.major}.{target.version.minor}{gate}"
+        elif not self.runs:
+            why = f"taken away by {why}"
+        elif self.default_weight is not None:
+            reset = self.default_weight and self.weight != self.default_weight
+            why += f" replaces the default{f', which has weight {self.default_weight}' if reset else ''}"
+        return f"{why}; {self.missing}" if self.missing else why
 
 
 def origins(
     profile: Profile,
-    found: EffectiveProfile,
+    effective: EffectiveProfile,
     target: Target,
     engine: Engine = "KubeScheduler",
     declared: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> Mapping[str, tuple[Origin, ...]]:
-    """Why each plugin of ``found``, what ``profile`` means for ``target``, is there, and why each default is not.
+    """Return for each point why each plugin of ``effective`` is there, and why each default is not.
 
-    Those that are enabled come first, in the order in which they run. ``declared`` are the plugins that do not come
-    with the ``engine``.
+    ``effective`` is what ``profile`` comes to on the ``target``. The enabled plugins come first, in the order in which
+    they run. ``declared`` are the plugins that do not come with the ``engine``.
     """
-    defaults, gates = _defaults(target), _gates(target)
-    missing = {
-        **dict.fromkeys(missing_plugins(engine, found.names, declared), NOT_YET),
-        **dict.fromkeys(python_only_plugins(engine, found.names, declared), NOT_IN_KUBE_SCHEDULER),
-    }
-    return MappingProxyType(
-        {
-            point: (
-                *(_present(profile, point, plugin, defaults.get(point, {}), gates, missing) for plugin in plugins),
-                *_absent(profile, point, plugins, defaults.get(point, {})),
-            )
-            for point, plugins in found.points.items()
-        }
-    )
-
-
-def _defaults(target: Target) -> dict[str, dict[str, int]]:
-    """The weight of each default plugin, by point."""
-    points = default_profile(target).points
-    return {point: {plugin.name: plugin.weight for plugin in plugins} for point, plugins in points.items()}
-
-
-def _gates(target: Target) -> dict[str, str]:
-    """The default plugins that the version has only because a feature gate was turned on, with that gate."""
     plain = Target(target.version)
-    gated = catalog.defaults(target.version).gated
-    return {each.name: each.gate for each in gated if target.enabled(each.gate) and not plain.enabled(each.gate)}
+    # Defaults that the version has only because a feature gate was turned on.
+    gates = {
+        gated.name: gated.gate
+        for gated in catalog.defaults(target.version).gated
+        if target.enabled(gated.gate) and not plain.enabled(gated.gate)
+    }
+    missing = {
+        **dict.fromkeys(missing_plugins(engine, effective.names, declared), NOT_YET),
+        **dict.fromkeys(python_only_plugins(engine, effective.names, declared), NOT_IN_KUBE_SCHEDULER),
+    }
+    defaults = default_profile(target).points
+    by_point: dict[str, tuple[Origin, ...]] = {}
+    for point, plugins in effective.points.items():
+        default_weights = {plugin.name: plugin.weight for plugin in defaults.get(point, ())}
+        present = [
+            Origin(
+                plugin.name,
+                plugin.weight,
+                _path(profile, "enabled", point, plugin.name),
+                default_weights.get(plugin.name),
+                gate=gates.get(plugin.name, ""),
+                missing=missing.get(plugin.name, ""),
+            )
+            for plugin in plugins
+        ]
+        running = {plugin.name for plugin in plugins}
+        absent = [
+            Origin(name, 0, _path(profile, "disabled", point, name), weight, runs=False)
+            for name, weight in default_weights.items()
+            if name not in running
+        ]
+        by_point[point] = (*present, *absent)
+    return MappingProxyType(by_point)
 
 
-def _present(
-    profile: Profile,
-    point: str,
-    plugin: EnabledPlugin,
-    defaults: Mapping[str, int],
-    gates: Mapping[str, str],
-    missing: Mapping[str, str],
-) -> Origin:
-    """A plugin that is enabled. An entry at its point is stronger than one at multiPoint, and both than a default."""
-    path = _enabling(profile, point, plugin.name) or _enabling(profile, "multiPoint", plugin.name)
-    return Origin(
-        plugin.name,
-        plugin.weight,
-        path,
-        defaults.get(plugin.name),
-        gate=gates.get(plugin.name, ""),
-        missing=missing.get(plugin.name, ""),
-    )
+def _path(profile: Profile, field: Literal["enabled", "disabled"], point: str, name: str) -> str:
+    """Return the path of the entry that enables or disables a plugin at ``point``; empty when there is none.
 
-
-def _absent(
-    profile: Profile, point: str, plugins: tuple[EnabledPlugin, ...], defaults: Mapping[str, int]
-) -> list[Origin]:
-    running = {plugin.name for plugin in plugins}
-    return [
-        Origin(
-            name,
-            0,
-            _disabling(profile, point, name) or _disabling(profile, "multiPoint", name),
-            weight,
-            runs=False,
-        )
-        for name, weight in defaults.items()
-        if name not in running
-    ]
-
-
-def _enabling(profile: Profile, point: str, name: str) -> str:
-    for index, entry in enumerate(profile.plugins.at(point).enabled):
-        if entry.name == name:
-            return f"plugins.{point}.enabled[{index}]"
-    return ""
-
-
-def _disabling(profile: Profile, point: str, name: str) -> str:
-    for index, entry in enumerate(profile.plugins.at(point).disabled):
-        if entry.name in (name, "*"):
-            return f"plugins.{point}.disabled[{index}]"
+    An entry at the point is stronger than one at multiPoint.
+    """
+    names = (name,) if field == "enabled" else (name, "*")
+    for place in (point, "multiPoint"):
+        plugin_set = profile.plugins.at(place)
+        for index, entry in enumerate(plugin_set.enabled if field == "enabled" else plugin_set.disabled):
+            if entry.name in names:
+                return f"plugins.{place}.{field}[{index}]"
     return ""

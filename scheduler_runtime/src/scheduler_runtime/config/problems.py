@@ -1,10 +1,15 @@
-"""What is wrong with a document: values, not exceptions, all of them at once."""
+"""Problems of a document as values, not exceptions: a path and a sentence each, all of them at once.
+
+A path, ``profiles[0].plugins.score``, is what an author reads; its steps, names of fields and indices, are what
+programs follow. :func:`explain` turns what pydantic reports into sentences that say what to change.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -13,11 +18,13 @@ from pydantic_core import ErrorDetails
 from scheduler_runtime.catalog.suggestions import not_a_field
 
 Step = str | int
+"""The name of a field, or the index of an entry in a list."""
 _STEP = re.compile(r"\[(\d+)\]|[^.\[\]]+")
+_LONGEST_VALUE = 60
 
 
 def path_of(steps: Iterable[Step]) -> str:
-    """The path that ``steps`` make."""
+    """Return the path that consists of ``steps``."""
     path = ""
     for step in steps:
         path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
@@ -25,28 +32,30 @@ def path_of(steps: Iterable[Step]) -> str:
 
 
 def steps_of(path: str) -> tuple[Step, ...]:
-    """The steps of a ``path``, names and indices."""
-    return tuple(int(found[1]) if found[1] else found[0] for found in _STEP.finditer(path))
+    """Return the steps of a ``path``."""
+    return tuple(int(match[1]) if match[1] else match[0] for match in _STEP.finditer(path))
 
 
 def joined(above: str, below: str) -> str:
-    """The path of what is at ``below`` in what is at ``above``."""
+    """Return the path of the value at ``below`` in the value at ``above``. Either may be empty."""
     dot = "." if above and below and not below.startswith("[") else ""
     return f"{above}{dot}{below}"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to change, and where."""
+    """One thing to change, and its place."""
 
     path: str
+    """Empty for the document as a whole."""
     message: str
+    """The rest of a sentence whose subject is the path: ``is required``."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
 
     def below(self, prefix: str) -> Problem:
-        """The same problem seen from a document in which its own is found at ``prefix``."""
+        """Return the same problem as part of a larger document, which has this one at ``prefix``."""
         return Problem(joined(prefix, self.path), self.message)
 
 
@@ -67,20 +76,24 @@ class Problems:
 
 
 def explain(
-    error: ValidationError, model: type[BaseModel], kept: Callable[[ErrorDetails], bool] | None = None
+    error: ValidationError, model: type[BaseModel], matters: Callable[[ErrorDetails], bool] | None = None
 ) -> list[Problem]:
-    """The problems of a document that pydantic refused as a ``model``; only those ``kept``, if that is given."""
-    found: list[Problem] = []
+    """Return the problems of a document that pydantic refused as a ``model``.
+
+    With ``matters``, only errors for which it returns True become problems. An error raised by
+    :func:`~scheduler_runtime.catalog.checks.refuse` has several problems, each at a place below its own.
+    """
+    problems: list[Problem] = []
     for details in error.errors(include_url=False):
-        if kept is not None and not kept(details):
+        if matters is not None and not matters(details):
             continue
-        parts = details["loc"]
+        steps = details["loc"]
         if details["type"] == "refused":
-            more = details.get("ctx", {}).get("problems") or [((), details["msg"])]
-            found.extend(Problem(path_of((*parts, *at)), message) for at, message in more)
+            refusals = details.get("ctx", {}).get("problems") or [((), details["msg"])]
+            problems.extend(Problem(path_of((*steps, *location)), message) for location, message in refusals)
         else:
-            found.append(Problem(path_of(parts), _sentence(details, model)))
-    return found
+            problems.append(Problem(path_of(steps), _sentence(details, model)))
+    return problems
 
 
 def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
@@ -101,41 +114,43 @@ def _sentence(details: ErrorDetails, model: type[BaseModel]) -> str:
             return "must not be empty"
         case "literal_error":
             return f"{describe_value(value)} is not one of {context['expected']}"
-    wanted = _WANTED.get(details["type"])
-    return f"{describe_value(value)} is not {wanted}" if wanted else details["msg"]
+    expected = _EXPECTED_TYPES.get(details["type"])
+    return f"{describe_value(value)} is not {expected}" if expected else details["msg"]
 
 
-_WANTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "string_type": "text; put it in quotes",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a mapping of fields",
-    "model_type": "a mapping of fields",
-    "model_attributes_type": "a mapping of fields",
-}
+_EXPECTED_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "int_type": "a whole number",
+        "int_from_float": "a whole number",
+        "int_parsing": "a whole number",
+        "float_type": "a number",
+        "float_parsing": "a number",
+        "bool_type": "true or false",
+        "bool_parsing": "true or false",
+        "string_type": "text; put it in quotes",
+        "tuple_type": "a list",
+        "list_type": "a list",
+        "dict_type": "a mapping of fields",
+        "model_type": "a mapping of fields",
+        "model_attributes_type": "a mapping of fields",
+    }
+)
+"""The end of the sentence about a value of the wrong type, by pydantic's name of the error."""
 
 
 def describe_value(value: Any) -> str:
-    """``value`` as a message repeats it: not all of it, when it is long."""
+    """Return ``value`` as a message repeats it: booleans as YAML has them, and the beginning only of a long one."""
     text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}…"
 
 
-def _fields_at(model: type[BaseModel], parts: Iterable[str | int]) -> list[str]:
-    """The names of the fields that exist where ``parts`` lead to in a ``model``."""
-    for part in parts:
-        if isinstance(part, int):
+def _fields_at(model: type[BaseModel], steps: Iterable[Step]) -> list[str]:
+    """Return the names of the fields that exist where ``steps`` lead to in a ``model``; none where that is no model."""
+    for step in steps:
+        if isinstance(step, int):
             continue
-        below = next(
-            (_model_in(field.annotation) for field in model.model_fields.values() if field.alias == part), None
-        )
+        fields = model.model_fields.values()
+        below = next((_model_in(field.annotation) for field in fields if field.alias == step), None)
         if below is None:
             return []
         model = below
@@ -143,6 +158,7 @@ def _fields_at(model: type[BaseModel], parts: Iterable[str | int]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model in a field's type: ``X`` of ``X``, ``X | None`` and ``tuple[X, ...]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)
+    return next((model for inner in get_args(annotation) if (model := _model_in(inner)) is not None), None)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from scheduler_runtime.catalog import Declaration, Target
-from scheduler_runtime.config.engines import Engine
+from scheduler_runtime.config.available_plugins import Engine
 from scheduler_runtime.config.expansion import EffectiveProfile
 from scheduler_runtime.config.findings import Finding
 from scheduler_runtime.config.linter.checks import Code

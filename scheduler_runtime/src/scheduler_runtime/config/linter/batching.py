@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_runtime.config.engines import python_only_plugins
+from scheduler_runtime.config.available_plugins import python_only_plugins
 from scheduler_runtime.config.findings import Severity
 from scheduler_runtime.config.linter.checks import Code, Match, check
 from scheduler_runtime.config.linter.inputs import EffectiveInput

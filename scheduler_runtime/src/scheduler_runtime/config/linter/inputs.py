@@ -10,17 +10,16 @@ from typing import Any
 
 from scheduler_runtime import catalog
 from scheduler_runtime.catalog import Declaration, DefaultSet, PluginArgs, Target
-from scheduler_runtime.config.engines import Engine, missing_plugins
-from scheduler_runtime.config.expansion import EffectiveProfile, EnabledPlugin, expand_profile, points_of
-from scheduler_runtime.config.merging import at_point, merged_multi_point
-from scheduler_runtime.config.models import DisabledPlugin, Document, Profile
-from scheduler_runtime.config.models import EnabledPlugin as WrittenPlugin
+from scheduler_runtime.config.available_plugins import Engine, missing_plugins, points_of
+from scheduler_runtime.config.expansion import EffectiveProfile, expand_profile
+from scheduler_runtime.config.merging import EnabledPlugin, at_point, merged_multi_point
+from scheduler_runtime.config.models import Document, PluginEntry, Profile
 from scheduler_runtime.config.problems import Problems
 
 ALL = "*"
 
 
-def names(plugins: Iterable[WrittenPlugin | DisabledPlugin]) -> tuple[str, ...]:
+def names(plugins: Iterable[PluginEntry]) -> tuple[str, ...]:
     """What the entries name."""
     return tuple(plugin.name for plugin in plugins)
 
@@ -66,7 +65,7 @@ class ProfileInput:
         """The extension points that ``plugin`` has; none when it is unknown."""
         return tuple(points_of(plugin, self.defaults, self.whole.others) or ())
 
-    def enabled(self, point: str) -> Iterator[tuple[str, WrittenPlugin]]:
+    def enabled(self, point: str) -> Iterator[tuple[str, PluginEntry]]:
         """What is written as enabled at ``point`` and is in the engine, each with its path."""
         for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
             if not self.whole.lacks(plugin.name):

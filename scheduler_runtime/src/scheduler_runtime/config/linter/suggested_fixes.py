@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_snake
 from scheduler_runtime.config.linter import point_pairs as pairs
 from scheduler_runtime.config.linter.inputs import ProfileInput, names
 from scheduler_runtime.config.merging import WEIGHED
-from scheduler_runtime.config.models import DisabledPlugin, EnabledPlugin, Plugins, PluginSet
+from scheduler_runtime.config.models import PluginEntry, Plugins, PluginSet
 
 MULTI_POINT = "multiPoint"
 
@@ -88,8 +88,8 @@ def _without(found: PluginSet, line: FixLine) -> PluginSet:
 
 def _having(found: PluginSet, line: FixLine) -> PluginSet:
     if line.field == "disabled":
-        return found.model_copy(update={"disabled": (*found.disabled, DisabledPlugin(name=line.name))})
-    entry = EnabledPlugin(name=line.name, weight=line.weight)
+        return found.model_copy(update={"disabled": (*found.disabled, PluginEntry(name=line.name))})
+    entry = PluginEntry(name=line.name, weight=line.weight)
     return found.model_copy(update={"enabled": (*_without(found, line).enabled, entry)})
 
 

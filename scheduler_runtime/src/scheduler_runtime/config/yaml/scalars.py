@@ -1,7 +1,7 @@
-"""What a plain word of YAML is to Kubernetes: its own mixture of YAML 1.1 and 1.2.
+"""Plain words of YAML as Kubernetes reads them: its own mixture of YAML 1.1 and 1.2.
 
-A document is turned into JSON first, so a number that is whole becomes an integer however it was written, ``y`` and
-``off`` are booleans, dates are text, and not-a-number cannot be said at all.
+Kubernetes turns a document into JSON first (sigs.k8s.io/yaml). So a number that is whole becomes an integer however it
+was written, ``y`` and ``off`` are booleans, dates are text, and not-a-number cannot be said at all.
 """
 
 from __future__ import annotations
@@ -24,27 +24,36 @@ _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _RESOLVED = frozenset(_TAG + kind for kind in ("bool", "int", "float", "null", "timestamp"))
 _BARE_FROM = 10**21
+"""Go's JSON prints numbers from here on with an exponent, so that they stay floats."""
 
 
 class ScalarError(ValueError):
-    """A word that cannot be what its tag says, or that JSON cannot say."""
+    """A word that is not what its tag says, or that has no form in JSON."""
 
 
 def value_of(text: str, tag: str | None) -> Any:
-    """The JSON value of a plain or tagged ``text``. Raises ScalarError."""
+    """Return the JSON value of a plain or tagged ``text``. Raises ScalarError."""
     if tag == f"{_TAG}binary":
-        return _binary(text)
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
+        except ValueError:
+            raise ScalarError(f"{text[:40]!r} is not base64, which its tag !!binary says") from None
     if tag is not None and tag not in _RESOLVED:
         return text
-    kind, value = _resolved(text)
-    wanted = tag.removeprefix(_TAG) if tag else kind
-    if kind != wanted and not (kind == "int" and wanted == "float") and wanted != "timestamp":
-        raise ScalarError(f"{text!r} is not what its tag !!{wanted} says")
-    return _in_json(value, text) if isinstance(value, float) else value
+    kind, value = _resolve(text)
+    expected = tag.removeprefix(_TAG) if tag else kind
+    if kind != expected and not (kind == "int" and expected == "float") and expected != "timestamp":
+        raise ScalarError(f"{text!r} is not what its tag !!{expected} says")
+    if not isinstance(value, float):
+        return value
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ScalarError(f"{text} is not a number that a document can hold")
+    # A whole number has neither point nor exponent in JSON, unless it is huge: 1e3 is the integer 1000 to Kubernetes.
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _BARE_FROM else value
 
 
 def key_of(text: str, tag: str | None) -> str:
-    """The JSON key that a plain or tagged ``text`` makes. Raises ScalarError."""
+    """Return the JSON key that a plain or tagged ``text`` makes. Raises ScalarError where that cannot be a key."""
     value = value_of(text, tag)
     if isinstance(value, bool):
         return str(value).lower()
@@ -54,17 +63,18 @@ def key_of(text: str, tag: str | None) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether ``text``, written without quotes, is text."""
-    return _resolved(text)[0] == "str" and text != "<<"
+    """Return True if ``text`` stays text when it is written without quotes."""
+    return _resolve(text)[0] == "str" and text != "<<"
 
 
-def _resolved(text: str) -> tuple[str, Any]:
+def _resolve(text: str) -> tuple[str, Any]:
+    """Return the kind of a plain word, named as in YAML's tags, and its value."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return "str", text
     digits = text if text[0] == "." else text.replace("_", "")
-    integer = _integer(digits)
+    integer = _parse_integer(digits)
     if integer is not None:
         return "int", integer
     if _FLOAT.fullmatch(digits) and (number := float(digits)) not in (float("inf"), float("-inf")):
@@ -72,7 +82,8 @@ def _resolved(text: str) -> tuple[str, Any]:
     return "str", text
 
 
-def _integer(digits: str) -> int | None:
+def _parse_integer(digits: str) -> int | None:
+    """Return the integer that ``digits`` are to Go: int64 with a sign, uint64 without. None for anything else."""
     match = _INTEGER.fullmatch(digits)
     if match is None or len(digits) > 70:
         return None
@@ -81,19 +92,3 @@ def _integer(digits: str) -> int | None:
     number = -number if sign == "-" else number
     limit = 2**63 if sign else 2**64
     return number if -(2**63) <= number < limit else None
-
-
-def _in_json(number: float, text: str) -> int | float:
-    """A number as JSON writes it: without a point or an exponent when it is whole and not huge."""
-    if number != number or number in (float("inf"), float("-inf")):
-        raise ScalarError(f"{text} is not a number that a document can hold")
-    if number.is_integer() and abs(number) < _BARE_FROM:
-        return int(Decimal(repr(number)))
-    return number
-
-
-def _binary(text: str) -> str:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
-    except ValueError:
-        raise ScalarError(f"{text[:40]!r} is not base64, which its tag !!binary says") from None
