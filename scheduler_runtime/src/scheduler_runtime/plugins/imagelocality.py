@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -34,9 +34,17 @@ class ImageLocality(Plugin):
         self.counts_volumes = version.at_least("1.37")
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Ints:
-        most = _MAX_BYTES_PER_IMAGE * self._image_count(pod)
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        names = [container.image for container in containers]
+        count = len(containers)
+        if self.scores_volumes:
+            volumes = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
+            names += volumes
+            # Kubernetes 1.36 adds the bytes of image volumes and forgets to count the volumes here.
+            count += len(volumes) if self.counts_volumes else 0
+        most = _MAX_BYTES_PER_IMAGE * count
         present: Ints | None = None
-        for name in self._images(pod):
+        for name in map(normalized, names):
             image = nodes.image(name)
             if image is not None:
                 # In floating point and cut off, as upstream's scaledImageScore.
@@ -56,24 +64,6 @@ class ImageLocality(Plugin):
             tuple([container.image for container in spec.init_containers]),
             volumes,
         )
-
-    def _images(self, pod: Pod) -> Iterator[str]:
-        for container in (*pod.spec.init_containers, *pod.spec.containers):
-            yield normalized(container.image)
-        if self.scores_volumes:
-            for volume in pod.spec.volumes:
-                if volume.image is not None:
-                    yield normalized(volume.image.reference)
-
-    def _image_count(self, pod: Pod) -> int:
-        """The number of images by which the bytes are divided.
-
-        Kubernetes 1.36 adds the bytes of image volumes and forgets to count the volumes here.
-        """
-        count = len(pod.spec.init_containers) + len(pod.spec.containers)
-        if self.counts_volumes:
-            count += sum(volume.image is not None for volume in pod.spec.volumes)
-        return count
 
 
 @lru_cache(maxsize=4096)

@@ -67,7 +67,10 @@ class _Budget:
     disrupted: frozenset[str]
     allowed: int
 
-    def covers(self, pod: Pod, labels: dict[str, str]) -> bool:
+    def covers(self, pod: Pod) -> bool:
+        labels = pod.metadata.labels
+        if not labels:
+            return False  # As upstream, whatever the selector: a pod without labels has no budget.
         # A pod in the status is being evicted already, and the status has counted it.
         return pod.name not in self.disrupted and all_hold(self.requirements, labels)
 
@@ -103,17 +106,14 @@ class Budgets:
             ]
             for namespace in {pod.namespace for pod in pods} & self._by_namespace.keys()
         }
-        return [self._is_protected(pod, by_namespace.get(pod.namespace, ())) for pod in pods]
-
-    def _is_protected(self, pod: Pod, budgets: Iterable[_Budget]) -> bool:
-        labels = pod.metadata.labels
-        if not labels:
-            return False
-        is_protected = False
-        for budget in budgets:
-            if budget.covers(pod, labels):
-                budget.allowed -= 1
-                is_protected = is_protected or budget.allowed < 0
-                if is_protected and not self._counts_all:
-                    return True
-        return is_protected
+        protected = []
+        for pod in pods:
+            is_protected = False
+            for budget in by_namespace.get(pod.namespace, ()):
+                if budget.covers(pod):
+                    budget.allowed -= 1
+                    is_protected = is_protected or budget.allowed < 0
+                    if is_protected and not self._counts_all:
+                        break
+            protected.append(is_protected)
+        return protected

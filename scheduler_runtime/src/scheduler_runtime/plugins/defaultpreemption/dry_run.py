@@ -145,25 +145,22 @@ class DryRun:
 
     def _try_node(self, row: int) -> VictimSelection | None:
         try:
-            return self._select_victims(row)
+            lower = self._pods_of_lower_priority(row)
+            with self._handle.trial(row) as trial:
+                trial.remove(*lower)
+                rejections = trial.rejections()
+                if rejections:
+                    self._reasons.update(reject.reason for reject in rejections)
+                    return None
+                selection = self._begin_selection(lower)
+                for step, pod in enumerate(selection.order):
+                    trial.add(pod)
+                    trial.remove(*selection.settle(step, fits=trial.fits()))
+            return selection
         except Exception as error:  # a plugin's error; as upstream: other nodes may do
             logger.exception("trying a node failed", extra={"pod": self._pod.key, "node": self._nodes.names[row]})
             self.errors.append(str(error))
             return None
-
-    def _select_victims(self, row: int) -> VictimSelection | None:
-        lower = self._pods_of_lower_priority(row)
-        with self._handle.trial(row) as trial:
-            trial.remove(*lower)
-            rejections = trial.rejections()
-            if rejections:
-                self._reasons.update(reject.reason for reject in rejections)
-                return None
-            selection = self._begin_selection(lower)
-            for step, pod in enumerate(selection.order):
-                trial.add(pod)
-                trial.remove(*selection.settle(step, fits=trial.fits()))
-        return selection
 
     def _pods_of_lower_priority(self, row: int) -> list[Pod]:
         priority = self._pod.spec.priority

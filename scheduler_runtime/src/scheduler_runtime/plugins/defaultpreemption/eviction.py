@@ -58,10 +58,10 @@ class Evictions:
             )
             *others, last = victims
             failures = await _run_all(self._preempt(victim, preemptor, node) for victim in others)
-            was_gone_before = False
+            was_deleted_before = False
             if not failures:  # Otherwise the preemptor is better off trying again soon than with one victim more.
                 self._last_victims[preemptor.uid] = last
-                was_gone_before = self._handle.latest(last) is None
+                was_deleted_before = self._handle.latest(last) is None
                 failures = await _run_all([self._preempt(last, preemptor, node)])
             if failures:
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -70,7 +70,7 @@ class Evictions:
             self._last_victims.pop(preemptor.uid, None)
         if problems:
             logger.warning("preemption failed", extra={"pod": preemptor.key, "node": node, "because": str(problems[0])})
-        if problems or was_gone_before:  # The last victim went while the preemptor was held: nothing else wakes it.
+        if problems or was_deleted_before:  # The last victim ended while the preemptor was held: nothing else wakes it.
             self._handle.activate([preemptor])
 
     def _preempt(self, victim: Pod, preemptor: Pod, node: str) -> Coroutine[Any, Any, None]:

@@ -72,7 +72,10 @@ class DefaultPreemption(Plugin):
         rows, limit = self._rows(verdicts)
         candidates = dry_run.candidates(rows, limit)
         if not candidates and dry_run.errors:
-            return (f"preemption: {_aggregate(dry_run.errors)}",)
+            errors = list(dict.fromkeys(dry_run.errors))
+            # Several errors are printed as upstream's aggregate prints them.
+            text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+            return (f"preemption: {text}",)
         if not candidates:
             # A nomination of an earlier attempt is of no use any more.
             return Nomination(CLEAR, reasons=(f"preemption: {dry_run.message()}",))
@@ -152,9 +155,3 @@ def is_being_preempted(pod: Pod) -> bool:
     conditions = (condition for condition in pod.status.conditions if condition.type == "DisruptionTarget")
     target = next(conditions, None)
     return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
-
-
-def _aggregate(errors: Sequence[str]) -> str:
-    """Several errors as upstream's aggregate prints them."""
-    distinct = list(dict.fromkeys(errors))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

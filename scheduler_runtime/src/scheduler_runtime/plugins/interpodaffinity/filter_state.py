@@ -6,7 +6,7 @@ with the first one and has the difference beside them. Upstream: filtering.go in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
@@ -89,7 +89,10 @@ class FilterState:
             (self.existing, EXISTING_ANTI_AFFINITY),
         ):
             if counts:
-                rows = self._without_partners() if reason == AFFINITY else _any_near(counts)
+                if reason == AFFINITY:
+                    rows = self._without_partners()
+                else:
+                    rows = reduce(np.logical_or, (one.everywhere() > 0 for one in counts))
                 yield Reject(rows if rejected is None else rows & ~rejected, reason, reason != AFFINITY)
                 rejected = rows if rejected is None else rejected | rows
 
@@ -137,7 +140,3 @@ class FilterState:
         except SelectorError:
             return []  # As in the table, terms that cannot be read bind nobody.
         return [term.topology_key for term, _ in terms if term.selects(self.pod, self.namespace_labels)]
-
-
-def _any_near(several: Iterable[AffinityCounts]) -> Mask:
-    return reduce(np.logical_or, (counts.everywhere() > 0 for counts in several))

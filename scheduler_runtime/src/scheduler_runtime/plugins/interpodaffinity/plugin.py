@@ -200,7 +200,7 @@ class RejectedPod:
             return True
         if was_partner and not is_partner and self.own.includes(self.pod):
             return True  # Perhaps it was the last, and the pod may be the first.
-        if self._labels_kept_apart(old) - self._labels_kept_apart(new):
+        if self._labels_apart_from(old) - self._labels_apart_from(new):
             return True
         if old is None or new is not None:
             return False
@@ -210,7 +210,7 @@ class RejectedPod:
             return False  # As in the table, terms that cannot be read bind nobody.
         return any(term.selects(self.pod, self.namespace_labels) for term, _ in terms)
 
-    def _labels_kept_apart(self, other: Pod | None) -> set[str]:
+    def _labels_apart_from(self, other: Pod | None) -> set[str]:
         """The labels by which the pod must not be near ``other``."""
         return {key for key, selection in self.own.apart if other is not None and selection.includes(other)}
 

@@ -117,14 +117,15 @@ class NodeResourcesFit(Plugin):
         return pod.requests.key
 
     def _needs(self, pod: Pod) -> Needs:
-        return [
-            (name, amount) for name, amount in pod.requests.amounts.items() if amount > 0 and not self._ignores(name)
-        ]
-
-    def _ignores(self, resource: str) -> bool:
-        group = resource.split("/")[0]
-        is_named = resource in self.args.ignored_resources or group in self.args.ignored_resource_groups
-        return is_named and is_extended_resource(resource)
+        args, needs = self.args, []
+        for name, amount in pod.requests.amounts.items():
+            if amount <= 0:
+                continue
+            is_ignored = name in args.ignored_resources or name.split("/")[0] in args.ignored_resource_groups
+            # Only extended resources can be ignored, whatever the arguments name.
+            if not (is_ignored and is_extended_resource(name)):
+                needs.append((name, amount))
+        return needs
 
 
 def _amounts(pod: Pod) -> Mapping[str, int] | None:

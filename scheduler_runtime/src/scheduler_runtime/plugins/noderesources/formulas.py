@@ -161,34 +161,33 @@ def _on_the_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
 
 
 def balance(loads: Sequence[tuple[Ints, Ints]], size: int) -> Ints:
-    """100 where all resources, used and offered, are used to the same degree, less by their standard deviation."""
+    """100 where all resources, used and offered, are used to the same degree, less by their standard deviation.
+
+    Over the resources that each node offers. As upstream's balancedResourceScorer, half the difference where they are
+    two: the standard deviation of two numbers, without its rounding errors.
+    """
+    deviation: NDArray[np.float64]
     if len(loads) == 2 and all(np.count_nonzero(allocatable) == size for _, allocatable in loads):
         (first, first_whole), (second, second_whole) = loads
         deviation = np.abs(_degree(first, first_whole) - _degree(second, second_whole)) / 2
+    elif loads:
+        is_offered = np.array([allocatable > 0 for _, allocatable in loads])
+        degrees = np.array([_degree(part, np.maximum(whole, 1)) for part, whole in loads])
+        count = is_offered.sum(axis=0)
+        mean = _sum_in_order(degrees, is_offered) / np.maximum(count, 1)
+        squares = (degrees - mean) * (degrees - mean)
+        spread = np.sqrt(_sum_in_order(squares, is_offered) / np.maximum(count, 1))
+        highest = np.where(is_offered, degrees, 0.0).max(axis=0)
+        lowest = np.where(is_offered, degrees, 1.0).min(axis=0)
+        deviation = np.where(count == 2, (highest - lowest) / 2, spread)
     else:
-        deviation = _deviation(loads, size)
+        deviation = np.zeros(size)
     scores: Ints = ((1 - deviation) * MAX_SCORE).astype(np.int64)
     return scores
 
 
 def _degree(part: Ints, whole: Ints) -> NDArray[np.float64]:
     return np.clip(part / whole, 0.0, 1.0)  # A part that wraps below 0 is beyond 64 bits, and fits nowhere.
-
-
-def _deviation(loads: Sequence[tuple[Ints, Ints]], size: int) -> NDArray[np.float64]:
-    """The standard deviation over the resources each node offers; half the difference where they are two."""
-    if not loads:
-        return np.zeros(size)
-    is_offered = np.array([allocatable > 0 for _, allocatable in loads])
-    degrees = np.array([_degree(part, np.maximum(whole, 1)) for part, whole in loads])
-    count = is_offered.sum(axis=0)
-    mean = _sum_in_order(degrees, is_offered) / np.maximum(count, 1)
-    squares = (degrees - mean) * (degrees - mean)
-    spread = np.sqrt(_sum_in_order(squares, is_offered) / np.maximum(count, 1))
-    highest = np.where(is_offered, degrees, 0.0).max(axis=0)
-    lowest = np.where(is_offered, degrees, 1.0).min(axis=0)
-    deviation: NDArray[np.float64] = np.where(count == 2, (highest - lowest) / 2, spread)
-    return deviation
 
 
 def _sum_in_order(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -80,10 +80,19 @@ class EligibleDomains:
             has_required &= nodes.label(key).exists()
         self.without_label = _none_if_empty(~label.exists())
         self.without_required = _none_if_empty(~has_required)
-        self.eligible = _eligible(self.scope, nodes)
-        if self.without_required is not None:
-            self.eligible &= has_required
+        self.eligible = self._allowed(nodes) & has_required
         self.ids, self.size = self._number(label)
+
+    def _allowed(self, nodes: NodeTable) -> Mask:
+        """The nodes that the pod's selector, affinity and tolerations allow, as far as the constraint honors them."""
+        scope = self.scope
+        allowed = labelled_rows(dict(scope.labels), nodes)
+        if scope.affinity is not None and scope.affinity.required is not None:
+            allowed &= matching_rows(scope.affinity.required, nodes)
+        if scope.tolerations is not None:
+            repels = [keeps_away(taints, scope.tolerations, comparing=scope.comparing) for taints in nodes.taint_sets]
+            allowed &= ~np.array(repels, np.bool_)[nodes.taint_set_ids]
+        return allowed
 
     def _number(self, label: LabelColumn) -> tuple[DomainIds, int]:
         """Only values of nodes that count are domains: among them the emptiest is looked for."""
@@ -138,17 +147,6 @@ def _number_domains(label_ids: NDArray[np.int32], values: int, inside: Mask) -> 
 
 def _none_if_empty(rows: Mask) -> Mask | None:
     return rows if np.count_nonzero(rows) else None
-
-
-def _eligible(scope: NodeScope, nodes: NodeTable) -> Mask:
-    """The nodes that the pod's own selector, affinity and tolerations allow, as far as the constraint honors them."""
-    allowed = labelled_rows(dict(scope.labels), nodes)
-    if scope.affinity is not None and scope.affinity.required is not None:
-        allowed &= matching_rows(scope.affinity.required, nodes)
-    if scope.tolerations is not None:
-        repels = [keeps_away(taints, scope.tolerations, comparing=scope.comparing) for taints in nodes.taint_sets]
-        allowed &= ~np.array(repels, np.bool_)[nodes.taint_set_ids]
-    return allowed
 
 
 class DomainCounts:

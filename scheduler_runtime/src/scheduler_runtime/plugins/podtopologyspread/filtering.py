@@ -29,7 +29,7 @@ class HardConstraints:
         self._selects_itself = [one.constraint.selects(pod) for one in counts]
         self._changes: list[Changes] = [{} for _ in counts]
         self._two_emptiest: list[tuple[int, int] | None] = [None] * len(counts)
-        """Before the changes, for each constraint (upstream's criticalPaths); None until somebody asks."""
+        """The two smallest counts before the changes (upstream's criticalPaths); None until somebody asks."""
         self._limits: list[int | None] = [None] * len(counts)
 
     def copy(self) -> HardConstraints:
@@ -96,7 +96,10 @@ class HardConstraints:
             return 0
         two_emptiest = self._two_emptiest[index]
         if two_emptiest is None:
-            two_emptiest = self._two_emptiest[index] = _two_smallest(counts)
+            inside = counts.by_domain[:size]
+            domain = int(inside.argmin())
+            others = [int(part.min()) for part in (inside[:domain], inside[domain + 1 :]) if len(part)]
+            two_emptiest = self._two_emptiest[index] = inside.item(domain), min(others, default=_MAX_PODS)
         first, second = two_emptiest
         match list(changes.items()):
             case []:
@@ -108,12 +111,3 @@ class HardConstraints:
         changed = counts.by_domain[:size].copy()
         changed[list(changes)] += list(changes.values())
         return int(changed.min())
-
-
-def _two_smallest(counts: DomainCounts) -> tuple[int, int]:
-    """The smallest number of pods in a domain, and the smallest in the other domains, perhaps the same."""
-    by_domain = counts.by_domain[: counts.domains.size]
-    domain = int(by_domain.argmin())
-    smallest = by_domain.item(domain)
-    others = [int(part.min()) for part in (by_domain[:domain], by_domain[domain + 1 :]) if len(part)]
-    return smallest, min(others, default=_MAX_PODS)

@@ -53,28 +53,23 @@ def raw_scores(state: SoftConstraints, size: int) -> Ints:
     """The crowd in the domains of each node, weighted and rounded; the fewer, the better."""
     total: Floats | None = None
     for counts, weight in zip(state.counts, state.weights, strict=True):
-        crowd = _crowd(counts, weight, size)
+        domains = counts.domains
+        tolerated_skew = float(counts.constraint.max_skew - 1)
+        crowd: Floats  # Upstream's scoreForCount.
+        if counts.constraint.key == HOSTNAME:
+            by_node = np.zeros(size, np.int64) if counts.by_node is None else counts.by_node.counts
+            crowd = by_node * weight
+            crowd += tolerated_skew
+        else:
+            crowd = (counts.by_domain * weight + tolerated_skew).take(domains.ids)
+        if domains.without_label is not None:
+            crowd[domains.without_label] = 0.0
         total = crowd if total is None else np.add(total, crowd, out=total)
     if total is None:
         return np.zeros(size, np.int64)
     # Half up, as Go rounds what is positive; no sum here is so small that adding one half were inexact.
     total += 0.5
     return total.astype(np.int64)
-
-
-def _crowd(counts: DomainCounts, weight: float, size: int) -> Floats:
-    """Upstream's scoreForCount for each node; 0 where the label is missing."""
-    tolerated_skew = float(counts.constraint.max_skew - 1)
-    domains = counts.domains
-    if counts.constraint.key == HOSTNAME:
-        by_node = np.zeros(size, np.int64) if counts.by_node is None else counts.by_node.counts
-        crowd: Floats = by_node * weight
-        crowd += tolerated_skew
-    else:
-        crowd = (counts.by_domain * weight + tolerated_skew).take(domains.ids)
-    if domains.without_label is not None:
-        crowd[domains.without_label] = 0.0
-    return crowd
 
 
 def normalize(scores: Ints, state: SoftConstraints, feasible: Mask) -> Ints:

@@ -31,6 +31,7 @@ class NodeList(Wire, frozen=True, gc=False):
     items: tuple[Node, ...] = ()
 
 
+# One of each for the whole process: lists, watches and single requests decode the same objects.
 _shared_specs = SharedSpecs()
 _shared_images = SharedImages()
 _decode_pod = msgspec.json.Decoder(Pod).decode

@@ -324,6 +324,7 @@ class Pod(Wire, frozen=True, gc=False):
         """The pod's needs, added up by upstream's rule. Raises ``QuantityError`` naming the malformed field."""
         derived = self.derived
         if derived is None:
+            # Frozen structs cannot be assigned to; this field follows from the others, so nobody sees it change.
             derived = sum_requests(self)
             force_setattr(self, "derived", derived)
         return derived

@@ -35,6 +35,7 @@ class ChangeLog(Generic[T]):
         """Append a change."""
         self._changes.append(change)
         if len(self._changes) > _MAX_LENGTH:
+            # Half of them at once: dropping the oldest one each time would move all others each time.
             self._first += _MAX_LENGTH // 2
             del self._changes[: _MAX_LENGTH // 2]
 

@@ -44,6 +44,7 @@ class Column:
             grown = np.zeros(capacity, self.writable.dtype)
             grown[: len(self.writable)] = self.writable
             self.writable = grown
+        # A view of the same memory: the flag forbids writing through the view only.
         self.values = self.writable[:rows]
         self.values.flags.writeable = False
 

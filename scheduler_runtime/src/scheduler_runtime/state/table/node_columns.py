@@ -99,7 +99,7 @@ class NodeColumns:
                 self.match_counts.refile(row, pod, 1)
         for column in self._columns():
             column.writable[row] = column.writable[last]
-            column.writable[last] = 0
+            column.writable[last] = 0  # A row that is added later starts from zeros.
         for label in self.labels.values():
             label.move(last, row)
         for counts in self._all_match_counts():

@@ -110,6 +110,7 @@ class Table(TableReader):
         """
         row = self._columns.rows.get(node_name)
         pods = self._pods_of_unknown_nodes[node_name] if row is None else self._columns.pods[row]
+        # Kubelets write statuses all the time. If each of them counted as a change, no verdict would stay cached.
         if same_for_scheduling(pods[pod.uid], pod):
             pods[pod.uid] = pod
             if self.tracks_uncounted_fields and row is not None:
