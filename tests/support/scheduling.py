@@ -80,9 +80,9 @@ class Scene:
         disabled = [{"name": name} for name in without]
         profile = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": disabled}}}
         self.extenders = ExtenderFactory(client, self.binds)
-        asked = self.extenders.build([Extender.model_validate_json(json.dumps(each)) for each in extenders])
+        chain = self.extenders.build([Extender.model_validate_json(json.dumps(config)) for config in extenders])
         frameworks = self.frameworks = {
-            "test": testing.framework(profile, *plugins, services=services, version=version, extenders=asked)
+            "test": testing.framework(profile, *plugins, services=services, version=version, extenders=chain)
         }
         self.metrics = Metrics()
         conditions = PodConditions(client, self.outbox, services.nominations)
@@ -125,7 +125,7 @@ class Scene:
 
     async def events(self) -> list[tuple[str, str]]:
         await self.outbox.drain()
-        return [(each.body["reason"], each.body["note"]) for each in self.script.requests("POST")]
+        return [(request.body["reason"], request.body["note"]) for request in self.script.requests("POST")]
 
     async def conditions(self) -> list[tuple[str, str]]:
         await self.outbox.drain()
@@ -135,7 +135,7 @@ class Scene:
     async def statuses(self) -> list[dict[str, Any]]:
         """What was written of the status of pods."""
         await self.outbox.drain()
-        return [each.body["status"] for each in self.script.requests("PATCH") if "status" in each.body]
+        return [request.body["status"] for request in self.script.requests("PATCH") if "status" in request.body]
 
 
 @contextlib.asynccontextmanager

@@ -109,16 +109,16 @@ async def test_a_binding_that_fails_gives_the_room_back(
 
 
 @pytest.mark.parametrize(("hook", "without"), [("pre_bind", []), ("bind", ["DefaultBinder"])])
-async def test_a_binding_that_is_given_up_at_the_end_is_no_failure_of_a_plugin(hook: str, without: list[str]) -> None:
-    begun = asyncio.Event()
+async def test_a_binding_that_is_cancelled_at_the_end_is_no_failure_of_a_plugin(hook: str, without: list[str]) -> None:
+    started = asyncio.Event()
 
     async def hangs(*_: Any) -> Any:
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
 
     async with running(type("Hangs", (Plugin,), {hook: hangs}), without=without) as scene:
         pod = scene.add("a")
-        await begun.wait()
+        await started.wait()
         assert not await scene.underway.finish(0.01)
         assert scene.place(pod) is QueuePlace.BINDING
         assert scene.script.requests("POST") == []
@@ -155,7 +155,7 @@ async def test_what_fails_after_the_binding_changes_nothing(caplog: pytest.LogCa
     assert reasons(caplog) == ["plugin Breaks failed in post_bind: ZeroDivisionError: a plugin's bug"]
 
 
-async def test_an_unreserve_that_fails_keeps_nothing_from_being_given_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unreserve_that_fails_does_not_keep_the_room(caplog: pytest.LogCaptureFixture) -> None:
     rejects = {"permit": lambda *_: Reject.pod("not here"), "unreserve": fails, "reserve": lambda *_: None}
     async with running(type("Breaks", (Plugin,), rejects)) as scene:
         pod = scene.add("a")

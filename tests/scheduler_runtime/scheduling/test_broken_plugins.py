@@ -82,7 +82,7 @@ def breaking(hook: str, answer: Answer, **others: Any) -> type[Plugin]:
     return type("Breaks", (Plugin,), {hook: run, **others})
 
 
-async def told(scene: Scene, message: str) -> None:
+async def assert_only_broken_fails(scene: Scene, message: str) -> None:
     """The broken pod is told of it and tried again; the other one is bound, and has all the room."""
     await scene.until(lambda: scene.binds.bound)
     assert [name for name, _ in scene.binds.bound] == ["a"]
@@ -172,14 +172,14 @@ async def test_a_decision_that_fails_concerns_its_pod_alone(
         scene.cache.set_node(testing.node("m", cpu="4"))
         scene.add("broken", priority=9)
         scene.add("a")
-        await told(scene, f"plugin Breaks failed in {hook}: {problem}")
+        await assert_only_broken_fails(scene, f"plugin Breaks failed in {hook}: {problem}")
 
 
 async def test_a_post_filter_that_fails_concerns_its_pod_alone() -> None:
     async with running(breaking("post_filter", fails), without=["DefaultPreemption"]) as scene:
         scene.add("broken", cpu="9", priority=9)
         scene.add("a")
-        await told(scene, "plugin Breaks failed in post_filter: ZeroDivisionError: a plugin's bug")
+        await assert_only_broken_fails(scene, "plugin Breaks failed in post_filter: ZeroDivisionError: a plugin's bug")
 
 
 def gates(self: Any, pod: Pod) -> Any:

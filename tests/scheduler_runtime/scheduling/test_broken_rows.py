@@ -47,7 +47,7 @@ class Scores(Plugin):
         return ()
 
 
-async def test_what_is_kept_stays_true_when_a_row_hook_fails() -> None:
+async def test_cached_answers_stay_true_when_a_row_hook_fails() -> None:
     async with running(Lonely) as scene:
         scene.add("warm")
         await scene.until(lambda: scene.binds.bound)
@@ -70,5 +70,5 @@ async def test_a_row_hook_that_scores_nonsense_is_named(answer: Any) -> None:
         await scene.until(lambda: scene.binds.bound)
         scene.add("broken")
         await scene.until(lambda: len(scene.script.requests("POST")) > 1)
-        told = f"plugin Scores failed in score_row: it scored {answer!r}; scores are whole numbers from 0 to 100"
-        assert (await scene.events())[1] == ("FailedScheduling", told)
+        message = f"plugin Scores failed in score_row: it scored {answer!r}; scores are whole numbers from 0 to 100"
+        assert (await scene.events())[1] == ("FailedScheduling", message)

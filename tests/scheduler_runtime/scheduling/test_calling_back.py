@@ -49,7 +49,7 @@ class PreparesStubbornly(Prepares):
             DONE.append(pod.name)
 
 
-async def held(scene: Scene) -> Pod:
+async def wait_for_permit(scene: Scene) -> Pod:
     pod = scene.add("a")
     await scene.until(lambda: scene.underway._permit_waits)
     return pod
@@ -61,18 +61,18 @@ async def prepared(scene: Scene) -> Pod:
     return pod
 
 
-async def test_a_held_pod_backs_off_and_gives_its_room_back() -> None:
+async def test_a_pod_that_is_called_back_at_permit_backs_off_and_gives_its_room_back() -> None:
     async with running(Holds) as scene:
-        pod = await held(scene)
+        pod = await wait_for_permit(scene)
         assert scene.underway.call_back(pod, "Needs")
         await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
         assert (scene.cpu, scene.binds.bound) == (0, [])
         assert await scene.conditions() == [("SchedulerError", "waiting on permit for pod: preempted")]
 
 
-async def test_before_1_36_a_held_pod_is_rejected() -> None:
+async def test_before_1_36_a_pod_at_permit_is_rejected() -> None:
     async with running(Holds, version="v1.35.4") as scene:
-        pod = await held(scene)
+        pod = await wait_for_permit(scene)
         assert scene.underway.call_back(pod, "DefaultPreemption")
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
         assert await scene.conditions() == [("Unschedulable", "0/1 nodes are available: 1 preempted.")]
@@ -80,7 +80,7 @@ async def test_before_1_36_a_held_pod_is_rejected() -> None:
 
 async def test_a_pod_that_was_just_let_go_is_not_called_back() -> None:
     async with running(Holds) as scene:
-        pod = await held(scene)
+        pod = await wait_for_permit(scene)
         holds: Any = scene.frameworks["test"].plugin("Holds")
         holds.let_go()
         assert not scene.underway.call_back(pod, "Needs")
@@ -128,7 +128,7 @@ class MakesRoom(Plugin):
 
 
 @pytest.mark.parametrize("is_in_time", [True, False])
-async def test_finishing_waits_until_room_is_made(is_in_time: bool) -> None:
+async def test_finishing_waits_for_work_that_makes_room(is_in_time: bool) -> None:
     async with running(MakesRoom) as scene:
         scene.add("big", cpu="5")
         await scene.until(lambda: NEVER)

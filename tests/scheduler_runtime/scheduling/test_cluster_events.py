@@ -27,7 +27,7 @@ PODS = Watch("v1", "Pod")
 class Profile:
     """One plugin that hears of everything and keeps what it heard."""
 
-    heard: list[Event] = field(default_factory=list)
+    received: list[Event] = field(default_factory=list)
 
     def pre_enqueue(self, pod: Pod) -> None:
         return None
@@ -39,7 +39,7 @@ class Profile:
         return {"All": (ClusterEvent("*", Action.ALL),)}
 
     def hint(self, plugin: str, event: Any, pod: Pod) -> bool:
-        self.heard.append(event)
+        self.received.append(event)
         return True
 
     def invalidate_for(self, resource: str) -> None:
@@ -107,7 +107,7 @@ class Updated:
 
     @property
     def happened(self) -> list[tuple[str, Action]]:
-        return [(event.resource, event.action) for event in self.profile.heard]
+        return [(event.resource, event.action) for event in self.profile.received]
 
     def entry(self, name: str) -> QueuedPod | None:
         return next((entry for entry in self.queue.entries() if entry.pod.name == name), None)
@@ -158,7 +158,7 @@ def test_a_pod_bound_by_anybody_leaves_the_queue_and_confirms(there: Updated) ->
 def test_a_pod_that_ends_gives_back_its_room_and_wakes_the_others(there: Updated) -> None:
     there.see(None, on("n", ours()))
     there.park()
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.see(on("n", ours()), None)
     assert (len(there.cache), there.underway.stopped) == (0, ["a"])
     assert there.happened == [("Pod", Action.DELETE)]
@@ -174,7 +174,7 @@ def test_an_assumed_pod_that_is_deleted_gives_back_its_room_at_once(there: Updat
     assert (len(there.cache), there.entry("a"), there.underway.stopped) == (0, None, ["a"])
     assert there.reporter.withdrawn == ["uid-of-a"]
     assert there.happened == [("Pod", Action.DELETE)]
-    (event,) = there.profile.heard
+    (event,) = there.profile.received
     assert isinstance(event.old, Pod)
     assert event.old.spec.node_name == "n"
 
@@ -183,7 +183,7 @@ def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: Up
     there.see_node(None, node("n"))
     there.see(None, ours())
     there.cache.assume(ours(), "n")
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.park()
     ending = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     there.see(ours(), ending)
@@ -196,7 +196,7 @@ def test_an_assumed_pod_that_begins_to_end_gives_back_its_room_at_once(there: Up
 def test_a_pod_that_an_older_state_shows_without_its_node_waits_again(there: Updated) -> None:
     there.see(None, on("n", ours()))
     there.park()
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.see(on("n", ours()), ours())
     entry = there.entry("a")
     assert entry is not None
@@ -244,7 +244,7 @@ def test_a_waiting_pod_that_is_deleted_wakes_nobody(there: Updated) -> None:
     assert (there.entry("a"), there.happened) == (None, [])
 
 
-def test_a_pod_made_again_under_its_name_is_another_pod(there: Updated) -> None:
+def test_a_pod_created_again_under_its_name_is_another_pod(there: Updated) -> None:
     again = replace(ours(), metadata=replace(ours().metadata, uid="second"))
     there.see(None, on("n", ours()))
     there.see(on("n", ours()), None)
@@ -254,13 +254,13 @@ def test_a_pod_made_again_under_its_name_is_another_pod(there: Updated) -> None:
     assert (entry.uid, entry.attempts, len(there.cache)) == ("second", 0, 0)
 
 
-def test_a_pod_that_is_being_deleted_is_not_taken_in(there: Updated) -> None:
+def test_a_pod_that_is_being_deleted_does_not_come_to_wait(there: Updated) -> None:
     leaving = replace(ours(), metadata=replace(ours().metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
     there.see(None, leaving)
     assert there.entry("a") is None
 
 
-def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Updated) -> None:
+def test_a_change_of_a_waiting_pod_is_an_event_for_its_own_plugins(there: Updated) -> None:
     parked = ours("parked")
     tolerant = ours("parked", tolerations=[{"operator": "Exists"}])
     there.see(parked, tolerant)
@@ -273,13 +273,13 @@ def test_a_change_of_a_waiting_pod_is_shown_to_its_own_plugins(there: Updated) -
 def test_a_change_that_matters_to_nobody_wakes_nobody(there: Updated) -> None:
     there.see_node(None, node("n"))
     there.park()
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.see_node(node("n"), node("n"))
     there.see(ours("parked"), ours("parked"))
     assert there.happened == []
 
 
-def test_any_other_change_is_told_to_who_asked_for_every_change(there: Updated) -> None:
+def test_any_other_change_is_an_event_for_who_registered_every_change(there: Updated) -> None:
     gated = ours("parked", schedulingGates=[{"name": "wait"}])
     there.see(ours("parked"), gated)
     there.see(None, on("n", ours()))
@@ -299,7 +299,7 @@ def nominated(node_name: str, one: Pod) -> Pod:
     return replace(one, status=replace(one.status, nominated_node_name=node_name))
 
 
-def test_a_nomination_that_a_status_says_is_known_until_the_pod_is_bound_or_gone(there: Updated) -> None:
+def test_a_nomination_in_a_status_lasts_until_the_pod_is_bound_or_deleted(there: Updated) -> None:
     there.see(None, nominated("n", ours()))
     there.see(None, nominated("n", ours("b")))
     assert [one.name for one in there.nominations.nominated_to("n")] == ["a", "b"]
@@ -314,7 +314,7 @@ def test_nominations_of_other_schedulers_are_none_of_our_business(there: Updated
 
 
 @pytest.mark.parametrize("afterwards", ["other", "", None])
-def test_room_that_is_not_kept_any_more_wakes_those_it_was_kept_from(there: Updated, afterwards: str | None) -> None:
+def test_room_that_is_free_again_wakes_those_it_was_reserved_from(there: Updated, afterwards: str | None) -> None:
     before = nominated("n", ours(priority=-1))
     there.see(None, before)
     there.see(before, None if afterwards is None else nominated(afterwards, before))
@@ -332,12 +332,12 @@ def test_a_pod_on_its_way_to_a_node_is_not_nominated_by_old_news(there: Updated)
     assert not there.nominations
 
 
-def test_room_is_not_kept_for_a_pod_that_went_before_its_status_said_where(there: Updated) -> None:
+def test_room_is_not_reserved_for_a_pod_that_went_before_its_status_named_the_node(there: Updated) -> None:
     one = ours("b", priority=1)
     there.see(None, one)
     there.nominations.nominate(one, "n")
     there.see(one, None)
-    (event,) = there.profile.heard
+    (event,) = there.profile.received
     assert (event.action, event.old.status.nominated_node_name) == (Action.DELETE, "n")
 
 
@@ -348,24 +348,24 @@ def test_who_watches_pods_hears_of_those_without_a_node_too(there: Updated) -> N
         there.see(old, new)
         there.park()
     assert there.happened == [("Pod", Action.ADD), ("Pod", Action.UPDATE_POD_LABEL), ("Pod", Action.DELETE)]
-    assert all(isinstance(event, PodWithoutNode) for event in there.profile.heard)
+    assert all(isinstance(event, PodWithoutNode) for event in there.profile.received)
 
 
-def test_what_is_written_into_the_status_of_a_waiting_pod_is_no_news_to_who_watches_pods(there: Updated) -> None:
+def test_a_change_of_the_status_of_a_waiting_pod_is_no_event_for_who_watches_pods(there: Updated) -> None:
     there.revisions.add(PODS)
-    told = replace(nominated("n", ours("b")), metadata=replace(ours("b").metadata, resource_version="9"))
-    there.see(ours("b"), told)
+    rewritten = replace(nominated("n", ours("b")), metadata=replace(ours("b").metadata, resource_version="9"))
+    there.see(ours("b"), rewritten)
     assert there.happened == []
 
 
-def test_a_change_of_a_waiting_pod_is_told_once_to_its_own_plugins_that_watch_pods(there: Updated) -> None:
+def test_a_change_of_a_waiting_pod_is_one_event_for_its_own_plugins_that_watch_pods(there: Updated) -> None:
     there.revisions.add(PODS)
     gated = ours("parked", schedulingGates=[{"name": "wait"}])
     there.see(ours("parked"), gated)
     assert there.happened == [("Pod", Action.UPDATE)]
 
 
-def test_an_annotation_of_a_waiting_pod_is_told_to_its_own_plugins_that_watch_pods(there: Updated) -> None:
+def test_an_annotation_of_a_waiting_pod_is_an_event_for_its_own_plugins_that_watch_pods(there: Updated) -> None:
     there.revisions.add(PODS)
     noted = replace(ours("parked"), metadata=replace(ours("parked").metadata, annotations={"size": "3"}))
     there.see(ours("parked"), noted)
@@ -378,25 +378,25 @@ def test_a_pod_that_gives_back_its_room_goes_only_once_for_who_watches_pods(ther
     there.see(None, ours())
     there.cache.assume(ours(), "n")
     there.park()
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.see(ours(), None)
     assert there.happened == [("Pod", Action.DELETE)]
 
 
 @pytest.mark.parametrize("priority", [0, 100])
-def test_a_pod_that_goes_while_room_is_kept_for_it_is_told_once_to_pods_of_any_priority(priority: int) -> None:
+def test_a_pod_that_goes_while_room_is_reserved_for_it_is_one_event_for_pods_of_any_priority(priority: int) -> None:
     there = Updated()
     there.revisions.add(PODS)
     there.see(ours("parked"), ours("parked", priority=priority))
     waiting = nominated("n", ours())
     there.see(None, waiting)
     there.park()
-    there.profile.heard.clear()
+    there.profile.received.clear()
     there.see(waiting, None)
     assert there.happened == [("Pod", Action.DELETE)]
 
 
-def test_a_pod_that_was_known_and_becomes_ours_is_no_news(there: Updated) -> None:
+def test_a_pod_that_becomes_ours_is_no_event(there: Updated) -> None:
     there.revisions.add(PODS)
     there.updates.change_profiles((), {"ours"}, [ours()])
     assert (there.entry("a") is not None, there.happened) == (True, [])

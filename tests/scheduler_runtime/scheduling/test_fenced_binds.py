@@ -31,20 +31,20 @@ async def bind(script: Script, *, leads_until: float = FOR_EVER, seconds: float 
 
 
 def sent(script: Script) -> list[str]:
-    return [f"{each.method} {each.path.removeprefix(POD)}".strip() for each in script.received]
+    return [f"{request.method} {request.path.removeprefix(POD)}".strip() for request in script.received]
 
 
 async def test_a_binding_names_the_pod_by_uid_and_the_node() -> None:
     script = Script([DONE])
     await bind(script)
-    (asked,) = script.received
-    assert (asked.method, asked.path) == ("POST", f"{POD}/binding")
-    assert asked.body["metadata"] == {"namespace": "ns", "name": "a", "uid": "u"}
-    assert asked.body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
+    (request,) = script.received
+    assert (request.method, request.path) == ("POST", f"{POD}/binding")
+    assert request.body["metadata"] == {"namespace": "ns", "name": "a", "uid": "u"}
+    assert request.body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n"}
 
 
 @pytest.mark.parametrize("failure", [resets, refuses(500), refuses(504)])
-async def test_an_unknown_result_that_was_a_success_is_found_and_not_repeated(failure: Any) -> None:
+async def test_an_unknown_result_that_was_a_success_is_read_and_not_repeated(failure: Any) -> None:
     script = Script([failure, pod("n")])
     await bind(script)
     assert sent(script) == ["POST /binding", "GET"]
@@ -57,7 +57,7 @@ async def test_an_unknown_result_that_was_a_failure_is_sent_again(failure: Any) 
     assert sent(script) == ["POST /binding", "GET", "POST /binding"]
 
 
-async def test_a_server_that_never_answers_is_given_up_in_time_and_looked_up() -> None:
+async def test_a_server_that_never_answers_ends_in_time_and_the_pod_is_read() -> None:
     script = Script([hangs, pod("n")])
     async with asyncio.timeout(2):
         await bind(script, seconds=0.2)
@@ -71,7 +71,7 @@ async def test_looking_up_goes_on_until_there_is_an_answer() -> None:
     assert set(sent(script)[1:]) == {"GET"}
 
 
-async def test_what_fails_again_and_again_is_given_up() -> None:
+async def test_a_binding_that_fails_again_and_again_is_an_error() -> None:
     script = Script([refuses(500), pod(), refuses(500), pod(), refuses(500, message="etcd is ill"), pod()])
     with pytest.raises(ApiError, match="etcd is ill"):
         await bind(script)
@@ -79,7 +79,7 @@ async def test_what_fails_again_and_again_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "raised"),
+    ("pod_read", "raised"),
     [
         pytest.param(pod("other"), AlreadyBoundError, id="bound-elsewhere"),
         pytest.param(pod("", uid="v"), PodGoneError, id="another-pod-of-that-name"),
@@ -87,8 +87,8 @@ async def test_what_fails_again_and_again_is_given_up() -> None:
         pytest.param(pod(""), ApiError, id="being-deleted"),
     ],
 )
-async def test_a_conflict_is_explained_by_the_pod(found: Any, raised: type[Exception]) -> None:
-    script = Script([refuses(409, "Conflict"), found])
+async def test_a_conflict_is_explained_by_the_pod(pod_read: Any, raised: type[Exception]) -> None:
+    script = Script([refuses(409, "Conflict"), pod_read])
     with pytest.raises(raised):
         await bind(script)
     assert sent(script) == ["POST /binding", "GET"]
@@ -99,7 +99,7 @@ async def test_a_conflict_with_our_own_earlier_binding_is_a_success() -> None:
     await bind(script)
 
 
-async def test_a_pod_that_is_gone_is_gone() -> None:
+async def test_a_pod_that_does_not_exist_is_not_looked_up() -> None:
     script = Script([refuses(404, "NotFound")])
     with pytest.raises(PodGoneError):
         await bind(script)
@@ -113,7 +113,7 @@ async def test_a_refusal_is_final() -> None:
     assert sent(script) == ["POST /binding"]
 
 
-async def test_a_server_that_is_too_busy_is_asked_again_later() -> None:
+async def test_a_binding_is_sent_again_later_to_a_server_that_is_too_busy() -> None:
     script = Script([refuses(429, **{"Retry-After": "1"}), DONE])
     began = asyncio.get_running_loop().time()
     await bind(script)
@@ -121,14 +121,14 @@ async def test_a_server_that_is_too_busy_is_asked_again_later() -> None:
     assert asyncio.get_running_loop().time() - began >= 1
 
 
-async def test_a_server_that_stays_too_busy_is_told_of_once(
+async def test_a_server_that_stays_too_busy_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binds, "LOG_AFTER_SECONDS", 0.02)
     caplog.set_level(logging.INFO)
     await bind(Script([refuses(429, **{"Retry-After": "0.01"})] * 5 + [DONE]))
-    told = [record.levelname for record in caplog.records if "too busy for bindings" in record.getMessage()]
-    assert told == ["WARNING", "INFO"]
+    levels = [record.levelname for record in caplog.records if "too busy for bindings" in record.getMessage()]
+    assert levels == ["WARNING", "INFO"]
 
 
 async def test_an_absent_server_has_bound_nothing() -> None:
@@ -160,7 +160,7 @@ async def test_nothing_is_sent_again_when_safe_time_has_ended_meanwhile() -> Non
     assert sent(script) == ["POST /binding"]
 
 
-async def test_failing_bindings_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_bindings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     script = Script([resets, pod(), resets, pod(), DONE])
     await bind(script)
@@ -182,7 +182,7 @@ async def test_nothing_is_sent_when_safe_time_ends_while_waiting_for_its_turn() 
     assert script.requests("POST") == []
 
 
-async def test_a_refused_token_is_not_tried_again_when_safe_time_is_over() -> None:
+async def test_a_binding_with_a_refused_token_is_not_sent_again_when_safe_time_is_over() -> None:
     now = [0.0]
 
     async def late(request: Any) -> Any:

@@ -52,7 +52,7 @@ async def test_in_a_crowd_it_is_slowed_down_again_and_again_and_not_after_it() -
         assert await scene.turns() == 0
 
 
-async def test_what_a_crowd_leaves_to_be_told_is_told_slowly_too() -> None:
+async def test_messages_that_a_crowd_leaves_behind_are_sent_slowly_too() -> None:
     async with running() as scene:
         scene.messages += range(CROWD)
         scene.crowded.set()
@@ -64,7 +64,7 @@ async def test_what_a_crowd_leaves_to_be_told_is_told_slowly_too() -> None:
         assert await scene.turns() == 0
 
 
-async def test_turns_that_are_full_of_work_are_not_made_longer() -> None:
+async def test_turns_that_are_full_of_work_are_not_prolonged() -> None:
     async with running() as scene:
         scene.crowded.set()
         await scene.turns(STEPS + 1)

@@ -19,13 +19,13 @@ from scheduler_runtime.scheduling.reporting import outbox
 from tests.support.scheduling import Scene, running
 from tests.support.scripted import Script, hangs, says, serving
 
-GIVEN_BACK: list[str] = []
+UNRESERVED: list[str] = []
 HANDLES: list[Handle] = []
 
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    GIVEN_BACK.clear()
+    UNRESERVED.clear()
     HANDLES.clear()
 
 
@@ -101,7 +101,7 @@ async def test_what_another_decided_is_not_reported_as_a_failure(
         scene.queue.remove(pod.uid)
         assert (await scene.events(), await scene.conditions(), scene.cpu) == ([], [], 0)
         assert 'scheduler_schedule_attempts_total{result="error",profile="test"} 1' in scene.metrics.text()
-    assert [(each.message, each.levelno) for each in caplog.records] == [("not bound", DECISION)]
+    assert [(record.message, record.levelno) for record in caplog.records] == [("not bound", DECISION)]
 
 
 async def test_a_confirmed_pod_is_not_forgotten_by_its_failed_binding() -> None:
@@ -148,36 +148,36 @@ class Holds(Plugin):
         return None
 
     def unreserve(self, pod: Pod, node: str, state: Any) -> None:
-        GIVEN_BACK.append(pod.name)
+        UNRESERVED.append(pod.name)
 
     def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
         HANDLES.append(self.handle)
         return Wait(30)
 
 
-async def held(scene: Scene) -> WaitingPod:
+async def wait_for_permit(scene: Scene) -> WaitingPod:
     """The pod that a permit holds, once its task waits."""
     await scene.until(lambda: scene.underway._permit_waits)
     (waiting,) = HANDLES[-1].waiting_pods()
     return waiting
 
 
-async def test_a_held_pod_is_bound_when_it_is_let_go() -> None:
+async def test_a_pod_is_bound_when_its_permit_is_granted() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
-        waiting = await held(scene)
+        waiting = await wait_for_permit(scene)
         assert (scene.place(pod), scene.binds.bound, scene.cpu) == (QueuePlace.IN_FLIGHT, [], 1000)
         waiting.allow("Holds")
         await scene.until(lambda: scene.binds.bound == [("a", "n")])
-        assert GIVEN_BACK == []
+        assert UNRESERVED == []
 
 
-async def test_a_held_pod_that_is_rejected_is_parked_and_gives_its_room_back() -> None:
+async def test_a_pod_that_is_rejected_at_permit_is_parked_and_gives_its_room_back() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
-        (await held(scene)).reject("Holds", "its gang is not complete")
+        (await wait_for_permit(scene)).reject("Holds", "its gang is not complete")
         await scene.until(lambda: scene.place(pod) is QueuePlace.PARKED)
-        assert (scene.cpu, GIVEN_BACK) == (0, ["a"])
+        assert (scene.cpu, UNRESERVED) == (0, ["a"])
         assert await scene.events() == [("FailedScheduling", "0/1 nodes are available: 1 its gang is not complete.")]
 
 
@@ -209,7 +209,7 @@ class HoldsAndHearsOfRoom(Plugin):
 async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_are() -> None:
     async with running(HoldsAndHearsOfRoom) as scene:
         first = scene.add("a", cpu="3")
-        waiting = await held(scene)
+        waiting = await wait_for_permit(scene)
         second = scene.add("b", cpu="3")
         await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
         waiting.reject("HoldsAndHearsOfRoom", "not now")
@@ -222,7 +222,7 @@ async def test_a_rejected_pod_is_not_woken_by_the_room_it_gives_back_but_others_
 async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() -> None:
     async with running(HoldsAndHearsOfRoom) as scene:
         first = scene.add("a", cpu="3")
-        await held(scene)
+        await wait_for_permit(scene)
         second = scene.add("b", cpu="3")
         await scene.until(lambda: scene.place(second) is QueuePlace.PARKED)
         scene.queue.remove(first.uid)
@@ -231,7 +231,7 @@ async def test_others_are_woken_when_plugins_give_back_what_a_deleted_pod_had() 
         await scene.until(lambda: scene.place(second) is QueuePlace.IN_FLIGHT)
 
 
-async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is_bound() -> None:
+async def test_a_condition_in_the_outbox_is_withdrawn_when_the_pod_is_bound() -> None:
     script = Script()
     async with serving(script) as client:
         scene = Scene(script, client)
@@ -245,11 +245,11 @@ async def test_a_condition_that_waits_to_be_written_is_withdrawn_when_the_pod_is
         sending.cancel()
 
 
-async def test_a_condition_that_is_being_written_arrives_before_the_binding() -> None:
-    begun, answer = asyncio.Event(), asyncio.Event()
+async def test_a_condition_under_way_arrives_before_the_binding() -> None:
+    started, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(request: Any) -> Any:
-        begun.set()
+        started.set()
         await answer.wait()
         return await says({})(request)
 
@@ -258,7 +258,7 @@ async def test_a_condition_that_is_being_written_arrives_before_the_binding() ->
         scene.script.answers.append(slow)
         earlier = testing.pod("a", schedulerName="test")
         scene.reporter.failed(earlier, "it had no node", earlier)
-        await begun.wait()
+        await started.wait()
         scene.add("a")
         await scene.until(lambda: len(scene.underway))
         await asyncio.sleep(0.05)
@@ -280,10 +280,10 @@ async def test_a_condition_that_nobody_answers_does_not_keep_a_pod_from_its_node
         await scene.until(lambda: scene.binds.bound)
 
 
-async def test_the_status_of_a_held_pod_says_which_node_it_is_about_to_have() -> None:
+async def test_the_status_of_a_pod_that_waits_for_a_permit_names_the_node_it_is_about_to_have() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
-        waiting = await held(scene)
+        waiting = await wait_for_permit(scene)
         assert await scene.statuses() == [{"nominatedNodeName": "n"}]
         waiting.reject("Holds", "not now")
         await scene.until(lambda: scene.place(pod) is not QueuePlace.IN_FLIGHT)
@@ -328,17 +328,17 @@ async def test_a_task_that_ends_does_not_forget_the_next_one_of_its_pod() -> Non
         await scene.until(lambda: pod.uid not in scene.underway)
 
 
-async def test_a_held_pod_that_is_deleted_gives_its_room_back_in_silence() -> None:
+async def test_a_pod_that_is_deleted_at_permit_gives_its_room_back_in_silence() -> None:
     async with running(Holds) as scene:
         pod = scene.add("a")
-        await held(scene)
+        await wait_for_permit(scene)
         scene.queue.remove(pod.uid)
         scene.underway.stop_waiting(pod)
         await scene.until(lambda: not len(scene.underway))
-        assert (scene.cpu, GIVEN_BACK, await scene.events()) == (0, ["a"], [])
+        assert (scene.cpu, UNRESERVED, await scene.events()) == (0, ["a"], [])
 
 
-async def test_held_pods_do_not_fill_the_way() -> None:
+async def test_pods_that_wait_for_a_permit_take_no_slot() -> None:
     async with running(Holds, slots=BindingSlots(backlog=2)) as scene:
         for name in ("a", "b", "c", "d"):
             scene.add(name)
@@ -370,7 +370,7 @@ async def test_finishing_waits_for_bindings_and_gives_up_the_late_ones() -> None
         assert (len(scene.underway), scene.cpu) == (0, 1000)
 
 
-async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_pod_that_is_being_deleted_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(DECISION)
     async with running() as scene:
         pod = testing.pod("a", schedulerName="test")
@@ -378,4 +378,4 @@ async def test_a_pod_that_is_being_deleted_is_left_alone(caplog: pytest.LogCaptu
         scene.queue.add(leaving, "test", 0)
         assert await eventually_events(scene, 1) == [("FailedScheduling", "skip schedule deleting pod: default/a")]
         assert (len(scene.queue), scene.binds.bound) == (0, [])
-    assert [each.message for each in caplog.records] == ["skipped"]
+    assert [record.message for record in caplog.records] == ["skipped"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler_runtime.api import Cycle, NodeTable, Nomination, Plugin, Pod, Verdicts
 from tests.support.scheduling import running
 
-made: list[str] = []
+done: list[str] = []
 
 
 class MakesRoom(Plugin):
@@ -13,7 +13,7 @@ class MakesRoom(Plugin):
 
     def post_filter(self, pod: Pod, nodes: NodeTable, verdicts: Verdicts, cycle: Cycle) -> Nomination:
         async def work() -> None:
-            made.append(f"room for {pod.name}")
+            done.append(f"room for {pod.name}")
 
         return Nomination("n", work())
 
@@ -21,7 +21,7 @@ class MakesRoom(Plugin):
 async def test_what_a_plugin_begins_to_make_room_is_done_and_the_node_is_nominated() -> None:
     async with running(MakesRoom) as scene:
         scene.add("big", cpu="5")
-        await scene.until(lambda: made == ["room for big"])
+        await scene.until(lambda: done == ["room for big"])
         await scene.conditions()
         (patch,) = scene.script.requests("PATCH")
         assert patch.body["status"]["nominatedNodeName"] == "n"

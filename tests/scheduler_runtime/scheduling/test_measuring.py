@@ -37,8 +37,8 @@ async def counted(scene: Scene, *lines: str) -> None:
 @pytest.mark.parametrize(
     ("decide", "result"),
     [
-        (lambda held: held.allow("Holds"), "Success"),
-        (lambda held: held.reject("Holds", "its gang is not complete"), "Unschedulable"),
+        (lambda waiting: waiting.allow("Holds"), "Success"),
+        (lambda waiting: waiting.reject("Holds", "its gang is not complete"), "Unschedulable"),
     ],
     ids=["allowed", "rejected"],
 )
@@ -48,8 +48,8 @@ async def test_waiting_for_a_permit_is_measured_by_how_it_ended(
     async with running(Holds) as scene:
         scene.add("a")
         await scene.until(lambda: scene.underway._permit_waits)
-        (held,) = scene.frameworks["test"].context.waiting.values()
-        decide(held)
+        (waiting,) = scene.frameworks["test"].context.waiting.values()
+        decide(waiting)
         await counted(scene, f'scheduler_permit_wait_duration_seconds_count{{result="{result}"}} 1')
 
 

@@ -76,11 +76,11 @@ class Sent:
         task = asyncio.create_task(self.outbox.run())
         await self.outbox.drain()
         task.cancel()
-        return [each.body for each in self.script.requests("POST")]
+        return [request.body for request in self.script.requests("POST")]
 
     @property
-    def asked(self) -> list[tuple[str, str]]:
-        return [(each.method, each.path) for each in self.script.received]
+    def sent_requests(self) -> list[tuple[str, str]]:
+        return [(request.method, request.path) for request in self.script.received]
 
 
 @contextlib.asynccontextmanager
@@ -90,7 +90,7 @@ async def sent(*answers: Any, version: str = "v1.36.4") -> AsyncIterator[Sent]:
         yield Sent(script, client, version)
 
 
-async def test_a_victim_is_told_why_and_deleted_by_its_uid() -> None:
+async def test_a_victim_gets_a_condition_and_is_deleted_by_its_uid() -> None:
     async with sent() as world:
         await world.preempt()
     patch, delete = world.script.received
@@ -111,8 +111,8 @@ async def test_an_event_says_for_whom() -> None:
     async with sent() as world:
         await world.preempt()
         (event,) = await world.events()
-    said = (event["type"], event["reason"], event["action"], event["note"], event["reportingController"])
-    assert said == ("Normal", "Preempted", "Preempting", "Preempted by pod p on node a", "test")
+    fields = (event["type"], event["reason"], event["action"], event["note"], event["reportingController"])
+    assert fields == ("Normal", "Preempted", "Preempting", "Preempted by pod p on node a", "test")
     assert (event["regarding"]["name"], event["related"]["name"]) == ("v", "p")
 
 
@@ -124,11 +124,11 @@ async def test_the_log_says_who_was_preempted_where_and_for_whom(caplog: pytest.
     assert (line["pod"], line["node"], line["for"]) == ("default/v", "a", "default/p")
 
 
-async def test_a_condition_that_is_there_already_is_not_written_again() -> None:
-    written = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": MESSAGE}
+async def test_the_same_condition_is_not_sent_again() -> None:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": MESSAGE}
     async with sent() as world:
-        await world.preempt(pod("v", LOW, node="a", status={"conditions": [written]}))
-    assert world.asked == [("DELETE", POD)]
+        await world.preempt(pod("v", LOW, node="a", status={"conditions": [condition]}))
+    assert world.sent_requests == [("DELETE", POD)]
 
 
 @pytest.mark.parametrize(
@@ -142,22 +142,22 @@ async def test_a_victim_that_is_not_bound_yet_is_only_called_back(version: str, 
     async with sent(version=version) as world:
         world.can_be_called_back = {"v"}
         await world.preempt()
-        assert world.asked == []
+        assert world.sent_requests == []
         assert [event["note"] for event in await world.events()] == [note]
 
 
 @pytest.mark.parametrize("status", [404, 409])
-async def test_a_victim_that_is_gone_or_replaced_is_no_error_and_no_event(status: int) -> None:
+async def test_a_victim_that_was_deleted_or_replaced_is_no_error_and_no_event(status: int) -> None:
     async with sent(refuses(status), refuses(status)) as world:
         await world.preempt()
         assert await world.events() == []
-    assert world.asked == [("PATCH", f"{POD}/status"), ("DELETE", POD)]
+    assert world.sent_requests == [("PATCH", f"{POD}/status"), ("DELETE", POD)]
 
 
 async def test_trouble_of_the_api_server_is_waited_for() -> None:
     async with sent(refuses(500), says({}), resets, refuses(429), says({})) as world:
         await world.preempt()
-    assert [method for method, _ in world.asked] == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
+    assert [method for method, _ in world.sent_requests] == ["PATCH", "PATCH", "DELETE", "DELETE", "DELETE"]
 
 
 async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
@@ -165,7 +165,7 @@ async def test_a_refusal_is_an_error_and_nothing_more_is_sent() -> None:
         with pytest.raises(ApiError, match="may not delete"):
             await world.preempt()
         assert await world.events() == []
-    assert [method for method, _ in world.asked] == ["PATCH", "DELETE"]
+    assert [method for method, _ in world.sent_requests] == ["PATCH", "DELETE"]
 
 
 async def test_trouble_without_end_is_an_error() -> None:
@@ -179,10 +179,10 @@ async def test_nobody_is_preempted_by_who_does_not_lead() -> None:
         world.leads = False
         with pytest.raises(FencedError):
             await world.preempt()
-    assert world.asked == []
+    assert world.sent_requests == []
 
 
-async def test_a_nomination_is_taken_back_here_and_there() -> None:
+async def test_a_nomination_is_cleared_here_and_in_the_status() -> None:
     nominated = pod("v", LOW, status={"nominatedNodeName": "a"})
     async with sent() as world:
         world.nominations.observe(None, nominated)

@@ -25,7 +25,7 @@ def refuses(*_: Any) -> None:
     raise KeyError("the price")
 
 
-def told(scene: Scene, place: str, field: str) -> Any:
+def dumped(scene: Scene, place: str, field: str) -> Any:
     """What the only pod says of itself, if it is there."""
     (pod,) = dump_queue(scene.queue, time.monotonic(), scene.services.progress).get(place) or [{}]
     return pod.get(field)
@@ -39,12 +39,12 @@ def told(scene: Scene, place: str, field: str) -> Any:
         ("bind", hangs, ["DefaultBinder"], "binding", "bind of plugin Own"),
     ],
 )
-async def test_what_a_pod_waits_for_is_told_until_it_does_not_any_more(
+async def test_what_a_pod_waits_for_is_in_the_dump_until_it_does_not_any_more(
     hook: str, run: Any, without: list[str], place: str, expected: str
 ) -> None:
     async with running(type("Own", (Plugin,), {hook: run}), without=without) as scene:
         scene.add("a")
-        await scene.until(lambda: told(scene, place, "waitsFor") == [expected])
+        await scene.until(lambda: dumped(scene, place, "waitsFor") == [expected])
         await scene.underway.finish(0)
         assert scene.services.progress.describe(time.monotonic()) == {}
 
@@ -56,12 +56,12 @@ async def test_what_a_pod_waits_for_is_told_until_it_does_not_any_more(
         ("pre_bind", fails, """running PreBind plugin "Own": KeyError: 'the price'"""),
     ],
 )
-async def test_the_error_that_an_attempt_ended_in_is_told_while_its_pod_backs_off(
+async def test_the_error_that_an_attempt_ended_in_is_in_the_dump_while_its_pod_backs_off(
     hook: str, run: Any, expected: str
 ) -> None:
     async with running(type("Own", (Plugin,), {hook: run})) as scene:
         scene.add("a")
-        await scene.until(lambda: told(scene, "backoff", "error") == expected)
+        await scene.until(lambda: dumped(scene, "backoff", "error") == expected)
 
 
 async def test_what_does_not_end_in_time_is_named_with_what_it_waits_for() -> None:

@@ -28,13 +28,13 @@ def an_object(name: str, version: int, **fields: Any) -> Object:
 
 
 @contextlib.asynccontextmanager
-async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> AsyncIterator[WatchedObjects]:
+async def watching(watch: Watch, script: Script, received: list[Event], events: int) -> AsyncIterator[WatchedObjects]:
     """The objects of ``watch`` once that many events were told."""
     enough = asyncio.Event()
 
     def take(event: Event) -> None:
-        told.append(event)
-        if len(told) >= events:
+        received.append(event)
+        if len(received) >= events:
             enough.set()
 
     async with serving(script) as client:
@@ -48,41 +48,41 @@ async def kept(watch: Watch, script: Script, told: list[Event], events: int) -> 
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_kind_with_a_struct_is_decoded_and_its_changes_are_told() -> None:
+async def test_a_kind_with_a_struct_is_decoded_and_its_changes_are_events() -> None:
     before, after = an_object("a", 1, spec={"selector": {"app": "a"}}), an_object("a", 12, spec={"selector": None})
     script = Script([listed(before), watched(("MODIFIED", after), ("ADDED", an_object("b", 13)), ("DELETED", after))])
-    told: list[Event] = []
-    async with kept(SERVICES, script, told, 4) as objects:
-        assert [each.metadata.name for each in objects.list(SERVICES)] == ["b"]
+    received: list[Event] = []
+    async with watching(SERVICES, script, received, 4) as objects:
+        assert [item.metadata.name for item in objects.list(SERVICES)] == ["b"]
         assert objects.find(SERVICES, "b", "default").metadata.uid == "uid-b"
         assert objects.find(SERVICES, "a", "default") is None
         assert objects.revision(SERVICES) == 4
-    assert [(each.resource, each.action) for each in told] == [
+    assert [(event.resource, event.action) for event in received] == [
         ("Service", Action.ADD),
         ("Service", Action.UPDATE),
         ("Service", Action.ADD),
         ("Service", Action.DELETE),
     ]
-    assert isinstance(told[1].old, Service)
-    assert told[1].old.spec.selector == {"app": "a"}
+    assert isinstance(received[1].old, Service)
+    assert received[1].old.spec.selector == {"app": "a"}
 
 
-async def test_any_other_kind_comes_as_it_is_and_is_asked_for_by_its_name() -> None:
+async def test_any_other_kind_comes_as_it_is_and_is_requested_by_its_name() -> None:
     script = Script([listed(an_object("prices", 1, data={"large": 2})), watched()])
-    told: list[Event] = []
-    async with kept(PRICES, script, told, 1) as objects:
+    received: list[Event] = []
+    async with watching(PRICES, script, received, 1) as objects:
         assert objects.get(PRICES)["data"] == {"large": 2}
-    assert told[0].resource == "example.com/PriceList"
+    assert received[0].resource == "example.com/PriceList"
     assert script.received[0].path == "/apis/example.com/v1/pricelists"
 
 
-async def test_a_change_of_what_nobody_reads_is_not_told() -> None:
+async def test_a_change_of_what_nobody_reads_is_no_event() -> None:
     quiet = an_object("a", 11, status={"loadBalancer": {}})
     script = Script([listed(an_object("a", 1)), watched(("MODIFIED", quiet), ("ADDED", an_object("b", 12)))])
-    told: list[Event] = []
-    async with kept(SERVICES, script, told, 2) as objects:
+    received: list[Event] = []
+    async with watching(SERVICES, script, received, 2) as objects:
         assert objects.revision(SERVICES) == 2
-        assert [each.action for each in told] == [Action.ADD, Action.ADD]
+        assert [event.action for event in received] == [Action.ADD, Action.ADD]
 
 
 async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_once() -> None:
@@ -92,7 +92,7 @@ async def test_what_the_scheduler_follows_itself_is_read_there_and_watched_only_
     async with serving(Script([listed(an_object("a", 1), an_object("b", 3), elsewhere), watched()])) as client:
         pods = Reflector(pods_of(ResizeRules()), client, changes.append)
         objects = WatchedObjects([everywhere, here, SERVICES], client, lambda _: None, {POD: pods})
-        assert [each.kind.path for each in objects.reflectors] == ["/api/v1/services"]
+        assert [reflector.kind.path for reflector in objects.reflectors] == ["/api/v1/services"]
         task = asyncio.create_task(pods.run())
         async with asyncio.timeout(5):
             await pods.synced.wait()
@@ -145,9 +145,9 @@ async def test_who_goes_through_a_list_and_waits_meanwhile_is_not_disturbed_by_c
         pods = Reflector(pods_of(ResizeRules()), client, lambda _: None)
         pods.objects["default/a"] = testing.pod("a")
         objects = WatchedObjects([SERVICES], client, lambda _: None, {("v1", "Pod"): pods})
-        found = iter(objects.list(Watch("v1", "Pod")))
+        items = iter(objects.list(Watch("v1", "Pod")))
         pods.objects["default/b"] = testing.pod("b")
-        assert [each.name for each in found] == ["a"]
+        assert [item.name for item in items] == ["a"]
 
 
 async def test_an_object_that_is_not_there_is_none() -> None:

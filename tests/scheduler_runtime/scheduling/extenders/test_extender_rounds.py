@@ -86,12 +86,12 @@ async def test_scores_weigh_ten_times_their_weight_and_add_up() -> None:
     assert advice.scores == {"a": 1 * 30 + 2 * 50, "c": 10 * 30 + 1 * 50}
 
 
-async def test_how_many_are_asked_for_scores_is_known() -> None:
-    both, asked, seen = threading.Barrier(2, timeout=10), list[ExtenderChain](), list[int]()
+async def test_the_number_of_extenders_that_score_is_counted() -> None:
+    both, chains, scoring = threading.Barrier(2, timeout=10), list[ExtenderChain](), list[int]()
 
     def counts(question: Object) -> Any:
         both.wait()
-        seen.append(asked[0].scoring)
+        scoring.append(chains[0].scoring)
         both.wait()
         return prefers("a")(question)
 
@@ -99,9 +99,9 @@ async def test_how_many_are_asked_for_scores_is_known() -> None:
         async with scheduling(asks(one), asks(other)) as scene:
             extenders = scene.frameworks["test"].extenders
             assert isinstance(extenders, ExtenderChain)
-            asked.append(extenders)
+            chains.append(extenders)
             await extenders.answer(ScoreQuestion(["a", "c"]), testing.pod("p"), ExtenderAnswers(), scene.cache.table)
-            assert (seen, extenders.scoring) == ([2, 2], 0)
+            assert (scoring, extenders.scoring) == ([2, 2], 0)
 
 
 async def test_extenders_decide_among_nodes_that_plugins_find_alike() -> None:
@@ -162,9 +162,9 @@ async def test_an_extender_that_fails_is_named_and_the_pod_backs_off(answer: Ans
             pod = scene.add("p")
             await scene.until(lambda: scene.place(pod) is QueuePlace.BACKOFF)
             scene.queue.remove(pod.uid)
-            told = await message(scene)
-            assert extender.url in told
-            assert expected in told
+            text = await message(scene)
+            assert extender.url in text
+            assert expected in text
             assert (await scene.conditions())[0][0] == "SchedulerError"
 
 
@@ -206,8 +206,8 @@ async def test_nobody_is_passed_over_because_the_api_server_stumbles(verb: str, 
         async with scheduling(asks(extender, ignorable=True, weight=1000)) as scene:
             scene.script.otherwise = _stumbles
             scene.add("p")
-            said = await message(scene)
-            assert said == "pod default/p, about which an extender is to be asked, cannot be read: 500: no"
+            text = await message(scene)
+            assert text == "pod default/p, about which an extender is to be asked, cannot be read: 500: no"
             scene.script.otherwise = _api
             await scene.until(lambda: scene.binds.bound)
             assert scene.binds.bound == [("p", "b")]
@@ -292,9 +292,9 @@ async def test_a_pod_that_goes_while_an_extender_thinks_is_forgotten(answer: Ans
     with serving({}) as extender:
         thinking = Thinking(extender, "filter", answer)
         async with scheduling(asks(extender, filterVerb="filter")) as scene:
-            gone = scene.add("p")
+            pod = scene.add("p")
             await thinking.asked.wait()
-            scene.queue.remove(gone.uid)
+            scene.queue.remove(pod.uid)
             extender.answers["filter"] = keeps("a")
             scene.add("q")
             thinking.answers()

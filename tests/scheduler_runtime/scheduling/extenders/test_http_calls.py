@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from scheduler_runtime.config import Extender as Written
+from scheduler_runtime.config import Extender as ExtenderConfig
 from scheduler_runtime.scheduling.extenders import ExtenderClient, ExtenderError
 from scheduler_runtime.scheduling.extenders.http_calls import CONNECTIONS, Address
 from scheduler_runtime.scheduling.fenced_binds import FencedError
@@ -41,15 +41,15 @@ def client_pair(directory: Path) -> tuple[str, str]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "scheduler")])
     begins = datetime(2020, 1, 1, tzinfo=UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, begins.replace(year=2120))
-    signed = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, SHA256())
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, begins.replace(year=2120))
+    signed = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(key, SHA256())
     files = directory / "scheduler.crt", directory / "scheduler.key"
     files[0].write_bytes(signed.public_bytes(Encoding.PEM))
     files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return str(files[0]), str(files[1])
 
 
-def written_out(file: str) -> str:
+def base64_of(file: str) -> str:
     """What a file holds, as a document has it."""
     return base64.b64encode(Path(file).read_bytes()).decode()
 
@@ -68,24 +68,24 @@ def secured(directory: Path, asks_for: str = "") -> Iterator[tuple[Extender, str
 
 
 @contextmanager
-def calling(url_prefix: str, **written: Any) -> Iterator[ExtenderClient]:
+def calling(url_prefix: str, **fields: Any) -> Iterator[ExtenderClient]:
     """The connections to an extender that is said to be there."""
-    calls = ExtenderClient(Address.of(Written.model_validate({"urlPrefix": url_prefix, **written})))
+    calls = ExtenderClient(Address.of(ExtenderConfig.model_validate({"urlPrefix": url_prefix, **fields})))
     try:
         yield calls
     finally:
         calls.close()
 
 
-async def ask(extender: Extender, **written: Any) -> bytes:
-    with calling(**{"url_prefix": f"{extender.url}/", **written}) as calls:
+async def ask(extender: Extender, **fields: Any) -> bytes:
+    with calling(**{"url_prefix": f"{extender.url}/", **fields}) as calls:
         return await calls.post("filter", b"{}")
 
 
 async def test_the_authority_may_be_a_file_or_written_out(tmp_path: Path) -> None:
     with secured(tmp_path) as (extender, certificate):
         assert await ask(extender, tlsConfig={"caFile": certificate}) == b"{}"
-        assert await ask(extender, tlsConfig={"caData": written_out(certificate)}) == b"{}"
+        assert await ask(extender, tlsConfig={"caData": base64_of(certificate)}) == b"{}"
 
 
 async def test_nobody_else_is_trusted(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ async def test_nobody_else_is_trusted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", [{"enableHTTPS": True}, {"tlsConfig": {"insecure": True}}, {"enableHTTPS": True, "tlsConfig": {}}]
+    "fields", [{"enableHTTPS": True}, {"tlsConfig": {"insecure": True}}, {"enableHTTPS": True, "tlsConfig": {}}]
 )
 async def test_without_an_authority_whoever_answers_is_believed_if_https_is_asked_for(
-    tmp_path: Path, written: dict[str, Any]
+    tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     with secured(tmp_path) as (extender, _):
-        assert await ask(extender, **written) == b"{}"
+        assert await ask(extender, **fields) == b"{}"
 
 
 async def test_the_name_on_the_certificate_may_be_another_than_that_in_the_address(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_the_name_on_the_certificate_may_be_another_than_that_in_the_addre
 async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path) -> None:
     own, key = client_pair(tmp_path)
     with secured(tmp_path, own) as (extender, authority):
-        data = {"certData": written_out(own), "keyData": written_out(key), "caData": written_out(authority)}
+        data = {"certData": base64_of(own), "keyData": base64_of(key), "caData": base64_of(authority)}
         assert await ask(extender, tlsConfig={"certFile": own, "keyFile": key, "caFile": authority}) == b"{}"
         assert await ask(extender, tlsConfig=data) == b"{}"
         with pytest.raises(ExtenderError, match="failed filter with extender at URL"):
@@ -126,7 +126,7 @@ async def test_the_scheduler_shows_a_certificate_of_its_own(tmp_path: Path) -> N
 def test_certificates_that_cannot_be_used_are_found_before_anybody_is_asked() -> None:
     for tls in ({"caFile": "/nowhere"}, {"certFile": "/nowhere", "keyFile": "/nowhere"}):
         with pytest.raises(OSError, match="No such file"):
-            Address.of(Written.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
+            Address.of(ExtenderConfig.model_validate({"urlPrefix": "https://there", "tlsConfig": tls}))
 
 
 async def test_a_refusal_is_told_as_kube_scheduler_tells_it() -> None:
@@ -141,8 +141,8 @@ async def test_a_name_and_a_password_in_the_address_are_shown() -> None:
     with serving({"filter": lambda _: {}}) as extender:
         await ask(extender, url_prefix=extender.url.replace("http://", "http://me:a%20b@"))
         await ask(extender, url_prefix=extender.url.replace("http://", "http://token@"))
-        shown = [base64.b64decode(each["Authorization"].removeprefix("Basic ")).decode() for each in extender.headers]
-    assert shown == ["me:a b", "token:"]
+        encoded = [headers["Authorization"].removeprefix("Basic ") for headers in extender.headers]
+    assert [base64.b64decode(credentials).decode() for credentials in encoded] == ["me:a b", "token:"]
 
 
 async def test_a_query_in_the_address_may_have_spaces() -> None:
@@ -217,12 +217,12 @@ async def test_a_binding_is_sent_once() -> None:
 async def busy(extender: Extender, calls: ExtenderClient) -> AsyncIterator[None]:
     """All connections that there may be are waiting for an answer, which comes at the end of the ``with``."""
     extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
-    asked = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]
+    calls_under_way = [asyncio.create_task(calls.post("filter", b"{}")) for _ in range(CONNECTIONS)]
     while len(extender.asked) < CONNECTIONS:  # noqa: ASYNC110  it is a thread that is asked
         await asyncio.sleep(0.005)
     yield
     extender.released.set()
-    await asyncio.gather(*asked)
+    await asyncio.gather(*calls_under_way)
 
 
 async def test_what_forbids_a_question_is_looked_at_once_there_is_a_connection_for_it() -> None:
@@ -254,12 +254,12 @@ async def test_without_a_connection_in_time_nothing_was_sent() -> None:
 async def test_once_closed_no_connection_stays_open_after_its_answer() -> None:
     with serving({}) as extender, calling(extender.url) as calls:
         extender.answers["filter"] = lambda _: {"late": extender.released.wait(30)}
-        asked = asyncio.create_task(calls.post("filter", b"{}"))
+        calls_under_way = asyncio.create_task(calls.post("filter", b"{}"))
         while not extender.asked:  # noqa: ASYNC110  it is a thread that is asked
             await asyncio.sleep(0.005)
         calls.close()
         extender.released.set()
-        assert json.loads(await asked) == {"late": True}
+        assert json.loads(await calls_under_way) == {"late": True}
         await calls.post("filter", b"{}")
         while extender.connected:  # noqa: ASYNC110
             await asyncio.sleep(0.005)

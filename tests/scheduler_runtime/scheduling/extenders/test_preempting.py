@@ -55,8 +55,8 @@ def says_of_b(*uids: str) -> Answer:
 
 def agrees(question: Object) -> Object:
     """To all victims, which it was told as objects."""
-    told = question["NodeNameToVictims"].items()
-    uids = {node: [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]] for node, victims in told}
+    text = question["NodeNameToVictims"].items()
+    uids = {node: [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]] for node, victims in text}
     return {"NodeNameToMetaVictims": {node: {"Pods": pods} for node, pods in uids.items()}}
 
 
@@ -154,9 +154,9 @@ async def test_what_keeps_one_from_answering_is_told_with_the_rest(answer: Answe
     with serving({"preempt": answer}) as extender:
         async with full(asks(extender)) as scene:
             assert await nominated(scene) == ""
-            told = await note(scene)
-            assert told.startswith("0/3 nodes are available: 3 Insufficient cpu. ")
-            assert expected.format(url=extender.url) in told.partition("preemption: ")[2]
+            text = await note(scene)
+            assert text.startswith("0/3 nodes are available: 3 Insufficient cpu. ")
+            assert expected.format(url=extender.url) in text.partition("preemption: ")[2]
 
 
 async def test_one_that_may_be_ignored_and_fails_has_no_say() -> None:

@@ -19,8 +19,8 @@ from tests.support.scripted import Answer, Script, hangs, refuses, says, serving
 
 
 def pod(name: str, version: str = "1", node: str = "") -> Pod:
-    made = testing.pod(name, nodeName=node or f"node-of-{name}")
-    return replace(made, metadata=replace(made.metadata, resource_version=version))
+    plain = testing.pod(name, nodeName=node or f"node-of-{name}")
+    return replace(plain, metadata=replace(plain.metadata, resource_version=version))
 
 
 async def shows(request: web.Request) -> web.StreamResponse:
@@ -33,13 +33,13 @@ async def test_a_pod_is_read_once_for_each_of_its_versions() -> None:
     async with serving(script) as client:
         read = RawObjects(client)
         for versions in (("1", "1"), ("1", "1"), ("2", "1")):
-            told = await read.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
-            assert told.keys() == {"uid-of-a", "uid-of-b"}
+            texts = await read.pods([pod(name, version) for name, version in zip("ab", versions, strict=True)])
+            assert texts.keys() == {"uid-of-a", "uid-of-b"}
         await read.pod(pod("a", "2"))
-    assert [asked.path[-1] for asked in script.received] == ["a", "b", "a"]
+    assert [request.path[-1] for request in script.received] == ["a", "b", "a"]
 
 
-def shown_on(nodes: Mapping[str, Sequence[str]]) -> Answer:
+def lists_pods_of(nodes: Mapping[str, Sequence[str]]) -> Answer:
     """Lists the pods of the node that is asked about, and knows no other."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -51,15 +51,15 @@ def shown_on(nodes: Mapping[str, Sequence[str]]) -> Answer:
 
 
 async def test_several_pods_of_a_node_are_read_with_one_request() -> None:
-    script = Script(otherwise=shown_on({"n": ["a", "b", "stranger"], "m": ["c"]}))
-    wanted = [pod("a", node="n"), pod("b", node="n"), pod("c", node="m"), pod("gone", node="m")]
+    script = Script(otherwise=lists_pods_of({"n": ["a", "b", "stranger"], "m": ["c"]}))
+    pods = [pod("a", node="n"), pod("b", node="n"), pod("c", node="m"), pod("gone", node="m")]
     async with serving(script) as client:
         read = RawObjects(client)
-        told = await read.pods(wanted)
-        assert told.keys() == {"uid-of-a", "uid-of-b", "uid-of-c"}
-        assert json.loads(bytes(told["uid-of-a"])) == {"metadata": {"name": "a", "uid": "uid-of-a"}}
-        await read.pods(wanted[:3])
-    assert [asked.path for asked in script.received] == ["/api/v1/pods"] * 2
+        texts = await read.pods(pods)
+        assert texts.keys() == {"uid-of-a", "uid-of-b", "uid-of-c"}
+        assert json.loads(bytes(texts["uid-of-a"])) == {"metadata": {"name": "a", "uid": "uid-of-a"}}
+        await read.pods(pods[:3])
+    assert [request.path for request in script.received] == ["/api/v1/pods"] * 2
 
 
 async def test_pods_on_their_way_are_told_of_though_their_bindings_have_landed_unseen() -> None:
@@ -85,8 +85,8 @@ async def test_only_so_many_reads_are_under_way_at_a_time() -> None:
         return await shows(request)
 
     async with serving(Script(otherwise=counts)) as client:
-        told = await RawObjects(client).pods([pod(f"p{number}") for number in range(3 * READS)])
-    assert (len(told), most <= READS) == (3 * READS, True)
+        texts = await RawObjects(client).pods([pod(f"p{number}") for number in range(3 * READS)])
+    assert (len(texts), most <= READS) == (3 * READS, True)
 
 
 async def test_a_pod_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,5 +111,5 @@ async def test_when_one_cannot_be_read_the_others_are_not_waited_for() -> None:
         with pytest.raises(RawObjectError, match="cannot be read: 500"):
             await RawObjects(client).pods([pod(name) for name in "abc"])
         await asyncio.sleep(0)
-        left = [task for task in asyncio.all_tasks() - before if "RawObjects" in repr(task)]
-        assert left == []
+        unfinished = [task for task in asyncio.all_tasks() - before if "RawObjects" in repr(task)]
+        assert unfinished == []

@@ -41,10 +41,10 @@ def gauge(*labels: str) -> Family:
 
 def histogram(first: float, factor: float, count: int, *labels: str) -> Family:
     """One with ``count`` bounds, from the first one on each ``factor`` times the one before."""
-    return Family("histogram", frozenset(labels), shown(first * factor**number for number in range(count)))
+    return Family("histogram", frozenset(labels), rounded(first * factor**number for number in range(count)))
 
 
-def shown(bounds: Iterable[float]) -> tuple[str, ...]:
+def rounded(bounds: Iterable[float]) -> tuple[str, ...]:
     """Bounds without what computing adds to them."""
     return tuple(f"{bound:.9g}" for bound in bounds)
 
@@ -85,7 +85,7 @@ def declared(metric: Metric) -> Family:
         case Counter():
             return counter(*metric._labels)
         case Histogram():
-            return Family(metric.kind, frozenset(metric._labels), shown(metric._bounds))
+            return Family(metric.kind, frozenset(metric._labels), rounded(metric._bounds))
         case _:
             return Family(metric.kind, frozenset(name for _, labels, _ in metric.samples() for name, _ in labels))
 
@@ -103,7 +103,7 @@ async def test_metrics_are_declared_as_kube_scheduler_declares_them(tmp_path: Pa
     async with serving(Script()) as client:
         process, _ = await assembled(tmp_path, DocumentText(DOCUMENT), client, metrics=metrics)
         reject_a_pod(process)
-        ours = {each.name: declared(each) for each in metrics._all()}
+        ours = {metric.name: declared(metric) for metric in metrics._all()}
     assert {name: family for name, family in ours.items() if name.startswith("scheduler_")} == {
         f"scheduler_{name}": family for name, family in {**STABLE, **BETA, **ALPHA}.items()
     }

@@ -51,7 +51,7 @@ def place(pending: SchedulingQueue, uid: str) -> QueuePlace:
     return next(entry.place for entry in pending.entries() if entry.uid == uid)
 
 
-def taken(pending: SchedulingQueue, now: float) -> list[str]:
+def take_all(pending: SchedulingQueue, now: float) -> list[str]:
     uids = []
     while entry := pending.take(now):
         uids.append(entry.uid)
@@ -60,7 +60,7 @@ def taken(pending: SchedulingQueue, now: float) -> list[str]:
 
 def park(pending: SchedulingQueue, uid: str, now: float) -> None:
     pending.add(pod(uid), "a", now)
-    assert taken(pending, now) == [uid]
+    assert take_all(pending, now) == [uid]
     pending.park(uid, {"Fit"}, now)
 
 
@@ -69,7 +69,7 @@ def test_pods_are_taken_in_the_new_order(pending: SchedulingQueue, profiles: dic
         pending.add(pod(f"rank-{rank}", rank), "a", 0)
     profiles["a"] = Profile(falling=True)
     pending.change_profiles({"a"}, 0)
-    assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
+    assert take_all(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
 
 def test_a_parked_pod_is_tried_again_once_it_has_backed_off(
@@ -79,19 +79,19 @@ def test_a_parked_pod_is_tried_again_once_it_has_backed_off(
     profiles["a"] = Profile(plugin="Other")
     pending.change_profiles({"a"}, 0.5)
     assert place(pending, "p") is QueuePlace.BACKOFF
-    assert taken(pending, 2) == ["p"]
+    assert take_all(pending, 2) == ["p"]
 
 
 def test_a_pod_in_flight_is_tried_again_if_the_old_plugins_reject_it(
     pending: SchedulingQueue, profiles: dict[str, Profile]
 ) -> None:
     pending.add(pod("p"), "a", 0)
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     profiles["a"] = Profile(plugin="Other")
     pending.change_profiles({"a"}, 0)
     pending.park("p", {"Fit"}, 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
 
 
 def test_new_gates_close_and_old_ones_open(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
@@ -111,30 +111,30 @@ def test_what_new_plugins_registered_wakes_the_pods_that_they_reject(
     pending.on_event(NODE_ADDED, 0)  # who wants this is known from here on
     profiles["a"] = Profile(plugin="Other")
     pending.change_profiles({"a"}, 9)
-    assert taken(pending, 9) == ["p"]
+    assert take_all(pending, 9) == ["p"]
     pending.park("p", {"Other"}, 9)
     pending.on_event(NODE_ADDED, 30)
     assert place(pending, "p") is QueuePlace.ACTIVE
 
 
 @pytest.mark.parametrize("state", ["active", "parked", "in flight"])
-def test_the_pods_of_a_profile_that_is_gone_are_given_back(
+def test_the_pods_of_a_removed_profile_are_returned(
     pending: SchedulingQueue, profiles: dict[str, Profile], state: str
 ) -> None:
     profiles["b"] = Profile()
     pending.add(pod("stays"), "b", 0)
-    taken(pending, 0)
+    take_all(pending, 0)
     if state == "parked":
         park(pending, "p", 0)
     else:
         pending.add(pod("p"), "a", 0)
     if state == "in flight":
-        taken(pending, 0)
+        take_all(pending, 0)
     del profiles["a"]
     assert pending.change_profiles({"a"}, 1) == [pod("p")]
     assert [entry.uid for entry in pending.entries()] == ["stays"]
     pending.park("p", {"Fit"}, 1)
-    assert taken(pending, 400) == []
+    assert take_all(pending, 400) == []
 
 
 def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
@@ -144,7 +144,7 @@ def test_others_are_left_alone(pending: SchedulingQueue, profiles: dict[str, Pro
     assert place(pending, "p") is QueuePlace.PARKED
 
 
-def test_pods_back_off_as_long_as_they_are_told_now(pending: SchedulingQueue) -> None:
+def test_pods_back_off_as_long_as_is_configured_now(pending: SchedulingQueue) -> None:
     pending.change_backoff(4, 8)
     park(pending, "p", 0)
     pending.on_event(NODE_ADDED, 3)
@@ -155,13 +155,13 @@ def test_pods_back_off_as_long_as_they_are_told_now(pending: SchedulingQueue) ->
 def test_pods_that_back_off_stand_in_the_new_order(pending: SchedulingQueue, profiles: dict[str, Profile]) -> None:
     for rank in (1, 3, 2):
         pending.add(pod(f"rank-{rank}", rank), "a", 0)
-    for uid in taken(pending, 0):
+    for uid in take_all(pending, 0):
         pending.park(uid, {"Fit"}, 0)
     pending.on_event(NODE_ADDED, 0)
     profiles["a"] = Profile(falling=True)
     pending.change_profiles({"a"}, 0)
     assert {place(pending, f"rank-{rank}") for rank in (1, 2, 3)} == {QueuePlace.BACKOFF}
-    assert taken(pending, 0) == ["rank-3", "rank-2", "rank-1"]
+    assert take_all(pending, 0) == ["rank-3", "rank-2", "rank-1"]
 
 
 def test_a_pod_that_backs_off_is_kept_back_by_a_new_gate(

@@ -68,15 +68,15 @@ class PendingMachine(RuleBasedStateMachine):
         self.in_flight: dict[str, set[str]] = {}
         """The plugins whose doors were closed to each pod when its attempt began."""
         self.now = 0.0
-        self.made = 0
+        self.count = 0
         self.steps = 0
         self.opened_at = dict.fromkeys(PLUGINS, 0)
         self.began_at: dict[str, int] = {}
 
     @rule(needs=st.sampled_from(["A", "B", "AB", "ABG", "G"]))
     def create(self, needs: str) -> None:
-        self.made += 1
-        pod = self.alive[f"{self.made}"] = pod_called(f"{self.made}", labels=needs)
+        self.count += 1
+        pod = self.alive[f"{self.count}"] = pod_called(f"{self.count}", labels=needs)
         self.began_at[pod.uid] = self.steps
         self.pending.add(pod, "p", self.now)
 
@@ -123,8 +123,8 @@ class PendingMachine(RuleBasedStateMachine):
         entry = self.pending.take(self.now)
         if entry is not None:
             assert entry.uid not in self.in_flight
-            active = [each for each in self.pending.entries() if each.place is QueuePlace.ACTIVE]
-            assert all(self.world.sort_key(entry) <= self.world.sort_key(each) for each in active)
+            active = [other for other in self.pending.entries() if other.place is QueuePlace.ACTIVE]
+            assert all(self.world.sort_key(entry) <= self.world.sort_key(other) for other in active)
             self.began_at[entry.uid] = self.steps
             self.in_flight[entry.uid] = set(map(self.world.plugin, self.world.closed_to(self.alive[entry.uid])))
 

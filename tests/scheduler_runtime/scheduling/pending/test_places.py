@@ -14,10 +14,10 @@ NOW = 1000.0
 def entry(
     uid: str = "p", added_at: float = NOW, *, rejections: int = 0, errors: int = 0, priority: int = 1
 ) -> QueuedPod:
-    made = QueuedPod(pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
-    made.key = (-priority, added_at)
-    made.plugins = frozenset() if errors else frozenset({"plugin"})
-    return made
+    waiting = QueuedPod(pod(uid, priority), "", added_at, rejections=rejections, errors=errors)
+    waiting.key = (-priority, added_at)
+    waiting.plugins = frozenset() if errors else frozenset({"plugin"})
+    return waiting
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_backoff_lasts_until_its_second_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "wanted"),
+    ("pods", "expected"),
     [
         pytest.param([], [], id="both-queues-empty"),
         pytest.param([0, 1], [0], id="pods-only-in-backoffQ"),
@@ -64,13 +64,13 @@ def test_a_backoff_lasts_until_its_second_is_over() -> None:
         pytest.param([1, 3], [], id="pods-in-both-queues-none"),
     ],
 )
-def test_pop_all_backoff_completed(pods: list[int], wanted: list[int]) -> None:
+def test_pop_all_backoff_completed(pods: list[int], expected: list[int]) -> None:
     backing_off = BackingOff(1, 10)
     for number in pods:
         added_at = NOW + (1 if number % 2 else -2)
         backing_off.push(entry(f"{number}", added_at, rejections=number < 2, errors=number >= 2))
-    assert [each.uid for each in backing_off.pop_ended(NOW)] == [f"{number}" for number in wanted]
-    assert (backing_off.next_end() is None) == (len(pods) == len(wanted))
+    assert [popped.uid for popped in backing_off.pop_ended(NOW)] == [f"{number}" for number in expected]
+    assert (backing_off.next_end() is None) == (len(pods) == len(expected))
 
 
 def test_pods_with_the_same_window_are_ordered_by_priority() -> None:
@@ -78,10 +78,10 @@ def test_pods_with_the_same_window_are_ordered_by_priority() -> None:
     added = [(0.0, 1), (-1.0, 1), (-1.999, 2), (-2.0, 1), (-2.0, 2), (-3.0, 1)]
     for number, (offset, priority) in enumerate(added):
         backing_off.push(entry(f"pod{number}", NOW + offset, rejections=1, priority=priority))
-    assert [each.uid for each in backing_off.pop_ended(NOW)] == ["pod5", "pod4", "pod2", "pod3"]
+    assert [popped.uid for popped in backing_off.pop_ended(NOW)] == ["pod5", "pod4", "pod2", "pod3"]
 
 
-def test_only_who_was_rejected_is_taken_early() -> None:
+def test_only_pods_that_were_rejected_leave_early() -> None:
     backing_off = BackingOff(1, 10)
     backing_off.push(entry("failed", NOW - 5, errors=1))
     backing_off.push(entry("rejected", NOW, rejections=1))

@@ -12,7 +12,7 @@ from scheduler_runtime.framework import QueueGate
 from scheduler_runtime.scheduling.pending import QueuePlace, SchedulingQueue
 from tests.support.preempting import HIGH, LOW, MID, pod
 
-GONE = Event("Pod", Action.DELETE, pod("victim"), None)
+DELETED = Event("Pod", Action.DELETE, pod("victim"), None)
 NODE_ADDED = Event("Node", Action.ADD)
 
 
@@ -62,38 +62,38 @@ def preemptor() -> Preemptor:
     return Preemptor()
 
 
-def test_it_waits_while_victims_are_still_to_be_told(preemptor: Preemptor) -> None:
-    preemptor.pending.on_event(GONE, 5)
+def test_it_waits_while_victims_are_still_to_be_deleted(preemptor: Preemptor) -> None:
+    preemptor.pending.on_event(DELETED, 5)
     assert preemptor.take(5) == ""
     assert preemptor.place is QueuePlace.GATED
 
 
 def test_the_last_victim_that_goes_lets_it_go(preemptor: Preemptor) -> None:
-    preemptor.pending.on_event(GONE, 5)
+    preemptor.pending.on_event(DELETED, 5)
     preemptor.profile.holds = False
-    preemptor.pending.on_event(GONE, 6)
+    preemptor.pending.on_event(DELETED, 6)
     assert preemptor.take(6) == "p"
 
 
 def test_what_its_gate_did_not_ask_for_does_not_wake_it(preemptor: Preemptor) -> None:
-    preemptor.pending.on_event(GONE, 5)
+    preemptor.pending.on_event(DELETED, 5)
     preemptor.profile.holds = False
     preemptor.pending.on_event(NODE_ADDED, 6)
     assert preemptor.place is QueuePlace.GATED
 
 
 def test_parked_again_it_hears_again_what_those_hear_that_rejected_it(preemptor: Preemptor) -> None:
-    preemptor.pending.on_event(GONE, 5)
+    preemptor.pending.on_event(DELETED, 5)
     preemptor.profile.holds = False
-    preemptor.pending.on_event(GONE, 6)
+    preemptor.pending.on_event(DELETED, 6)
     assert preemptor.take(6) == "p"
     preemptor.pending.park("p", ["Fit"], 6)
     preemptor.pending.on_event(NODE_ADDED, 30)
     assert preemptor.take(30) == "p"
 
 
-def test_when_its_victims_stay_it_is_tried_again_by_wish(preemptor: Preemptor) -> None:
-    preemptor.pending.on_event(GONE, 5)
+def test_when_its_victims_stay_it_is_activated(preemptor: Preemptor) -> None:
+    preemptor.pending.on_event(DELETED, 5)
     preemptor.pending.activate(["p"], 6)
     assert preemptor.place is QueuePlace.GATED
     preemptor.profile.holds = False
@@ -101,11 +101,11 @@ def test_when_its_victims_stay_it_is_tried_again_by_wish(preemptor: Preemptor) -
     assert preemptor.take(7) == "p"
 
 
-def test_room_that_was_kept_for_a_pod_helps_only_those_no_more_important() -> None:
+def test_room_that_was_reserved_for_a_pod_helps_only_those_no_more_important() -> None:
     pending = SchedulingQueue({"test": Profile()})
     for name, priority in (("low", LOW), ("mid", MID), ("high", HIGH)):
         pending.add(pod(name, priority), "test", 0)
     while entry := pending.take(0):
         pending.park(entry.uid, ["Fit"], 0)
-    pending.on_event(GONE, 5, up_to_priority=MID)
+    pending.on_event(DELETED, 5, up_to_priority=MID)
     assert {entry.uid for entry in pending.entries() if entry.place is not QueuePlace.PARKED} == {"low", "mid"}

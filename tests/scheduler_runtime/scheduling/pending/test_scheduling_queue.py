@@ -20,7 +20,7 @@ GATES = ClusterEvent("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 NODE_ADDED = Event("Node", Action.ADD)
 NODE_LABELLED = Event("Node", Action.UPDATE_NODE_LABEL)
-GATES_GONE = Event("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+GATES_ELIMINATED = Event("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 
 @dataclass
@@ -59,7 +59,7 @@ def add(pending: SchedulingQueue, *pods: Pod, now: float = 0.0) -> None:
         pending.add(one, "default", now)
 
 
-def taken(pending: SchedulingQueue, now: float) -> list[str]:
+def take_all(pending: SchedulingQueue, now: float) -> list[str]:
     """Everything that can be taken now, in order. It stays in flight."""
     uids = []
     while entry := pending.take(now):
@@ -74,15 +74,15 @@ def place(pending: SchedulingQueue, uid: str) -> QueuePlace:
 def parked(pending: SchedulingQueue, *plugins: str, now: float = 0.0) -> str:
     """A pod that was tried once and rejected by ``plugins``."""
     add(pending, pod("p"), now=now)
-    assert taken(pending, now) == ["p"]
+    assert take_all(pending, now) == ["p"]
     pending.park("p", plugins, now)
     return "p"
 
 
-def test_pods_are_taken_by_priority_and_then_in_the_order_they_came(pending: SchedulingQueue) -> None:
+def test_pods_leave_by_priority_and_then_in_the_order_they_came(pending: SchedulingQueue) -> None:
     add(pending, pod("low"), pod("high", 5), now=0)
     add(pending, pod("later", 5), pod("twin", 5), now=1)
-    assert taken(pending, 2) == ["high", "later", "twin", "low"]
+    assert take_all(pending, 2) == ["high", "later", "twin", "low"]
 
 
 def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else(pending: SchedulingQueue) -> None:
@@ -90,13 +90,13 @@ def test_a_parked_pod_is_woken_by_what_its_plugin_registered_and_by_nothing_else
     pending.on_event(NODE_LABELLED, 20)
     assert place(pending, uid) is QueuePlace.PARKED
     pending.on_event(NODE_ADDED, 20)
-    assert taken(pending, 20) == [uid]
+    assert take_all(pending, 20) == [uid]
 
 
 def test_any_of_the_plugins_that_rejected_it_can_wake_a_pod(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit", "Affinity")
     pending.on_event(NODE_LABELLED, 20)
-    assert taken(pending, 20) == [uid]
+    assert take_all(pending, 20) == [uid]
 
 
 def test_a_hint_that_says_no_leaves_the_pod_parked(pending: SchedulingQueue, profile: Profile) -> None:
@@ -104,7 +104,7 @@ def test_a_hint_that_says_no_leaves_the_pod_parked(pending: SchedulingQueue, pro
     profile.hints_no = frozenset({"Fit"})
     pending.on_event(NODE_ADDED, 20)
     assert profile.hinted == [("Fit", uid), ("Affinity", uid)]
-    assert taken(pending, 20) == [uid]
+    assert take_all(pending, 20) == [uid]
     pending.park(uid, ["Fit"], 20)
     pending.on_event(NODE_ADDED, 40)
     assert place(pending, uid) is QueuePlace.PARKED
@@ -114,8 +114,8 @@ def test_what_a_plugin_without_events_rejected_is_woken_by_time_alone(pending: S
     uid = parked(pending, "Mute")
     pending.on_event(NODE_LABELLED, 20)
     pending.on_event(NODE_ADDED, 290)
-    assert taken(pending, 290) == []
-    assert taken(pending, 331) == [uid]
+    assert take_all(pending, 290) == []
+    assert take_all(pending, 331) == [uid]
 
 
 def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending: SchedulingQueue) -> None:
@@ -126,12 +126,12 @@ def test_a_woken_pod_backs_off_first_but_not_when_nothing_else_is_active(pending
     assert [pending.take(0.3).uid, pending.take(0.3).uid] == ["other", uid]  # type: ignore[union-attr]
 
 
-def test_a_woken_pod_is_not_taken_early_when_that_is_turned_off(profile: Profile) -> None:
+def test_a_woken_pod_does_not_leave_early_when_that_is_turned_off(profile: Profile) -> None:
     pending = SchedulingQueue({"default": profile}, backing_off=BackingOff(lets_go_early=False))
     uid = parked(pending, "Fit")
     pending.on_event(NODE_ADDED, 0.1)
-    assert taken(pending, 1.9) == []
-    assert taken(pending, 2.0) == [uid]
+    assert take_all(pending, 1.9) == []
+    assert take_all(pending, 2.0) == [uid]
 
 
 @pytest.mark.parametrize(("rejections", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (40, 10)])
@@ -139,19 +139,19 @@ def test_backoff_doubles_up_to_its_limit(pending: SchedulingQueue, rejections: i
     add(pending, pod("p"))
     for _ in range(rejections):
         pending.activate(["p"], 0)
-        assert taken(pending, 0) == ["p"]
+        assert take_all(pending, 0) == ["p"]
         pending.park("p", ["Fit"], 0)
     pending.on_event(NODE_ADDED, 0)
     assert pending.wake_at() == seconds + 1  # the second in which it ends has to be over
 
 
-def test_an_error_backs_off_without_being_taken_early(pending: SchedulingQueue) -> None:
+def test_a_pod_that_failed_backs_off_without_leaving_early(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.retry("p", 0)
-    assert taken(pending, 1.9) == []
+    assert take_all(pending, 1.9) == []
     assert pending.wake_at() == 2.0
-    assert taken(pending, 2.0) == ["p"]
+    assert take_all(pending, 2.0) == ["p"]
     pending.retry("p", 2.5)
     assert pending.wake_at() == 5.0
 
@@ -159,9 +159,9 @@ def test_an_error_backs_off_without_being_taken_early(pending: SchedulingQueue) 
 def test_a_rejection_ends_the_row_of_errors(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
     for now in (0, 10, 20):
-        assert taken(pending, now) == ["p"]
+        assert take_all(pending, now) == ["p"]
         pending.retry("p", now)
-    assert taken(pending, 30) == ["p"]
+    assert take_all(pending, 30) == ["p"]
     pending.park("p", ["Fit"], 30)
     pending.on_event(NODE_ADDED, 30)
     assert pending.wake_at() == 32
@@ -169,8 +169,8 @@ def test_a_rejection_ends_the_row_of_errors(pending: SchedulingQueue) -> None:
 
 def test_a_rejection_by_no_plugin_is_an_error(pending: SchedulingQueue) -> None:
     parked(pending, now=0)
-    assert taken(pending, 1) == []
-    assert taken(pending, 2) == ["p"]
+    assert take_all(pending, 1) == []
+    assert take_all(pending, 2) == ["p"]
 
 
 def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
@@ -184,7 +184,7 @@ def test_an_event_while_in_flight_is_not_missed(pending: SchedulingQueue) -> Non
     assert place(pending, "q") is QueuePlace.PARKED
 
 
-def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: SchedulingQueue) -> None:
+def test_events_are_recorded_only_as_long_as_somebody_may_have_missed_them(pending: SchedulingQueue) -> None:
     add(pending, pod("p"), pod("q"))
     pending.take(0)
     pending.on_event(NODE_ADDED, 0)
@@ -201,7 +201,7 @@ def test_events_are_kept_only_as_long_as_somebody_may_have_missed_them(pending: 
 
 def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: SchedulingQueue) -> None:
     add(pending, pod("p"), pod("q"))
-    assert taken(pending, 0) == ["p", "q"]
+    assert take_all(pending, 0) == ["p", "q"]
     pending.update(pod("p", 7), [NODE_LABELLED], 0)
     for uid in ("p", "q"):
         pending.park(uid, ["Affinity"], 0)
@@ -212,51 +212,51 @@ def test_a_change_of_the_pod_itself_while_in_flight_is_not_missed(pending: Sched
 
 def test_a_change_of_a_parked_pod_wakes_it_if_its_plugin_registered_that(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Affinity")
-    pending.update(pod("p"), [GATES_GONE], 20)
+    pending.update(pod("p"), [GATES_ELIMINATED], 20)
     assert place(pending, uid) is QueuePlace.PARKED
     pending.update(pod("p"), [NODE_LABELLED], 20)
-    assert taken(pending, 20) == [uid]
+    assert take_all(pending, 20) == [uid]
 
 
-def test_a_gated_pod_waits_until_its_gates_are_gone(pending: SchedulingQueue) -> None:
+def test_a_gated_pod_waits_until_it_has_no_gates(pending: SchedulingQueue) -> None:
     add(pending, pod("p", gated=True))
-    assert taken(pending, 0) == []
+    assert take_all(pending, 0) == []
     pending.on_event(NODE_ADDED, 1)
     assert place(pending, "p") is QueuePlace.GATED
-    pending.update(pod("p"), [GATES_GONE], 2)
-    assert taken(pending, 2) == ["p"]
+    pending.update(pod("p"), [GATES_ELIMINATED], 2)
+    assert take_all(pending, 2) == ["p"]
 
 
-def test_a_gate_is_asked_again_at_each_return(pending: SchedulingQueue) -> None:
+def test_gates_run_again_whenever_a_pod_returns(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.update(pod("p", gated=True), [], 0)
     pending.retry("p", 0)
-    assert taken(pending, 5) == []
+    assert take_all(pending, 5) == []
     assert place(pending, "p") is QueuePlace.GATED
 
 
 def test_nothing_stays_parked_longer_than_five_minutes_and_a_half(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     times = range(0, 600, 5)
-    woken = next(now for now in times if taken(pending, now) == [uid])
+    woken = next(now for now in times if take_all(pending, now) == [uid])
     assert 300 < woken <= 335
 
 
 def test_activate_brings_back_what_is_parked_or_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.activate([uid, "unknown"], 0)
-    assert taken(pending, 0) == [uid]
+    assert take_all(pending, 0) == [uid]
     pending.retry(uid, 0)
     pending.activate([uid], 0)
-    assert taken(pending, 0) == [uid]
+    assert take_all(pending, 0) == [uid]
 
 
 @pytest.mark.parametrize("where", ["active", "in flight", "parked", "backoff", "binding"])
-def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, where: str) -> None:
+def test_a_removed_pod_is_nowhere_any_more(pending: SchedulingQueue, where: str) -> None:
     add(pending, pod("p"))
     if where != "active":
-        assert taken(pending, 0) == ["p"]
+        assert take_all(pending, 0) == ["p"]
     if where == "parked":
         pending.park("p", ["Fit"], 0)
     if where == "backoff":
@@ -270,12 +270,12 @@ def test_a_removed_pod_is_gone_from_wherever_it_was(pending: SchedulingQueue, wh
     pending.retry("p", 0)
     pending.mark_binding("p")
     pending.on_event(NODE_ADDED, 20)
-    assert (taken(pending, 20), len(pending), pending.wake_at()) == ([], 0, None)
+    assert (take_all(pending, 20), len(pending), pending.wake_at()) == ([], 0, None)
 
 
 def test_a_binding_that_failed_comes_back_with_the_newest_pod(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.mark_binding("p")
     pending.update(pod("p", 9), [], 0)
     assert place(pending, "p") is QueuePlace.BINDING
@@ -290,11 +290,11 @@ def test_profiles_share_one_order_and_keep_their_own_plugins(profile: Profile) -
     pending = SchedulingQueue({"default": profile, "other": other})
     pending.add(pod("a"), "default", 0)
     pending.add(pod("b", 3), "other", 0)
-    assert taken(pending, 0) == ["b", "a"]
+    assert take_all(pending, 0) == ["b", "a"]
     for uid in ("a", "b"):
         pending.park(uid, ["Fit"], 0)
     pending.on_event(NODE_ADDED, 20)
-    assert taken(pending, 20) == ["a"]
+    assert take_all(pending, 20) == ["a"]
     assert other.hinted == [("Fit", "b")]
 
 
@@ -313,10 +313,10 @@ def test_a_standby_keeps_nothing_of_pods_that_others_bound(pending: SchedulingQu
         pending.update(pod(f"p{number}", 1), [], 0)
         pending.remove(f"p{number}")
     assert len(pending._active._items) <= 2 * 1 + 64 + 1
-    assert taken(pending, 0) == ["old"]
+    assert take_all(pending, 0) == ["old"]
 
 
-def test_a_gate_is_asked_before_a_pod_backs_off(pending: SchedulingQueue) -> None:
+def test_gates_run_before_a_pod_backs_off(pending: SchedulingQueue) -> None:
     uid = parked(pending, "Fit")
     pending.update(pod(uid, gated=True), [], 0.1)
     pending.on_event(NODE_ADDED, 0.2)
@@ -325,33 +325,33 @@ def test_a_gate_is_asked_before_a_pod_backs_off(pending: SchedulingQueue) -> Non
 
 def test_activate_is_remembered_for_a_pod_in_flight(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.activate(["p"], 0)
     pending.park("p", ["Mute"], 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.park("p", ["Mute"], 0)
     assert place(pending, "p") is QueuePlace.PARKED
 
 
-def test_a_pod_that_is_rejected_when_nothing_was_kept_for_it_is_not_parked(pending: SchedulingQueue) -> None:
+def test_a_pod_that_is_rejected_when_no_events_were_recorded_for_it_is_not_parked(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.mark_binding("p")
     pending.park("p", ["Fit"], 0)
     assert place(pending, "p") is QueuePlace.BACKOFF
 
 
-def test_what_nobody_asked_for_is_not_kept(pending: SchedulingQueue) -> None:
+def test_events_that_nobody_registered_are_not_recorded(pending: SchedulingQueue) -> None:
     add(pending, pod("p"))
-    assert taken(pending, 0) == ["p"]
+    assert take_all(pending, 0) == ["p"]
     pending.on_event(Event("Node", Action.DELETE), 0)
     assert pending.recorded_events() == []
 
 
 def test_a_pod_is_not_woken_by_what_its_own_waiting_brought_about(pending: SchedulingQueue) -> None:
     add(pending, pod("p"), pod("q"))
-    assert taken(pending, 0) == ["p", "q"]
+    assert take_all(pending, 0) == ["p", "q"]
     for uid in ("p", "q"):
         pending.park(uid, ["Fit"], 0)
     pending.on_event(NODE_ADDED, 20, by="p")

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_runtime.scheduling.pending import SchedulingQueue
 from tests.scheduler_runtime.scheduling.pending.pods import pod
-from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GATES_GONE, NODE_ADDED, Profile
+from tests.scheduler_runtime.scheduling.pending.test_scheduling_queue import GATES_ELIMINATED, NODE_ADDED, Profile
 
 Came = list[tuple[str, Any]]
 
@@ -54,7 +54,7 @@ def test_one_that_was_rejected_waits_for_an_event_then_for_its_backoff(pending: 
     ]
 
 
-def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending: SchedulingQueue, came: Came) -> None:
+def test_a_pod_popped_early_one_that_failed_and_one_that_is_activated(pending: SchedulingQueue, came: Came) -> None:
     pending.add(pod("a"), "default", 0)
     pending.take(0)
     pending.park("a", ["Fit"], 0)
@@ -69,10 +69,10 @@ def test_one_that_is_taken_early_one_that_failed_and_one_that_is_wanted(pending:
     ]
 
 
-def test_one_whose_gates_are_gone_comes_because_of_that(pending: SchedulingQueue, came: Came) -> None:
+def test_a_pod_without_gates_any_more_comes_because_of_that(pending: SchedulingQueue, came: Came) -> None:
     pending.add(pod("a", gated=True), "default", 0)
-    pending.update(pod("a"), [GATES_GONE], 1)
-    assert came[1:] == [("active", GATES_GONE)]
+    pending.update(pod("a"), [GATES_ELIMINATED], 1)
+    assert came[1:] == [("active", GATES_ELIMINATED)]
 
 
 def test_only_the_time_wakes_one_that_waited_too_long_and_it_is_remembered(
@@ -95,7 +95,7 @@ def test_a_change_of_place_within_a_queue_has_no_cause(pending: SchedulingQueue,
     assert came[1:] == [("active", "")]
 
 
-def test_events_are_kept_for_pods_in_flight(pending: SchedulingQueue) -> None:
+def test_events_are_recorded_for_pods_in_flight(pending: SchedulingQueue) -> None:
     pending.add(pod("a"), "default", 0)
     pending.take(0)
     pending.on_event(NODE_ADDED, 0)

@@ -18,16 +18,16 @@ class Letters:
     """Messages whose arrival the test chooses."""
 
     def __init__(self) -> None:
-        self.begun: list[str] = []
+        self.started: list[str] = []
         self.arrived: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
 
-    def letter(self, text: str, *, held: bool = False) -> Callable[[], Awaitable[None]]:
-        if held:
+    def letter(self, text: str, *, is_slow: bool = False) -> Callable[[], Awaitable[None]]:
+        if is_slow:
             self.gates[text] = asyncio.Event()
 
         async def send() -> None:
-            self.begun.append(text)
+            self.started.append(text)
             if text in self.gates:
                 await self.gates[text].wait()
             self.arrived.append(text)
@@ -58,12 +58,12 @@ async def turns() -> None:
 
 async def test_two_of_one_key_are_never_under_way_together(letters: Letters) -> None:
     async with open_box() as box:
-        box.put("a", letters.letter("old", held=True))
+        box.put("a", letters.letter("old", is_slow=True))
         await turns()
         box.put("a", letters.letter("new"))
         box.put("b", letters.letter("other"))
         await turns()
-        assert (letters.begun, letters.arrived) == (["old", "other"], ["other"])
+        assert (letters.started, letters.arrived) == (["old", "other"], ["other"])
         letters.gates["old"].set()
         await box.drain()
     assert letters.arrived == ["other", "old", "new"]
@@ -71,7 +71,7 @@ async def test_two_of_one_key_are_never_under_way_together(letters: Letters) -> 
 
 async def test_when_a_key_is_silenced_nothing_of_it_arrives_any_more(letters: Letters) -> None:
     async with open_box() as box:
-        box.put("a", letters.letter("under way", held=True))
+        box.put("a", letters.letter("under way", is_slow=True))
         await turns()
         box.put("a", letters.letter("waiting"))
         silenced = asyncio.create_task(box.drop_and_wait("a"))
@@ -86,7 +86,7 @@ async def test_when_a_key_is_silenced_nothing_of_it_arrives_any_more(letters: Le
 async def test_what_takes_long_to_arrive_is_silenced_before(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.05)
     async with open_box() as box:
-        box.put("a", letters.letter("late", held=True))
+        box.put("a", letters.letter("late", is_slow=True))
         await turns()
         async with asyncio.timeout(5):
             await asyncio.gather(box.drop_and_wait("a"), box.drop_and_wait("a"))
@@ -96,24 +96,24 @@ async def test_what_takes_long_to_arrive_is_silenced_before(letters: Letters, mo
     assert letters.arrived == ["new"]
 
 
-async def test_a_sender_goes_on_after_it_has_given_up_again_and_again(
+async def test_a_sender_goes_on_after_many_cancelled_messages(
     letters: Letters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.01)
     async with open_box(senders=1) as box:
         for key in "abc":
-            box.put(key, letters.letter(key, held=True))
+            box.put(key, letters.letter(key, is_slow=True))
             await turns()
             await box.drop_and_wait(key)
         box.put("d", letters.letter("d"))
         await turns()
-    assert (letters.begun, letters.arrived) == (["a", "b", "c", "d"], ["d"])
+    assert (letters.started, letters.arrived) == (["a", "b", "c", "d"], ["d"])
 
 
-async def test_who_is_to_end_ends_though_a_message_is_given_up_in_the_same_turn(letters: Letters) -> None:
+async def test_a_cancelled_sender_ends_although_its_message_is_cancelled_in_the_same_turn(letters: Letters) -> None:
     box = Outbox(senders=1)
     sending = asyncio.create_task(box.run())
-    box.put("a", letters.letter("a", held=True))
+    box.put("a", letters.letter("a", is_slow=True))
     await turns()
     sending.cancel()
     asyncio.get_running_loop().call_soon(box._sending["a"]._cancel)
@@ -121,12 +121,12 @@ async def test_who_is_to_end_ends_though_a_message_is_given_up_in_the_same_turn(
     assert sending.cancelled()
 
 
-async def test_what_arrives_in_the_turn_in_which_it_is_given_up_leaves_the_next_alone(
+async def test_a_message_that_arrives_as_it_is_cancelled_does_not_cancel_the_next(
     letters: Letters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "SILENCE_SECONDS", 0.01)
     async with open_box(senders=1) as box:
-        box.put("a", letters.letter("a", held=True))
+        box.put("a", letters.letter("a", is_slow=True))
         await turns()
         silenced = asyncio.create_task(box.drop_and_wait("a"))
         await asyncio.sleep(0)
@@ -139,10 +139,10 @@ async def test_what_arrives_in_the_turn_in_which_it_is_given_up_leaves_the_next_
 
 
 async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:
-    tried: list[int] = []
+    attempts: list[int] = []
 
     async def refused() -> None:
-        tried.append(1)
+        attempts.append(1)
         raise ApiError(429, "", "later", 60)
 
     async with open_box() as box:
@@ -150,7 +150,7 @@ async def test_what_pauses_between_two_tries_is_silenced_at_once() -> None:
         await turns()
         async with asyncio.timeout(1):
             await box.drop_and_wait("a")
-    assert tried == [1]
+    assert attempts == [1]
 
 
 async def test_silence_about_what_nobody_spoke_of_takes_no_time() -> None:

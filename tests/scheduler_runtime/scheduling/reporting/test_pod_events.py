@@ -42,17 +42,17 @@ async def sending(script: Script, **options: Any) -> AsyncIterator[tuple[Client,
 
 
 def pod(name: str = "a", **condition: str) -> Pod:
-    made = testing.pod(name, schedulerName="berth")
-    return replace(made, status=PodStatus(conditions=(PodCondition(**condition),))) if condition else made
+    plain = testing.pod(name, schedulerName="berth")
+    return replace(plain, status=PodStatus(conditions=(PodCondition(**condition),))) if condition else plain
 
 
 async def test_an_event_has_upstreams_shape() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
-    (asked,) = script.received
-    assert (asked.method, asked.path) == ("POST", EVENTS)
-    body = asked.body
+    (request,) = script.received
+    assert (request.method, request.path) == ("POST", EVENTS)
+    body = request.body
     assert re.fullmatch(r"a\.[0-9a-f]{16}", body["metadata"].pop("name"))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body.pop("eventTime"))
     assert body == {
@@ -77,15 +77,15 @@ async def test_an_event_has_upstreams_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("note", "written"),
+    ("note", "expected"),
     [
         ("x" * 1024, "x" * 1024),
         ("x" * 1025, "x" * 1020 + " ..."),
         ("é" * 600, "é" * 510 + " ..."),
     ],
 )
-def test_a_note_is_cut_to_what_an_event_holds(note: str, written: str) -> None:
-    assert truncate(note) == written
+def test_a_note_is_cut_to_what_an_event_holds(note: str, expected: str) -> None:
+    assert truncate(note) == expected
     assert len(truncate(note).encode()) <= 1024
 
 
@@ -104,7 +104,7 @@ async def test_the_same_failure_again_becomes_a_series() -> None:
     assert second.body["series"]["count"] == 2
 
 
-async def test_a_long_series_is_written_again_every_six_minutes() -> None:
+async def test_a_long_series_is_sent_again_every_six_minutes() -> None:
     script, now = Script(), [0.0]
     async with sending(script) as (client, outbox):
         recorder = PodEvents(client, outbox, "host", clock=lambda: now[0])
@@ -112,8 +112,8 @@ async def test_a_long_series_is_written_again_every_six_minutes() -> None:
             recorder.failed(pod(), "no")
             await outbox.drain()
             now[0] += 30
-    assert [asked.method for asked in script.received] == ["POST", "PATCH", "PATCH", "PATCH", "PATCH"]
-    assert [asked.body["series"]["count"] for asked in script.received[1:]] == [2, 14, 26, 38]
+    assert [request.method for request in script.received] == ["POST", "PATCH", "PATCH", "PATCH", "PATCH"]
+    assert [request.body["series"]["count"] for request in script.received[1:]] == [2, 14, 26, 38]
 
 
 async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
@@ -125,7 +125,7 @@ async def test_another_reason_or_a_long_silence_begins_a_new_event() -> None:
         recorder.failed(pod("b"), "one")
         now[0] = 361
         recorder.failed(pod(), "one")
-    assert [asked.method for asked in script.received] == ["POST"] * 4
+    assert [request.method for request in script.received] == ["POST"] * 4
 
 
 async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_was_silent_for_longest(
@@ -140,7 +140,7 @@ async def test_series_that_are_over_are_forgotten_and_of_too_many_the_one_that_w
             now[0], before = seconds, len(script.received)
             recorder.failed(pod(name), "no")
             await outbox.drain()
-            return " ".join(asked.method for asked in script.received[before:])
+            return " ".join(request.method for request in script.received[before:])
 
         assert [await fails(name, 0) for name in "abc"] == ["POST"] * 3
         assert await fails("a", 1) == "PATCH"
@@ -155,11 +155,11 @@ async def test_a_condition_says_why_a_pod_waits() -> None:
     script = Script()
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no room")
-    (asked,) = script.received
-    assert (asked.method, asked.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
-    assert asked.content_type == "application/strategic-merge-patch+json"
-    assert asked.body["metadata"] == {"uid": "uid-of-a"}
-    (condition,) = asked.body["status"]["conditions"]
+    (request,) = script.received
+    assert (request.method, request.path) == ("PATCH", "/api/v1/namespaces/default/pods/a/status")
+    assert request.content_type == "application/strategic-merge-patch+json"
+    assert request.body["metadata"] == {"uid": "uid-of-a"}
+    (condition,) = request.body["status"]["conditions"]
     assert condition.pop("lastTransitionTime")
     assert condition == {
         "type": "PodScheduled",
@@ -171,25 +171,25 @@ async def test_a_condition_says_why_a_pod_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "patches"),
+    ("current", "patches"),
     [
         pytest.param(("False", "Unschedulable", "no room"), 0, id="said-already"),
         pytest.param(("False", "Unschedulable", "no cpu"), 1, id="another-message"),
         pytest.param(("False", "SchedulerError", "no room"), 1, id="another-reason"),
     ],
 )
-async def test_a_condition_is_written_only_when_it_says_something_new(said: tuple[str, ...], patches: int) -> None:
+async def test_a_condition_is_sent_only_when_it_is_new(current: tuple[str, ...], patches: int) -> None:
     script = Script()
-    status, reason, message = said
+    status, reason, message = current
     before = pod(type="PodScheduled", status=status, reason=reason, message=message)
     async with sending(script) as (client, outbox):
         PodConditions(client, outbox, Nominations()).write_unscheduled(before, UNSCHEDULABLE, "no room")
     assert len(script.received) == patches
-    assert all("lastTransitionTime" not in asked.body["status"]["conditions"][0] for asked in script.received)
+    assert all("lastTransitionTime" not in request.body["status"]["conditions"][0] for request in script.received)
 
 
 @pytest.mark.parametrize(
-    ("said", "decided", "patch"),
+    ("current", "decided", "patch"),
     [
         pytest.param("", "n", {"nominatedNodeName": "n"}, id="new"),
         pytest.param("n", "", {"nominatedNodeName": None}, id="taken-back"),
@@ -198,11 +198,11 @@ async def test_a_condition_is_written_only_when_it_says_something_new(said: tupl
     ],
 )
 async def test_a_status_says_the_nominated_node_when_it_does_not_yet(
-    said: str, decided: str | None, patch: dict[str, str | None]
+    current: str, decided: str | None, patch: dict[str, str | None]
 ) -> None:
     script, nominations = Script(), Nominations()
     one = pod()
-    one = msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, nominated_node_name=said))
+    one = msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, nominated_node_name=current))
     if decided is not None:
         nominations.nominate(one, decided)
     async with sending(script) as (client, outbox):
@@ -233,7 +233,7 @@ async def test_of_several_conditions_of_a_pod_only_the_newest_is_sent() -> None:
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
-    assert [asked.body["status"]["conditions"][0]["message"] for asked in script.received] == ["three"]
+    assert [request.body["status"]["conditions"][0]["message"] for request in script.received] == ["three"]
 
 
 @pytest.mark.parametrize(("length", "expected"), [(236, r"a{236}\.[0-9a-f]{16}"), (237, r"[0-9a-f-]{36}")])
@@ -249,18 +249,18 @@ async def test_half_a_character_in_a_message_keeps_nothing_from_being_sent() -> 
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").failed(pod(), "no file \udcff")
         PodConditions(client, outbox, Nominations()).write_unscheduled(pod(), UNSCHEDULABLE, "no file \udcff")
-    said = {asked.body.get("note") or asked.body["status"]["conditions"][0]["message"] for asked in script.received}
-    assert said == {"no file ?"}
+    bodies = [request.body for request in script.received]
+    assert {body.get("note") or body["status"]["conditions"][0]["message"] for body in bodies} == {"no file ?"}
 
 
 @pytest.mark.parametrize("answer", [NoResponseError("lost", sent=True), ApiError(422, "Invalid", "it is bound")])
 async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
     answer: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outbox, asked = Outbox(), list[str]()
+    outbox, request = Outbox(), list[str]()
 
     async def send() -> None:
-        asked.append("sent")
+        request.append("sent")
         outbox.drop("key")
         raise answer
 
@@ -268,10 +268,10 @@ async def test_what_is_dropped_is_not_sent_again_and_no_trouble(
     task = asyncio.create_task(outbox.run())
     await outbox.drain()
     task.cancel()
-    assert (asked, outbox.dropped, caplog.records) == (["sent"], 0, [])
+    assert (request, outbox.dropped, caplog.records) == (["sent"], 0, [])
 
 
-async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_fails_is_sent_again_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([refuses(500), refuses(503), says({})])
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
@@ -282,7 +282,7 @@ async def test_what_fails_is_sent_again_and_said_once(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(("status", "dropped"), [(404, 0), (409, 0), (403, 1), (422, 1)])
-async def test_what_will_never_be_taken_is_not_sent_again(status: int, dropped: int) -> None:
+async def test_what_the_server_refuses_is_not_sent_again(status: int, dropped: int) -> None:
     script = Script([refuses(status)])
     async with sending(script) as (client, outbox):
         PodEvents(client, outbox, "host").scheduled(pod(), "n")
@@ -300,7 +300,7 @@ async def test_a_full_box_drops_the_newest_and_counts_it(caplog: pytest.LogCaptu
         task = asyncio.create_task(outbox.run())
         await outbox.drain()
         task.cancel()
-    assert {asked.body["regarding"]["name"] for asked in script.received} == {"a", "b"}
+    assert {request.body["regarding"]["name"] for request in script.received} == {"a", "b"}
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert sum("dropped" in warning for warning in warnings) == 1
 
@@ -340,4 +340,4 @@ async def test_a_mode_leaves_out_what_nobody_wants_to_read(mode: EventsMode, rea
         recorder = PodEvents(client, outbox, "host", mode=mode)
         recorder.scheduled(pod("placed"), "n")
         recorder.failed(pod("waiting"), "no room")
-    assert [asked.body["reason"] for asked in script.received] == reasons
+    assert [request.body["reason"] for request in script.received] == reasons

@@ -48,10 +48,10 @@ class Profile:
 
     closed: set[str] = field(default_factory=set)
     skips: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
+    gate_calls: list[str] = field(default_factory=list)
 
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
-        self.asked.append(pod.uid)
+        self.gate_calls.append(pod.uid)
         return next((QueueGate(gate, "closed") for gate in ("gate", "other gate") if gate in self.closed), None)
 
     def sort_key(self, entry: QueueEntry) -> Any:

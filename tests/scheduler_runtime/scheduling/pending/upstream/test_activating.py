@@ -52,7 +52,7 @@ def test_gates_reject_a_pod_even_if_it_is_after_backoff(queue: Queue) -> None:
     assert queue.entry().plugins == {"foo", "gate"}
 
 
-def test_gates_are_not_asked_when_a_pod_completes_its_backoff(queue: Queue) -> None:
+def test_gates_do_not_run_when_a_pod_completes_its_backoff(queue: Queue) -> None:
     queue.parked("foo")
     queue.on_event()
     queue.profile.closed = {"gate"}

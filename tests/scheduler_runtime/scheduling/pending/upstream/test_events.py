@@ -46,7 +46,7 @@ def test_a_pod_that_stays_gated_is_put_away_again(queue: Queue) -> None:
     queue.profile.closed = {"gate"}
     queue.add(pod("p"))
     queue.on_event(NODE_ADDED)
-    assert (queue.place(), queue.profile.asked) == (QueuePlace.GATED, ["p", "p"])
+    assert (queue.place(), queue.profile.gate_calls) == (QueuePlace.GATED, ["p", "p"])
 
 
 # TestPriorityQueue_Update
@@ -56,7 +56,7 @@ def test_a_pod_that_is_active_stays_there_and_stands_anew(queue: Queue) -> None:
     queue.add(pod("p"), pod("q", 3))
     queue.profile.closed = {"gate"}
     queue.pending.update(pod("p", 5), [LABELLED], 0)
-    assert (queue.profile.asked, queue.take_all()) == (["p", "q"], ["p", "q"])
+    assert (queue.profile.gate_calls, queue.take_all()) == (["p", "q"], ["p", "q"])
 
 
 def test_a_pod_that_is_still_backing_off_is_updated_there(queue: Queue) -> None:

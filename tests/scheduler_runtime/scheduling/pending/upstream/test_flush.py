@@ -45,7 +45,7 @@ def test_gated_pod_flush_frequency(queue: Queue) -> None:
     for now in range(0, 1000, 10):
         queue.now = now
         assert queue.take() == ""
-    assert len(queue.profile.asked) == 1 + 3  # when it came, and once in five minutes and a half at most
+    assert len(queue.profile.gate_calls) == 1 + 3  # when it came, and once in five minutes and a half at most
 
 
 def test_max_in_unschedulable_pods_duration(queue: Queue) -> None:

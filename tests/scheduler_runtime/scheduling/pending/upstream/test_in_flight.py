@@ -33,7 +33,7 @@ def test_pop_pods_from_both_active_and_backoff_when_nothing_is_active(queue: Que
 # Test_InFlightPods
 
 
-def test_pod_and_interested_events_are_kept_while_it_is_in_flight(queue: Queue) -> None:
+def test_pod_and_interested_events_are_recorded_while_it_is_in_flight(queue: Queue) -> None:
     queue.add(pod("p"))
     queue.on_event(PV_ADDED)
     assert queue.take() == "p"
