@@ -28,7 +28,7 @@ class NodeWhatIf(AbstractContextManager["NodeWhatIf"], Protocol):
     """One node as it would be with other pods on it, while the filters are asked about it.
 
     What is changed ends with the ``with``. Only filters see it: counts over many nodes, which their states hold,
-    follow by ``add_pod`` and ``remove_pod``; what scores and censuses count stays as it is.
+    follow by ``add_pod`` and ``remove_pod``; scored requests and match counts stay as they are.
     """
 
     def remove(self, *pods: Pod) -> None:

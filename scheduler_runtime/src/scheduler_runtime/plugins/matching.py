@@ -27,7 +27,7 @@ from scheduler_runtime.state.table import Mask, NodeTable
 
 
 def is_sound(term: NodeSelectorTerm) -> bool:
-    """Whether ``term`` has conditions and all of them can be read."""
+    """True if ``term`` has conditions and all of them can be read."""
     if not term.match_expressions and not term.match_fields:
         return False
     return problem_in(term, "") is None
@@ -108,12 +108,12 @@ def _label_rows(requirement: NodeSelectorRequirement, nodes: NodeTable) -> Mask:
 
 
 def matches(selector: NodeSelector, node: Node) -> bool:
-    """Whether one of the terms matches ``node``."""
+    """True if one of the terms matches ``node``."""
     return any(is_sound(term) and term_matches(term, node) for term in selector.node_selector_terms)
 
 
 def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether all conditions of a sound ``term`` hold on ``node``."""
+    """True if all conditions of a sound ``term`` hold on ``node``."""
     return all(_label_matches(requirement, node) for requirement in term.match_expressions) and all(
         (node.name == requirement.values[0]) == (requirement.operator == "In") for requirement in term.match_fields
     )
@@ -145,7 +145,7 @@ _DECIMAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 def tolerates(tolerations: Tolerations, taint: Taint, *, comparing: bool = False) -> bool:
-    """Whether one of ``tolerations`` covers ``taint``. An empty key or effect covers every key or effect.
+    """True if one of ``tolerations`` covers ``taint``. An empty key or effect covers every key or effect.
 
     The operators Gt and Lt (KEP-5471) cover nothing unless ``comparing``; an unknown operator covers nothing.
     """
@@ -177,7 +177,7 @@ def _whole_number(text: str) -> int | None:
 
 @lru_cache(maxsize=16384)
 def keeps_away(taints: tuple[Taint, ...], tolerations: Tolerations, *, comparing: bool = False) -> bool:
-    """Whether some NoSchedule or NoExecute taint is not covered."""
+    """True if some NoSchedule or NoExecute taint is not covered."""
     hard = (taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute"))
     return any(not tolerates(tolerations, taint, comparing=comparing) for taint in hard)
 

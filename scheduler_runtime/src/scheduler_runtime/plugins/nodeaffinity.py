@@ -39,7 +39,7 @@ from scheduler_runtime.plugins.matching import (
     term_matches,
     term_rows,
 )
-from scheduler_runtime.state.objects import NodeAffinity as Affinity
+from scheduler_runtime.state import objects
 from scheduler_runtime.state.objects import NodeSelectorTerm, PreferredSchedulingTerm
 
 _POD = "node(s) didn't match Pod's node affinity/selector"
@@ -47,7 +47,7 @@ _ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 _CONFLICT = "pod affinity terms conflict"
 _REQUIRED_PATH = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 _PREFERRED_PATH = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-_NO_AFFINITY = Affinity()
+_NO_AFFINITY = objects.NodeAffinity()
 _BY_NAME = ("metadata.name", "In")
 
 
@@ -70,7 +70,7 @@ class RequiredTerms:
         return labelled if self.terms is None else labelled & any_term_rows(self.terms, nodes)
 
     def matches(self, node: Node) -> bool:
-        """Whether ``node`` meets the requirements."""
+        """True if ``node`` meets the requirements."""
         if not self.labels.items() <= node.labels.items():
             return False
         return self.terms is None or any(term_matches(term, node) for term in self.terms)
@@ -90,7 +90,7 @@ class NodeAffinity(Plugin):
         super().__init__(args, handle)
         added = args.added_affinity
         raw = added.model_dump(by_alias=True, exclude_none=True, mode="json") if added else {}
-        self.added = msgspec.convert(raw, Affinity)
+        self.added = msgspec.convert(raw, objects.NodeAffinity)
         self.enforced = None if self.added.required is None else sound_terms(self.added.required)
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
@@ -164,11 +164,11 @@ class NodeAffinity(Plugin):
         return _own_affinity(pod), frozenset(selector.items()) if selector else None
 
 
-def _affinity(pod: Pod) -> Affinity:
+def _affinity(pod: Pod) -> objects.NodeAffinity:
     return _own_affinity(pod) or _NO_AFFINITY
 
 
-def _own_affinity(pod: Pod) -> Affinity | None:
+def _own_affinity(pod: Pod) -> objects.NodeAffinity | None:
     affinity = pod.spec.affinity
     return affinity.node_affinity if affinity else None
 
@@ -185,7 +185,7 @@ def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     return allowed
 
 
-def _unreadable(affinity: Affinity) -> str | None:
+def _unreadable(affinity: objects.NodeAffinity) -> str | None:
     """A sentence about the first operator that does not exist; None when all exist.
 
     Any other mistake only makes its term match nothing, as upstream's NewLazyErrorNodeSelector has it.

@@ -54,7 +54,7 @@ class Cache:
         return list(self._pods.values())
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod has a node by this scheduler's decision only."""
+        """True if the pod has a node by this scheduler's decision only."""
         placed = self._pods.get(uid)
         return placed is not None and placed.assumed
 

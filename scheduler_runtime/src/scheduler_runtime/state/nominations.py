@@ -24,7 +24,7 @@ class Nominations:
         self._by_node: dict[str, dict[str, Pod]] = {}
 
     def __bool__(self) -> bool:
-        """Whether any pod is nominated to a node."""
+        """True if any pod is nominated to a node."""
         return bool(self._by_node)
 
     @property

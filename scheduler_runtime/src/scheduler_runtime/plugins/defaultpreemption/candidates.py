@@ -91,7 +91,7 @@ class Budgets:
                 self._by_namespace.setdefault(budget.metadata.namespace, []).append((requirements, budget))
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """True if there are any."""
         return bool(self._by_namespace)
 
     def protected(self, pods: Sequence[Pod]) -> list[bool]:

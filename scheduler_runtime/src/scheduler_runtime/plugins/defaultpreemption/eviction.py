@@ -26,7 +26,7 @@ class Evictions:
         """By the preemptor's uid; None until only the last victim is left."""
 
     def is_evicting_for(self, preemptor: Pod) -> bool:
-        """Whether victims of ``preemptor`` have still to be evicted, so that another attempt comes too early.
+        """True if victims of ``preemptor`` have still to be evicted, so that another attempt comes too early.
 
         Once only the last victim is left, the victim itself decides: its deletion wakes the preemptor, and the watch
         may report it before the API server's response to the request that caused it arrives.

@@ -149,7 +149,7 @@ def refusal_of(pod: Pod, nodes: NodeTable, verdicts: Verdicts, handle: Handle) -
 
 
 def is_being_preempted(pod: Pod) -> bool:
-    """Whether ``pod`` is being deleted because a scheduler preempted it."""
+    """True if ``pod`` is being deleted because a scheduler preempted it."""
     if pod.metadata.deletion_timestamp is None:
         return False
     conditions = (condition for condition in pod.status.conditions if condition.type == "DisruptionTarget")

@@ -114,7 +114,7 @@ class FilterState:
         return None
 
     def _may_be_first(self) -> bool:
-        """Whether the pod may go anywhere, as the first of pods that want each other near: one of them has to begin."""
+        """True if the pod may go anywhere, as the first of pods that want each other near: one of them has to begin."""
         return not self.partners and self.own.includes(self.pod)
 
     def changed(self, other: Pod, nodes: NodeTable, row: int, change: int) -> FilterState:

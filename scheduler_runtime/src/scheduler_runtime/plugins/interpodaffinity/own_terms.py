@@ -69,11 +69,11 @@ class OwnTerms:
 
     @property
     def has_required(self) -> bool:
-        """Whether any term is required."""
+        """True if any term is required."""
         return bool(self.affinity_keys or self.apart)
 
     def includes(self, pod: Pod) -> bool:
-        """Whether ``pod`` is one of those that must be near."""
+        """True if ``pod`` is one of those that must be near."""
         return bool(self.affinity_keys) and self.affinity.includes(pod)
 
 

@@ -191,7 +191,7 @@ class RejectedPod:
     """The labels by which other pods may keep it away; None for any."""
 
     def is_helped_by_pod(self, old: Pod | None, new: Pod | None) -> bool:
-        """Whether it may help that another pod came, went or was relabelled."""
+        """True if it may help that another pod came, went or was relabelled."""
         for other in (old, new):
             if other is not None and not (other.spec.node_name or other.status.nominated_node_name):
                 return False
@@ -215,7 +215,7 @@ class RejectedPod:
         return {key for key, selection in self.own.apart if other is not None and selection.includes(other)}
 
     def is_helped_by_node(self, old: Node | None, new: Node) -> bool:
-        """Whether it may help that a node was added or relabelled."""
+        """True if it may help that a node was added or relabelled."""
         before = {} if old is None else old.labels
         changed = {key for key in before.keys() | new.labels.keys() if before.get(key) != new.labels.get(key)}
         if any(key in new.labels for key in changed.intersection(self.own.affinity_keys)):

@@ -37,12 +37,12 @@ class Domains:
         """The ids of the label, in the type by which numpy takes without converting them."""
         sizes = np.bincount(self.ids, minlength=1)
         self.is_complete = not sizes[0]
-        """Whether every node has the label."""
+        """True if every node has the label."""
         self.are_singletons = not (sizes[1:] > 1).any()
-        """Whether no two nodes have the same value, as with host names."""
+        """True if no two nodes have the same value, as with host names."""
 
     def are_current(self, nodes: NodeTable) -> bool:
-        """Whether these are still the values of ``nodes``."""
+        """True if these are still the values of ``nodes``."""
         return self._version == nodes.nodes_version and self.label is nodes.label(self.key)
 
 

@@ -131,7 +131,7 @@ class BalanceScores(IncrementalUpdate):
             self._without[row] = row_balance(parts) - _OFFSET
 
     def is_exact(self, first: int, second: int) -> bool:
-        """Whether :meth:`scores` are those of upstream's formula, with these amounts more in use."""
+        """True if :meth:`scores` are those of upstream's formula, with these amounts more in use."""
         return self._is_offered_everywhere and max(self._largest, first, second) < _EXACT_BELOW
 
     def scores(self, first: int, second: int) -> Ints:

@@ -101,7 +101,7 @@ class NodeResourcesFit(Plugin):
         return any(before.get(resource, 0) > after.get(resource, 0) for resource, amount in requested.items() if amount)
 
     def _node_offers_room(self, old: Node | None, new: Node, pod: Pod) -> bool:
-        """Whether the pod would fit on the empty node, and the node offers more than before of what the pod needs."""
+        """True if the pod would fit on the empty node, and the node offers more than before of what the pod needs."""
         requested = _amounts(pod)
         if requested is None:
             return False

@@ -22,7 +22,7 @@ EXACT_BELOW = 2**43
 _MAX_HUNDREDTHS = 2.0**30
 """More hundredths than this would not fit into the 32 bits in which they are cut off."""
 _REWRITE_SHARE = 8
-"""When one row in so many changed, all are written anew."""
+"""All rows are written anew when one in so many changed."""
 
 Floats = NDArray[np.float64]
 Shares = NDArray[np.int32]
@@ -99,7 +99,7 @@ class UtilizationScores:
         self._steepest = max(self._steepest, abs(rate))
 
     def is_exact(self, amount: int) -> bool:
-        """Whether :meth:`shares` are those of dividing whole numbers."""
+        """True if :meth:`shares` are those of dividing whole numbers."""
         return self._largest < EXACT_BELOW and 0 <= amount * self._steepest < _MAX_HUNDREDTHS
 
     def shares(self, amount: int) -> Shares:

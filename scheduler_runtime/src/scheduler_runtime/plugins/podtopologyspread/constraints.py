@@ -54,9 +54,9 @@ class Constraint:
     max_skew: int
     min_domains: int
     honors_affinity: bool
-    """Whether only nodes that the pod's selector and affinity allow count."""
+    """True if only nodes that the pod's selector and affinity allow count."""
     honors_taints: bool
-    """Whether only nodes whose taints the pod tolerates count."""
+    """True if only nodes whose taints the pod tolerates count."""
     selector: PodSelector | None
     """The pods to be spread; None matches no pod."""
     counted: PodSelection | None = field(init=False)
@@ -72,7 +72,7 @@ class Constraint:
         object.__setattr__(self, "counted", counted)
 
     def selects(self, pod: Pod) -> bool:
-        """Whether ``pod`` is among those to be spread, counted or not."""
+        """True if ``pod`` is among those to be spread, counted or not."""
         return self.selector is not None and self.selector.matches(pod)
 
 

@@ -33,7 +33,7 @@ class NodeScope:
     tolerations: tuple[Toleration, ...] | None = None
     """None when taints do not matter."""
     comparing: bool = False
-    """Whether tolerations may compare numbers."""
+    """True if tolerations may compare numbers."""
 
 
 def scope_of(constraint: Constraint, required: Sequence[str], pod: Pod, *, comparing: bool) -> NodeScope:

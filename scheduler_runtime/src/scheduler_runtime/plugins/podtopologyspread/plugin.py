@@ -129,7 +129,7 @@ def _soft_state(constraints: SpreadConstraints, nodes: NodeTable) -> SoftConstra
 def pod_helps(
     old: Pod | None, new: Pod | None, pod: Pod, constraints: Sequence[Constraint], *, counts_nominated: bool
 ) -> bool:
-    """Whether the event of another pod, or of ``pod`` itself, may help it.
+    """True if the event of another pod, or of ``pod`` itself, may help it.
 
     ``counts_nominated``: whether a pod counts that is only nominated to a node.
     """
@@ -147,7 +147,7 @@ def pod_helps(
 
 
 def node_helps(old: Node | None, new: Node | None, constraints: Sequence[Constraint]) -> bool:
-    """Whether the event of a node may make a pod with these ``constraints`` schedulable."""
+    """True if the event of a node may make a pod with these ``constraints`` schedulable."""
     if old is None or new is None:
         return any(_has_all_keys(node, constraints) for node in (old, new) if node is not None)
     did_count, counts = _has_all_keys(old, constraints), _has_all_keys(new, constraints)

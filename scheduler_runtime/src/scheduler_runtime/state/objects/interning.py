@@ -98,7 +98,7 @@ class _Template:
         return state
 
     def is_in_use(self) -> bool:
-        """Whether there may be pods of this template. Drops the run states that no pod has any more."""
+        """True if there may be pods of this template. Drops the run states that no pod has any more."""
         self._drop_unused()
         return bool(self.run_states) or (self.pending is not None and self.pending.references > _UNUSED_RUN_STATE)
 

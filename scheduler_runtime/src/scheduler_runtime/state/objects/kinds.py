@@ -132,14 +132,14 @@ class StatefulSet(Wire, frozen=True, gc=False):
 
 
 class PodDisruptionBudgetStatus(Wire, frozen=True, gc=False):
-    """How many pods may be disrupted now, and those whose eviction is under way already, by name."""
+    """The number of pods that may be disrupted now, and the pods whose eviction is under way, by name."""
 
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, str] | None = None
 
 
 class PodDisruptionBudget(Wire, frozen=True, gc=False):
-    """How many pods of a selection may be disrupted at a time."""
+    """A limit to the pods of a selection that may be disrupted at a time."""
 
     metadata: ObjectMeta
     spec: SelectorSpec = SelectorSpec()

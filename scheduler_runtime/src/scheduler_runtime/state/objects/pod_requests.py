@@ -56,7 +56,7 @@ class ResizeRules:
     compares_sums: bool = False
     """Since 1.37 the sums over all containers are compared, before that each container by itself."""
     reads_pod_level_status: bool = True
-    """Whether resources that were allocated to the pod as a whole count as well."""
+    """True if resources that were allocated to the pod as a whole count as well."""
 
     @classmethod
     def of(cls, target: Target) -> ResizeRules:
@@ -68,14 +68,14 @@ BY_CONTAINER = ResizeRules()
 
 
 def follows_from_spec(status: PodStatus) -> bool:
-    """Whether the pod takes what its spec requests: no status reports other resources for it."""
+    """True if the pod takes what its spec requests: no status reports other resources for it."""
     return not (
         status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources
     )
 
 
 def is_infeasible(pod: Pod) -> bool:
-    """Whether the node can never grant the requests of ``pod``'s resize, so that they do not count."""
+    """True if the node can never grant the requests of ``pod``'s resize, so that they do not count."""
     resizes = (condition for condition in pod.status.conditions if condition.type == "PodResizePending")
     resize = next(resizes, None)
     return resize is not None and resize.reason == "Infeasible"

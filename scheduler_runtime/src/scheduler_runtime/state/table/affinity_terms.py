@@ -41,7 +41,7 @@ class AffinityTerm:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def selects(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term selects ``pod``, whose namespace has these labels."""
+        """True if the term selects ``pod``, whose namespace has these labels."""
         if self.requirements is None:
             return False
         if pod.namespace not in self.namespaces and (

@@ -78,7 +78,7 @@ class InternedColumn(Generic[_Value]):
 
     @property
     def is_stale(self) -> bool:
-        """Whether most of the distinct values belong to no row any more, so that rewriting pays."""
+        """True if most of the distinct values belong to no row any more, so that rewriting pays."""
         return len(self.distinct) > 2 * len(self.column.values) + 64
 
 
@@ -166,7 +166,7 @@ class WritableLabels(LabelColumn):
 
     @property
     def is_stale(self) -> bool:
-        """Whether most of the values belong to no node any more, so that building the column anew pays."""
+        """True if most of the values belong to no node any more, so that building the column anew pays."""
         return len(self.values) > 2 * len(self.ids) + 64
 
 

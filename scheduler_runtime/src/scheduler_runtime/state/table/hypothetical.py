@@ -50,7 +50,7 @@ class UndoLog:
 
 
 def may_bind_ports(pod: Pod) -> bool:
-    """Whether ``pod`` may bind ports of its node, so that it is worth looking at all its containers."""
+    """True if ``pod`` may bind ports of its node, so that it is worth looking at all its containers."""
     for container in pod.spec.containers:
         for port in container.ports:
             if port.host_port:

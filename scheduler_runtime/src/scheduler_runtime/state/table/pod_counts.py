@@ -38,11 +38,11 @@ class PodSelection:
 
     selectors: tuple[PodSelector, ...]
     without_terminating: bool = False
-    """Whether pods that are being deleted are left out."""
+    """True if pods that are being deleted are left out."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def includes(self, pod: Pod) -> bool:
-        """Whether ``pod`` is one of them."""
+        """True if ``pod`` is one of them."""
         if self.without_terminating and pod.metadata.deletion_timestamp is not None:
             return False
         return all(selector.matches(pod) for selector in self.selectors)

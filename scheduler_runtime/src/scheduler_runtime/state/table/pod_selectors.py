@@ -52,7 +52,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether the condition holds for these ``labels``."""
+        """True if the condition holds for these ``labels``."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -95,7 +95,7 @@ def _check(key: str, operator: str, values: tuple[str, ...], path: str) -> None:
 
 
 def all_hold(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
-    """Whether all ``requirements`` hold for these ``labels``."""
+    """True if all ``requirements`` hold for these ``labels``."""
     return all(requirement.holds(labels) for requirement in requirements)
 
 
@@ -109,7 +109,7 @@ class PodSelector:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def matches(self, pod: Pod) -> bool:
-        """Whether ``pod`` is one of them."""
+        """True if ``pod`` is one of them."""
         metadata = pod.metadata
         if self.namespaces is not None and metadata.namespace not in self.namespaces:
             return False

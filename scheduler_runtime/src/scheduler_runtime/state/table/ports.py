@@ -20,7 +20,7 @@ class HostPort(NamedTuple):
     number: int
 
     def conflicts(self, other: HostPort) -> bool:
-        """Whether one node cannot offer both. Upstream: HostPortInfo.CheckConflict."""
+        """True if one node cannot offer both. Upstream: HostPortInfo.CheckConflict."""
         return self[1:] == other[1:] and (self.address == other.address or EVERY_ADDRESS in (self[0], other[0]))
 
 

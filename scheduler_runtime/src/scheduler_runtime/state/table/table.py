@@ -195,7 +195,7 @@ def allocatable_of(node: Node) -> Amounts:
 
 
 def same_for_scheduling(old: Pod, new: Pod) -> bool:
-    """Whether two versions of a pod count the same on their node.
+    """True if two versions of a pod count the same on their node.
 
     If so, what was derived from the old version is handed on to the new one.
     """
@@ -221,7 +221,7 @@ def same_for_scheduling(old: Pod, new: Pod) -> bool:
 
 
 def _may_differ_in_requests(old: Pod, new: Pod) -> bool:
-    """Whether the requests of two versions may differ though their specs agree: one was resized in place."""
+    """True if the requests of two versions may differ though their specs agree: one was resized in place."""
     before, after = old.status, new.status
     if follows_from_spec(before) and follows_from_spec(after):
         return False
