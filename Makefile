@@ -28,7 +28,7 @@ demo: $(READY) ## A local cluster, the operator, a profile, and pods it schedule
 test: $(READY) ## Every test this machine can run, but for make nightly: a quarter of an hour; says what it skipped and what that needs
 	@FUZZ=5000 $(MAKE) --no-print-directory --keep-going test-units test-clusters test-alone
 
-nightly: $(READY) ## What takes long: tests left out of make test, oracle, faults and fuzz at full size: two hours
+nightly: $(READY) ## What takes long: tests left out of make test, oracle, faults and fuzz at full size: about an hour
 	@$(MAKE) --no-print-directory --keep-going test-nightly oracle faults fuzz
 
 fuzz: $(READY) ## A hundred thousand odd inputs through every command of berth (FUZZ=…): none may end it badly

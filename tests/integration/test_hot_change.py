@@ -114,6 +114,7 @@ def seconds_until_it_decides(world: World, name: str) -> float:
     return seconds
 
 
+@pytest.mark.alone
 def test_a_changed_profile_decides_soon_and_no_process_is_replaced(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
