@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,15 +61,15 @@ class PodConditions:
         self._expected.pop(uid, None)
         self._outbox.drop(_key(uid))
 
-    async def stop_writing(self, uid: str) -> None:
-        """Withdraw what waits to be written, and wait for what is being written.
+    def stop_writing(self, uid: str) -> Awaitable[None]:
+        """Withdraw what waits to be written; the result can be awaited until nothing is being written any more.
 
         A condition that arrived after the binding would say that the pod waits. The wait is short: a connection that
         fell silent must not keep pods from their nodes. A patch that is cancelled can land after the binding only
         where the API server has it already and is slow to write it. The pod seems to wait then until its kubelet,
         which owns the condition from then on, writes the next status of the pod.
         """
-        await self._outbox.drop_and_wait(_key(uid))
+        return self._outbox.drop_and_wait(_key(uid))
 
     def _put(self, pod: Pod, status: Callable[[], dict[str, Any]]) -> None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 
 from scheduler_runtime.config.berth_options import EventsMode
 from scheduler_runtime.framework import DECISION, Unschedulable
@@ -14,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class PodReporter:
-    """Reports placed, unschedulable and failed pods. Nothing here waits for the API server, but ``stop_writing``.
+    """Reports placed, unschedulable and failed pods. Only the result of ``stop_writing`` waits for the API server.
 
     Two versions of a pod matter. Its event is about the version that was decided about. Its condition is compared
     with the ``newest`` version, so that what its status says already is not written again.
@@ -56,6 +57,9 @@ class PodReporter:
         """Write no more about why the pod with this uid waits: it was bound or deleted."""
         self._conditions.withdraw(uid)
 
-    async def stop_writing(self, uid: str) -> None:
-        """As ``withdraw``, and return when no condition of the pod is on its way to the API server any more."""
-        await self._conditions.stop_writing(uid)
+    def stop_writing(self, uid: str) -> Awaitable[None]:
+        """As ``withdraw``; the result can be awaited until no condition of the pod is on its way any more.
+
+        Each binding waits for it, mostly for nothing, so the coroutine is that of the outbox itself.
+        """
+        return self._conditions.stop_writing(uid)

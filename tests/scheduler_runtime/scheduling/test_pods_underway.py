@@ -1,4 +1,4 @@
-"""A pod that is on its way to its node is called back, because another needs its room more."""
+"""Pods on their way to a node: called back because another needs the room more, and waited for at the end."""
 
 from __future__ import annotations
 
@@ -137,6 +137,17 @@ async def test_finishing_waits_for_work_that_makes_room(is_in_time: bool) -> Non
         assert await scene.underway.finish(5 if is_in_time else 0.01) is is_in_time
         assert ("room for big" in DONE) is is_in_time
         assert not scene.underway._making_room
+
+
+async def test_what_a_plugin_begins_to_make_room_is_done_and_the_node_is_nominated() -> None:
+    async with running(MakesRoom) as scene:
+        scene.add("big", cpu="5")
+        await scene.until(lambda: NEVER)
+        NEVER[-1].set()
+        await scene.until(lambda: DONE == ["room for big"])
+        await scene.conditions()
+        (patch,) = scene.script.requests("PATCH")
+        assert patch.body["status"]["nominatedNodeName"] == "n"
 
 
 class AtOnce(Plugin):
