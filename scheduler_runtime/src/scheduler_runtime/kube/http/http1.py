@@ -133,7 +133,14 @@ class ConnectionPool:
                 connection.close()
                 self._count -= 1
             if self._count < self._limit:
-                return await self._open()
+                self._count += 1  # before the await: others must not exceed the limit meanwhile
+                connection = Http1Connection()
+                try:
+                    return await connect(self._endpoint, connection)
+                except BaseException:
+                    connection.is_open = False
+                    self.release(connection)
+                    raise
             waiter: asyncio.Future[Http1Connection | None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:
@@ -170,13 +177,3 @@ class ConnectionPool:
                 return
         if connection is not None:
             self._idle.append(connection)
-
-    async def _open(self) -> Http1Connection:
-        self._count += 1  # before the await: others must not exceed the limit meanwhile
-        connection = Http1Connection()
-        try:
-            return await connect(self._endpoint, connection)
-        except BaseException:
-            connection.is_open = False
-            self.release(connection)
-            raise

@@ -102,6 +102,11 @@ class Http2Connection(BufferedProtocol):
         self._timer_deadline = 0.0
         """No request under way has an earlier deadline."""
 
+    @property
+    def has_sent_all(self) -> bool:
+        """True if the operating system has taken all that was written. Bodies that wait for a window do not count."""
+        return self._transport is None or not self._transport.get_write_buffer_size()
+
     def is_good(self, idle_seconds: float) -> bool:
         """True if the connection takes requests, and was not idle for so long that a proxy may have forgotten it."""
         is_used = bool(self._streams or self._unsent)
@@ -177,6 +182,10 @@ class Http2Connection(BufferedProtocol):
         self._outgoing.clear()
 
     def _send_request(self, stream: RequestStream) -> None:
+        """Add the frames of a request to those to be written, if its guard still allows that.
+
+        Whatever keeps it from being sent is raised to the caller of ``request``, and does not concern the others.
+        """
         if stream.response.done():  # its caller was cancelled
             return
         try:
@@ -210,20 +219,19 @@ class Http2Connection(BufferedProtocol):
     # Timeouts.
 
     def _start_timer(self, deadline: float) -> None:
+        """Set the timer. There is one for all requests: one for each would be set and cancelled with every request."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer_deadline = deadline
-        self._timer = StallTolerantTimer(deadline - self._loop.time(), self._on_timer, may_extend=self._has_sent_all)
+        self._timer = StallTolerantTimer(
+            deadline - self._loop.time(), self._on_timer, may_extend=lambda: self.has_sent_all
+        )
 
     def _on_timer(self) -> None:
         self._timer = None
         self._time_out(self._late_streams())
         if self._streams:
             self._start_timer(min(stream.deadline for stream in self._streams.values()))
-
-    def _has_sent_all(self) -> bool:
-        """True if the operating system has taken all that was written. Bodies that wait for a window do not count."""
-        return self._transport is None or not self._transport.get_write_buffer_size()
 
     def _late_streams(self) -> list[int]:
         now = self._loop.time()
@@ -310,13 +318,24 @@ class Http2Connection(BufferedProtocol):
                     raise ProtocolError("a window that does not grow")
                 self._write(self._flow.window_update(stream_id, increment))
             case frames.RST_STREAM:
-                self._receive_rst_stream(stream_id, frames.uint31(payload))
+                stream, code = self._streams.get(stream_id), frames.uint31(payload)
+                if stream is None:
+                    self._check_was_opened(stream_id)
+                    return
+                errors: dict[int, Exception] = {
+                    # Promised not to have been processed (section 8.7).
+                    frames.REFUSED_STREAM: StreamRefusedError("the server refused the request"),
+                    frames.HTTP_1_1_REQUIRED: Http2UnsupportedError(),
+                }
+                lost = ConnectionLostError(f"the server ended the request (HTTP/2 error {code})")
+                self._fail_stream(stream_id, stream, errors.get(code, lost))
             case frames.PUSH_PROMISE:
                 raise ProtocolError("a promise that was not asked for")
             case frames.SETTINGS | frames.PING | frames.GOAWAY:
                 self._receive_connection_frame(kind, flags, stream_id, payload)
 
     def _receive_headers(self, stream_id: int, flags: int, block: bytes) -> None:
+        """Note the status of a response, once its header block is complete."""
         if not flags & frames.END_HEADERS:
             self._expected_frame, self._partial_headers = (frames.CONTINUATION, stream_id), (flags, block)
             return
@@ -333,6 +352,7 @@ class Http2Connection(BufferedProtocol):
             self._complete_stream(stream_id, stream)
 
     def _receive_data(self, stream_id: int, flags: int, payload: bytes) -> None:
+        """Note a part of a response's body, and let the server send more."""
         # The window counts whole payloads, padding included, also of streams that we have ended (section 6.9.1).
         self._consumed_bytes += len(payload)
         if self._consumed_bytes > RECEIVE_WINDOW // 2:
@@ -345,18 +365,6 @@ class Http2Connection(BufferedProtocol):
         stream.received.append(frames.strip_padding(flags & frames.PADDED, payload))
         if flags & frames.END_STREAM:
             self._complete_stream(stream_id, stream)
-
-    def _receive_rst_stream(self, stream_id: int, code: int) -> None:
-        stream = self._streams.get(stream_id)
-        if stream is None:
-            self._check_was_opened(stream_id)
-        elif code == frames.REFUSED_STREAM:  # promised not to have been processed (section 8.7)
-            self._fail_stream(stream_id, stream, StreamRefusedError("the server refused the request"))
-        elif code == frames.HTTP_1_1_REQUIRED:
-            self._fail_stream(stream_id, stream, Http2UnsupportedError())
-        else:
-            error = ConnectionLostError(f"the server ended the request (HTTP/2 error {code})")
-            self._fail_stream(stream_id, stream, error)
 
     def _receive_connection_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         """SETTINGS, PING and GOAWAY are about the connection: stream 0."""
@@ -374,6 +382,7 @@ class Http2Connection(BufferedProtocol):
             self._write(frames.frame(frames.PING, frames.ACK, 0, payload))
 
     def _receive_settings(self, payload: bytes) -> None:
+        """Take over the server's settings; the first ones make the connection ready for requests."""
         values = frames.parse_settings(payload)
         # The acknowledgement marks from where on the new settings hold (section 6.5.3). So requests that fit the old
         # ones are written before it, and frames that only the new ones allow after it.
@@ -415,6 +424,7 @@ class Http2Connection(BufferedProtocol):
     # Ends of streams.
 
     def _complete_stream(self, stream_id: int, stream: RequestStream) -> None:
+        """End a stream whose response is complete, and return that to the caller."""
         if not stream.status:
             raise ProtocolError("an answer without a status")
         if self._flow.drop(stream_id):
@@ -425,11 +435,13 @@ class Http2Connection(BufferedProtocol):
             stream.response.set_result(Response(stream.status, b"".join(stream.received), stream.retry_after))
 
     def _fail_stream(self, stream_id: int, stream: RequestStream, error: Exception) -> None:
+        """End a stream without a response, and raise ``error`` to the caller."""
         self._close_stream(stream_id)
         if not stream.response.done():
             stream.response.set_exception(error)
 
     def _close_stream(self, stream_id: int) -> None:
+        """Give the slot of a stream to the next request; close a retired connection after its last stream."""
         del self._streams[stream_id]
         self._flow.drop(stream_id)
         self.slots.release()

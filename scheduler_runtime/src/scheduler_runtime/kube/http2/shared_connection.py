@@ -94,6 +94,7 @@ class SharedConnection:
         raise ConnectionError("nobody is to be asked any more")
 
     def _keep_opened(self, opening: asyncio.Task[Http2Connection]) -> None:
+        """Use the connection from now on; when opening it failed, the next request opens another."""
         self._opening = None
         if not opening.cancelled() and opening.exception() is None:
             self._connection = opening.result()

@@ -137,17 +137,7 @@ class _ListSplitter(Generic[P]):
             if comma := self._text.rfind(beginning, 0, PART_BYTES) + 1:
                 with contextlib.suppress(msgspec.DecodeError):
                     return self._read_until(comma)
-        comma = self._find_comma()
-        return self._read_until(comma) if comma else None
-
-    def _read_until(self, comma: int) -> P:
-        part = self._read(self._head + self._text[:comma] + b"]}")
-        self._text = self._text[comma + 1 :]
-        self._counted_bytes = self._open_brackets = 0
-        return part
-
-    def _find_comma(self) -> int:
-        """Count brackets; return the last comma between items within ``PART_BYTES``, or else the first; 0 for none."""
+        # Count brackets up to the last comma between items within PART_BYTES, or else the first.
         comma, open_brackets = 0, self._open_brackets
         for token in _TOKENS.finditer(self._text, self._counted_bytes):
             if comma and token.start() > PART_BYTES:
@@ -162,4 +152,10 @@ class _ListSplitter(Generic[P]):
                 case 2 | 3:
                     break  # the list ends here, or the next item is incomplete
             self._counted_bytes, self._open_brackets = token.end(), open_brackets
-        return comma
+        return self._read_until(comma) if comma else None
+
+    def _read_until(self, comma: int) -> P:
+        part = self._read(self._head + self._text[:comma] + b"]}")
+        self._text = self._text[comma + 1 :]
+        self._counted_bytes = self._open_brackets = 0
+        return part

@@ -138,74 +138,67 @@ class Reflector(Generic[T]):
                 await self._watch()
             else:
                 await self._list()
-        except RolledBackError as error:
-            if self._client.report_rollback(str(error)):
-                self._on_rollback()
-            self._reports_unchanged = True
-            await self._expire(error)
-        except ExpiredError as error:
-            await self._expire(error)
+        except (ExpiredError, RolledBackError) as error:
+            if isinstance(error, RolledBackError):
+                if self._client.report_rollback(str(error)):
+                    self._on_rollback()
+                self._reports_unchanged = True
+            logger.debug("listing %s again: %s", self.kind.path, error)
+            self.resource_version = ""
+            if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
+                await asyncio.sleep(self._backoff.next_delay())
+            else:
+                self._backoff.reset()
         except (BrokenError, NoResponseError, ApiError, msgspec.MsgspecError) as error:
-            await self._recover(error)
+            if isinstance(error, NoResponseError):
+                seconds = min(self._backoff.next_delay(), 5.0)  # there is nobody whom many attempts could overload
+            elif isinstance(error, ApiError) and error.status == 429:
+                seconds = self._backoff.next_delay(retry_after(error))
+            else:
+                seconds = max(self._backoff.next_delay(), retry_after(error))
+                self._failures_in_a_row += 1
+            if self._failures_in_a_row >= FAILURES_BEFORE_RELIST:
+                # Perhaps it is the version that the server cannot serve, although it does not say so.
+                self._failures_in_a_row = 0
+                self.resource_version = ""
+            self._is_failing = True
+            self._interruption.failing(error)
+            await asyncio.sleep(seconds)
 
     async def catch_up(self) -> None:
         """Return when the copy has everything that was written before this call, or the reflector has ended."""
+
+        async def wait_for_missing_changes() -> None:
+            backoff, log = Backoff(), LogOnce(logger)
+            missing: MissingChanges | None = None
+            while missing is None:
+                try:
+                    missing = await find_missing_changes(self._client, self.kind, self.objects)
+                except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
+                    if not isinstance(error, NoResponseError) or error.sent:  # the client logs a server that is away
+                        log.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
+                    await asyncio.sleep(backoff.next_delay(retry_after(error)))
+            log.recovered()
+            while missing.any_remain(self.objects, number(self.resource_version)):
+                self._version_changed.clear()
+                try:
+                    async with asyncio.timeout(LATE_SECONDS):
+                        await self._version_changed.wait()
+                except TimeoutError:
+                    if self._stream:  # it may be dead; a new one starts with what the old one did not show
+                        self._stream.end()
+
         if self._has_ended:
             return
-        task = asyncio.create_task(self._wait_for_missing_changes())
+        task = asyncio.create_task(wait_for_missing_changes())
         self._catching_up.add(task)
         try:
             await asyncio.wait([task])
         finally:
             self._catching_up.remove(task)
             task.cancel()
-        if not task.cancelled():
+        if not task.cancelled():  # ``run`` cancels it at its end
             task.result()
-
-    async def _wait_for_missing_changes(self) -> None:
-        backoff, log = Backoff(), LogOnce(logger)
-        missing: MissingChanges | None = None
-        while missing is None:
-            try:
-                missing = await find_missing_changes(self._client, self.kind, self.objects)
-            except (NoResponseError, ApiError, msgspec.MsgspecError) as error:
-                if not isinstance(error, NoResponseError) or error.sent:  # the client logs a server that is away
-                    log.failing(f"whether all of {self.kind.path} is known cannot be found out", str(error))
-                await asyncio.sleep(backoff.next_delay(retry_after(error)))
-        log.recovered()
-        while missing.any_remain(self.objects, number(self.resource_version)):
-            self._version_changed.clear()
-            try:
-                async with asyncio.timeout(LATE_SECONDS):
-                    await self._version_changed.wait()
-            except TimeoutError:
-                if self._stream:  # it may be dead; a new one starts with what the old one did not show
-                    self._stream.end()
-
-    async def _expire(self, error: ExpiredError | RolledBackError) -> None:
-        """Have everything listed again; after a pause if that was done a moment ago."""
-        logger.debug("listing %s again: %s", self.kind.path, error)
-        self.resource_version = ""
-        if asyncio.get_running_loop().time() - self._listed_at < RELIST_SECONDS:
-            await asyncio.sleep(self._backoff.next_delay())
-        else:
-            self._backoff.reset()
-
-    async def _recover(self, error: Exception) -> None:
-        """Log a failure if need be, and pause. After failures in a row the version is given up, and listed again."""
-        if isinstance(error, NoResponseError):
-            seconds = min(self._backoff.next_delay(), 5.0)  # there is nobody whom many attempts could overload
-        elif isinstance(error, ApiError) and error.status == 429:
-            seconds = self._backoff.next_delay(retry_after(error))
-        else:
-            seconds = max(self._backoff.next_delay(), retry_after(error))
-            self._failures_in_a_row += 1
-        if self._failures_in_a_row >= FAILURES_BEFORE_RELIST:
-            self._failures_in_a_row = 0
-            self.resource_version = ""
-        self._is_failing = True
-        self._interruption.failing(error)
-        await asyncio.sleep(seconds)
 
     # Listing.
 
