@@ -35,7 +35,7 @@ Object = dict[str, Any]
 
 FULL = "DECIDING_FULL" in os.environ
 COMPARING = "TaintTolerationComparisonOperators"
-SAMPLE = {("1.35", ""): 50, ("1.36", ""): 50}
+SAMPLE = {("1.35", ""): 24, ("1.36", ""): 48}
 WHOLE = {("1.35", ""): 160, ("1.36", ""): 500, ("1.37", ""): 100, ("1.37", COMPARING): 50}
 COUNTS = WHOLE if FULL else SAMPLE
 """How many clusters are made up of each version, and with which feature gate turned on."""

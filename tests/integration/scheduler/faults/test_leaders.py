@@ -88,6 +88,7 @@ def calm_election(lease: str) -> dict[str, Any]:
     return {"resourceNamespace": "default", "resourceName": lease, **times}
 
 
+@pytest.mark.alone
 async def test_a_leader_that_is_told_to_end_finishes_its_bindings_and_another_leads_soon_after_the_release(
     cluster: Cluster, tmp_path: Path
 ) -> None:
