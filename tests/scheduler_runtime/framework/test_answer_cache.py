@@ -81,7 +81,7 @@ class Never(AnswerCache):
 def forgetful() -> Framework:
     """A framework that keeps nothing."""
     made = testing.framework(PROFILE, Prices)
-    made.decisions.decider.classes = Never((), (), 1)
+    made.chooser.cache = Never((), (), 1, made.context)
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler_runtime.api import QueueEntry
 from scheduler_runtime.framework import PluginError
 from scheduler_runtime.framework.hook import Hook
-from scheduler_runtime.framework.queue_keys import SortKeys
+from scheduler_runtime.framework.queue_hooks import SortKeys
 from scheduler_runtime.testing import pod
 
 

@@ -59,7 +59,7 @@ def names(first: int, count: int, of: int) -> list[str]:
     ],
 )
 def test_num_feasible_nodes_to_find(percentage: int, nodes: int, expected: int) -> None:
-    assert Sampler(percentage, SearchPosition()).wanted(nodes) == expected
+    assert Sampler(percentage, SearchPosition()).enough(nodes) == expected
 
 
 @pytest.mark.parametrize("percentage", [None, 0, 100])

@@ -71,11 +71,11 @@ def test_a_plugin_that_somebody_derived_from_one_of_this_build_is_asked_about_ea
 
 def test_all_pods_of_one_template_are_signed_once() -> None:
     kept, first = testing.framework().answer_cache._signatures, testing.pod("first", requests={"cpu": "1"})
-    key = kept.of(first)
+    key = kept.key(first)
     assert key is not None
-    assert kept.of(sibling(first, testing.pod("second"))) is key
-    assert kept.of(testing.pod("third", requests={"cpu": "1"})) == key
-    assert kept.of(testing.pod("fourth", requests={"cpu": "2"})) != key
+    assert kept.key(sibling(first, testing.pod("second"))) is key
+    assert kept.key(testing.pod("third", requests={"cpu": "1"})) == key
+    assert kept.key(testing.pod("fourth", requests={"cpu": "2"})) != key
     resized = sibling(first, testing.pod("fifth"))
     force_setattr(resized, "derived", testing.pod("sixth", requests={"cpu": "3"}).requests)
-    assert kept.of(resized) != key
+    assert kept.key(resized) != key

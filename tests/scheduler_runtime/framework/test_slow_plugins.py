@@ -13,7 +13,7 @@ import pytest
 from scheduler_runtime import testing
 from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.slow_plugins import SlowPluginWatch
+from scheduler_runtime.framework.plugin_times import SlowPluginWatch
 
 
 class Clock:
@@ -35,8 +35,8 @@ def deciding(pace: SlowPluginWatch, clock: Clock, seconds: float, hook: str = "s
     def run() -> None:
         clock.now += seconds
 
-    pace.watched(plugin, hook, run)()
-    pace.decided()
+    pace.watch(plugin, hook, run)()
+    pace.end_decision()
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -86,7 +86,7 @@ def test_every_hook_of_a_decision_counts(clock: Clock, caplog: pytest.LogCapture
         yield 1
 
     for _ in range(50):
-        assert list(pace.watched("Own", "filter", run)()) == [1]
+        assert list(pace.watch("Own", "filter", run)()) == [1]
         deciding(pace, clock, 0.008)
     assert said(caplog)
 

@@ -31,10 +31,10 @@ def in_zone(zone: str, weight: int) -> dict[str, Any]:
 def held_bytes(decides: Framework) -> int:
     """What the arrays of all classes and of the node parts they hold take."""
     kept = decides.answer_cache
-    parts = {id(part): part for part in (*kept._node_parts.values(), *(each.node for each in kept._classes.values()))}
-    own = sum(each.mask.nbytes + each.ranked.nbytes for each in kept._classes.values())
+    parts = {id(part): part for part in (*kept._by_node.values(), *(each.node for each in kept._by_pod.values()))}
+    own = sum(each.mask.nbytes + each.ranked.nbytes for each in kept._by_pod.values())
     return own + sum(
-        part.mask.nbytes + part.fixed.nbytes + sum(each.scores.nbytes for each in part.relative)
+        part.mask.nbytes + part.total.nbytes + sum(each.scores.nbytes for each in part.unnormalized)
         for part in parts.values()
     )
 
@@ -52,7 +52,7 @@ def test_what_is_kept_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -
         if number % 10 == 0:
             cluster.table.set_node(nodes[number])
         assert held_bytes(decides) <= decides.answer_cache.size(len(nodes)) <= BUDGET
-    assert 16 < len(decides.answer_cache._classes) < 90
+    assert 16 < len(decides.answer_cache._by_pod) < 90
 
 
 def for_node(name: str) -> dict[str, Any]:
@@ -66,12 +66,12 @@ def test_pods_for_one_node_each_displace_nothing_that_is_kept() -> None:
     cluster = testing.Cluster(*(testing.node(f"n{number}") for number in range(3)))
     decides = testing.framework()
     decides.schedule(testing.pod("plain"), cluster)
-    kept = dict(decides.answer_cache._classes), dict(decides.answer_cache._node_parts)
+    kept = dict(decides.answer_cache._by_pod), dict(decides.answer_cache._by_node)
     for number in range(3):
         outcome = decides.schedule(testing.pod(f"p{number}", affinity=for_node(f"n{number}")), cluster)
         assert isinstance(outcome, Placed)
         assert outcome.node == f"n{number}"
-    assert (decides.answer_cache._classes, decides.answer_cache._node_parts) == kept
+    assert (decides.answer_cache._by_pod, decides.answer_cache._by_node) == kept
 
 
 class Closes(Plugin):
@@ -113,12 +113,12 @@ def test_what_does_not_hold_any_more_for_a_class_takes_no_room_and_is_not_scored
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Closes"}, {"name": "Scored"}]}}}
     decides = testing.framework(profile, Closes, Scored)
     assert isinstance(decides.schedule(testing.pod("first"), cluster), Placed)
-    assert len(decides.answer_cache._classes) == len(decides.answer_cache._node_parts) == 1
+    assert len(decides.answer_cache._by_pod) == len(decides.answer_cache._by_node) == 1
     cluster.table.set_node(testing.node("closes"))
     for _ in range(2):
         assert isinstance(decides.schedule(testing.pod("second"), cluster), Unschedulable)
-    assert not decides.answer_cache._classes
-    assert not decides.answer_cache._node_parts
+    assert not decides.answer_cache._by_pod
+    assert not decides.answer_cache._by_node
     assert Scored.asked == ["first"]
 
 

@@ -1,5 +1,9 @@
-"""One decision: run a profile's plugins from pre_filter to permit, combine what they say, explain it."""
+"""Plugins at work: the hooks of a profile around the queue, in a decision and around a binding, and their errors.
 
+``framework`` is the map of this room, ``decision`` the story of a decision.
+"""
+
+from scheduler_runtime.framework.context import Objects, PluginServices
 from scheduler_runtime.framework.decision import NO_NODES
 from scheduler_runtime.framework.extender_contract import (
     EXTENDER,
@@ -13,7 +17,7 @@ from scheduler_runtime.framework.extender_contract import (
 )
 from scheduler_runtime.framework.failure_log import DECISION, FailureLog
 from scheduler_runtime.framework.framework import Framework
-from scheduler_runtime.framework.hook import caught_exceptions, is_our_cancellation
+from scheduler_runtime.framework.hook import RunningHook, caught_exceptions, find_running_hook, is_our_cancellation
 from scheduler_runtime.framework.outcomes import (
     AssumeCache,
     BindError,
@@ -24,10 +28,8 @@ from scheduler_runtime.framework.outcomes import (
     RegistrationError,
     Unschedulable,
 )
-from scheduler_runtime.framework.plugin_handle import Objects, PluginServices
-from scheduler_runtime.framework.progress import Progress
 from scheduler_runtime.framework.queue_hooks import PodWithoutNode
-from scheduler_runtime.framework.stack_probe import RunningHook, find_running_hook
+from scheduler_runtime.framework.waiting_pods import Progress
 
 __all__ = [
     "DECISION",

@@ -1,24 +1,18 @@
-"""What the plugins of one profile do context a binding, in the background."""
+"""The extension points around a binding, which run in the background: pre_bind, bind and post_bind."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from time import perf_counter
 
-from scheduler_runtime.api import PARALLEL, SERIAL, SKIP, Answer, Pod
-from scheduler_runtime.framework.extender_contract import EXTENDER, Extenders
+from scheduler_runtime.api import PARALLEL, SERIAL, SKIP, Answer
+from scheduler_runtime.framework.context import FrameworkContext
+from scheduler_runtime.framework.extender_contract import EXTENDER
 from scheduler_runtime.framework.failure_log import FailureLog
-from scheduler_runtime.framework.hook import (
-    Hook,
-    caught_exceptions,
-    checked_rejection,
-    format_exception,
-    is_our_cancellation,
-    unknown,
-)
-from scheduler_runtime.framework.hook_table import HookTable
+from scheduler_runtime.framework.hook import Hook, caught_exceptions, format_exception, is_our_cancellation
+from scheduler_runtime.framework.hook_answers import check_rejection, unknown_answer_error
 from scheduler_runtime.framework.outcomes import (
     BindError,
     Placed,
@@ -28,172 +22,137 @@ from scheduler_runtime.framework.outcomes import (
     Unschedulable,
     rejected_by,
 )
-from scheduler_runtime.framework.plugin_handle import FrameworkContext
-from scheduler_runtime.framework.point_metrics import Times, rejection_status
+from scheduler_runtime.framework.plugin_times import PointTimes, rejection_status
+from scheduler_runtime.framework.registration import HookTable
+from scheduler_runtime.framework.reserve_permit import notify_plugins
 from scheduler_runtime.plugins import IN_TREE
 
 logger = logging.getLogger(__name__)
 
 
-class Binding:
-    """The hooks from waiting for a permit to ``post_bind``, and the one that undoes."""
+class BindingHooks:
+    """The hooks from ``pre_bind`` to ``post_bind`` of one profile."""
 
-    def __init__(self, enabled: HookTable, context: FrameworkContext, times: Times, profile: str) -> None:
-        """Raises RegistrationError when nobody binds."""
-        self._context = context
+    def __init__(self, hooks: HookTable, context: FrameworkContext, times: PointTimes, profile: str) -> None:
+        """Raises RegistrationError when no plugin binds."""
         self._times = times
+        self._extenders = context.extenders
         self._failures = FailureLog(logger)
         self._progress = context.services.progress
-        self._unreserve = tuple(reversed(enabled.hooks("reserve", "unreserve")))
-        self._flight = {hook.plugin: hook for hook in enabled.hooks("preBind", "pre_bind_flight")}
-        self._pre_bind = enabled.hooks("preBind", "pre_bind")
-        self._bind = enabled.hooks("bind", "bind")
-        self._post_bind = enabled.hooks("postBind", "post_bind")
+        self._pre_bind_flight = {hook.plugin: hook for hook in hooks.hooks("preBind", "pre_bind_flight")}
+        self._pre_bind = hooks.hooks("preBind", "pre_bind")
+        self._bind = hooks.hooks("bind", "bind")
+        self._post_bind = hooks.hooks("postBind", "post_bind")
         if not self._bind:
             raise RegistrationError(f"profile {profile}: none of its bind plugins is in this build")
 
-    async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
-        """Wait until every plugin allows the pod; the answer is why one did not. Raises BindError if called back."""
-        waiting = self._context.waiting.get(placed.pod.uid)
-        if waiting is None:
-            return None
-        self._progress.permits[placed.pod.uid] = waiting
-        try:
-            rejected = await waiting.wait()
-        finally:
-            del self._context.waiting[placed.pod.uid]
-            self._progress.permits.pop(placed.pod.uid, None)
-        if waiting.preempted_by:
-            raise BindError(waiting.preempted_by, "waiting on permit for pod: preempted")
-        return None if rejected is None else rejected_by(*rejected, placed.pod)
-
-    def call_back(self, pod: Pod, plugin: str) -> bool:
-        """Take back the placement of ``pod`` because ``plugin`` needs its room, if it waits for a permit."""
-        waiting = self._context.waiting.get(pod.uid)
-        if waiting is None:
-            return False
-        if self._context.target.version.at_least("1.36"):
-            return waiting.preempt(plugin)
-        waiting.reject(plugin, "preempted")
-        return True
-
     def run_pre_bind_pre_flights(self, placed: Placed) -> PreBindPlan:
-        """Ask who has something to prepare for this binding, and how. Raises BindError."""
-        flights = {hook.plugin: self._flight_of(hook, placed) for hook in self._pre_bind}
-        return {plugin: flight for plugin, flight in flights.items() if flight is not SKIP}
+        """Return the plugins that have something to do before this binding, and how. Raises BindError."""
+        plan: dict[str, Answer] = {}
+        for pre_bind in self._pre_bind:
+            plugin = pre_bind.plugin
+            hook = self._pre_bind_flight.get(plugin)
+            if hook is None:
+                plan[plugin] = SERIAL
+                continue
+            try:
+                answer: Answer = hook(placed.pod, placed.node, placed.states.get(plugin))
+            except PluginError as error:
+                raise BindError(plugin, f"running PreBindPreFlight {plugin!r}: {error}") from error
+            if answer not in (SKIP, SERIAL, PARALLEL):
+                raise BindError(plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
+            if answer is not SKIP:
+                plan[plugin] = answer
+        return plan
 
-    def _flight_of(self, hook: Hook, placed: Placed) -> Answer:
-        flight = self._flight.get(hook.plugin)
-        if flight is None:
-            return SERIAL
-        try:
-            answer: Answer = flight(placed.pod, placed.node, placed.states.get(hook.plugin))
-        except PluginError as error:
-            raise BindError(hook.plugin, f"running PreBindPreFlight {hook.plugin!r}: {error}") from error
-        if answer not in (SKIP, SERIAL, PARALLEL):
-            raise BindError(hook.plugin, f"pre_bind_flight answered {answer!r}; wanted is SKIP, SERIAL or PARALLEL")
-        return answer
+    async def run_pre_bind_plugins(self, placed: Placed, plan: PreBindPlan) -> Unschedulable | None:
+        """Prepare the binding; neighbours that agreed to it run beside each other.
 
-    async def run_pre_bind_plugins(self, placed: Placed, flights: PreBindPlan) -> Unschedulable | None:
-        """Prepare the binding: plugins that agreed to it run beside each other.
-
-        The answer is why one of them rejected the pod. Raises BindError.
+        Return why a plugin rejected the pod. Raises BindError.
         """
         began, status = perf_counter(), "Error"
+        rejected: Unschedulable | None = None
         try:
-            rejected = await self._pre_bind_in_order(placed, flights)
+            beside: list[Hook] = []
+            for hook in self._pre_bind:
+                if hook.plugin not in plan:
+                    continue
+                if plan[hook.plugin] is PARALLEL:
+                    beside.append(hook)
+                    continue
+                rejected = await self._run_beside(beside, placed) or await self._run_beside([hook], placed)
+                if rejected:
+                    break
+                beside = []
+            if rejected is None:
+                rejected = await self._run_beside(beside, placed)
             status = rejection_status(resolvable=True) if rejected else "Success"
             return rejected
         finally:
-            self._times.since("PreBind", began, status)
+            self._times.observe_since(began, "PreBind", status)
 
-    async def _pre_bind_in_order(self, placed: Placed, flights: PreBindPlan) -> Unschedulable | None:
-        together: list[Hook] = []
-        for hook in self._pre_bind:
-            if hook.plugin not in flights:
-                continue
-            if flights[hook.plugin] is PARALLEL:
-                together.append(hook)
-                continue
-            for hooks in (together, [hook]):
-                if rejected := await self._pre_bind_all(hooks, placed):
-                    return rejected
-            together = []
-        return await self._pre_bind_all(together, placed)
-
-    async def _pre_bind_all(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
-        outcomes = await asyncio.gather(*(self._pre_bind_one(hook, placed) for hook in hooks), return_exceptions=True)
+    async def _run_beside(self, hooks: Iterable[Hook], placed: Placed) -> Unschedulable | None:
+        """Run ``pre_bind`` of some plugins at the same time, all of them to the end. Raises BindError."""
+        outcomes = await asyncio.gather(*(self._run_pre_bind(hook, placed) for hook in hooks), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
         return next((outcome for outcome in outcomes if isinstance(outcome, Unschedulable)), None)
 
-    async def _pre_bind_one(self, hook: Hook, placed: Placed) -> Unschedulable | None:
-        self._progress.hooks[placed.pod.uid, hook.plugin] = hook.name
+    async def _run_pre_bind(self, hook: Hook, placed: Placed) -> Unschedulable | None:
+        step = placed.pod.uid, hook.plugin
+        self._progress.hooks[step] = hook.name
         try:
             reject = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
             if reject is None:
                 return None
-            return rejected_by(hook.plugin, checked_rejection(hook, reject).reason, placed.pod)
+            return rejected_by(hook.plugin, check_rejection(hook, reject).reason, placed.pod)
         except caught_exceptions() as error:
             if is_our_cancellation(error):
                 raise
-            why = f'running PreBind plugin "{hook.plugin}": {_told(hook, error)}'
-            raise BindError(hook.plugin, why, hook.of) from error
+            why = f'running PreBind plugin "{hook.plugin}": {_words_of(error, hook)}'
+            raise BindError(hook.plugin, why, hook.instance) from error
         finally:
-            self._progress.hooks.pop((placed.pod.uid, hook.plugin), None)
+            self._progress.hooks.pop(step, None)
 
     async def run_bind_plugins(self, placed: Placed) -> None:
-        """Have an extender bind the pod, or else the first plugin that does not pass. Raises BindError."""
-        if self._context.extenders is not None and await self._bound_by_extender(self._context.extenders, placed):
-            return
+        """Have an extender bind the pod, or else the first plugin that does not answer SKIP. Raises BindError."""
+        pod, node = placed.pod, placed.node
+        if self._extenders is not None:
+            try:
+                if await self._extenders.bind(pod, node):
+                    return
+            except Exception as error:
+                raise BindError(EXTENDER, str(error)) from error
         began = perf_counter()
         for hook in self._bind:
-            self._progress.hooks[placed.pod.uid, hook.plugin] = hook.name
+            plugin = hook.plugin
+            self._progress.hooks[pod.uid, plugin] = hook.name
             try:
-                answer = await hook.run(placed.pod, placed.node, placed.states.get(hook.plugin))
+                answer = await hook.run(pod, node, placed.states.get(plugin))
             except caught_exceptions() as error:
                 if is_our_cancellation(error):
                     raise
-                self._times.since("Bind", began, "Error")
-                why = f'running Bind plugin "{hook.plugin}": {_told(hook, error)}'
-                raise BindError(hook.plugin, why, hook.of) from error
+                self._times.observe_since(began, "Bind", "Error")
+                why = f'running Bind plugin "{plugin}": {_words_of(error, hook)}'
+                raise BindError(plugin, why, hook.instance) from error
             finally:
-                self._progress.hooks.pop((placed.pod.uid, hook.plugin), None)
+                self._progress.hooks.pop((pod.uid, plugin), None)
             if answer is None:
-                self._times.since("Bind", began)
+                self._times.observe_since(began, "Bind")
                 return
             if answer is not SKIP:
-                raise BindError(hook.plugin, f'running Bind plugin "{hook.plugin}": {unknown(hook, answer)}')
+                raise BindError(plugin, f'running Bind plugin "{plugin}": {unknown_answer_error(hook, answer)}')
         raise BindError("", "every bind plugin passed the pod on")
 
-    async def _bound_by_extender(self, extenders: Extenders, placed: Placed) -> bool:
-        try:
-            return await extenders.bind(placed.pod, placed.node)
-        except Exception as error:
-            raise BindError(EXTENDER, str(error)) from error
-
     def run_post_bind_plugins(self, placed: Placed) -> None:
-        """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
-        self._tell("PostBind", self._post_bind, placed)
-
-    def run_unreserve_plugins(self, placed: Placed) -> None:
-        """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
-        self._context.waiting.pop(placed.pod.uid, None)
-        self._context.services.nominations.nominate(placed.pod, "")
-        self._tell("Unreserve", self._unreserve, placed)
-
-    def _tell(self, point: str, hooks: Collection[Hook], placed: Placed) -> None:
-        began = perf_counter()
-        for hook in hooks:
-            try:
-                hook(placed.pod, placed.node, placed.states.get(hook.plugin))
-            except PluginError as error:
-                self._failures.log("plugin failed", error, plugin=hook.plugin, pod=placed.pod.key)
-        if hooks:
-            self._times.since(point, began)
+        """Let the plugins know that the pod is bound. One that fails does not keep it from the others."""
+        if self._post_bind:
+            began = perf_counter()
+            notify_plugins(self._post_bind, placed, self._failures)
+            self._times.observe_since(began, "PostBind")
 
 
-def _told(hook: Hook, error: BaseException) -> str:
-    """How it failed: with the words of the API server alone where a plugin of ours passes them on, as upstream."""
+def _words_of(error: BaseException, hook: Hook) -> str:
+    """Return how ``hook`` failed: as upstream, an error of the API server that DefaultBinder passes on is unchanged."""
     return (hook.plugin in IN_TREE and str(error)) or format_exception(error)

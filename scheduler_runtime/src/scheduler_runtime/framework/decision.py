@@ -1,13 +1,20 @@
-"""One decision of a profile: the node for a pod, or what is said and done about a pod that fits nowhere."""
+"""One decision: from a pod and the nodes to the node on which the pod is assumed, or to the reasons against all nodes.
+
+    schedule ─► choose ─┬─► from the cache ────┬─► a row ─► assume ─► reserve ─► permit ─► Placed
+                        └─► from the plugins ──┴─► no row ─► post_filter ────────────────► Unschedulable
+
+It is synchronous and does no I/O: between reading the table and assuming the pod nothing can change, and the next
+decision sees what this one took. Upstream's schedulingCycle in schedule_one.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any
 
 from scheduler_runtime.api import Pod
-from scheduler_runtime.framework.choosing_node import DecisionState, NoFeasibleNode
+from scheduler_runtime.framework.context import FrameworkContext
+from scheduler_runtime.framework.decision_state import DecisionState
 from scheduler_runtime.framework.extender_contract import (
     ExtenderAnswers,
     FilterQuestion,
@@ -15,132 +22,156 @@ from scheduler_runtime.framework.extender_contract import (
     ScoreQuestion,
     VictimQuestion,
 )
-from scheduler_runtime.framework.hook_table import HookTable
-from scheduler_runtime.framework.outcomes import CLEAR_NOMINATION, Placed, Unschedulable
-from scheduler_runtime.framework.plugin_handle import FrameworkContext
-from scheduler_runtime.framework.point_metrics import PRE_FILTER, SAMPLED_EVERY, Times, rejection_status
-from scheduler_runtime.framework.post_filter import PostFilterResult, run_post_filters
-from scheduler_runtime.framework.sampling import Sampler
-from scheduler_runtime.framework.unsupported import explain, needed_but_missing
-from scheduler_runtime.framework.with_extenders import ExtendedChooser
+from scheduler_runtime.framework.filtering import PostFilterResult, run_post_filter_plugins
+from scheduler_runtime.framework.hook import Hook
+from scheduler_runtime.framework.node_chooser import NodeChooser, NoFeasibleNode
+from scheduler_runtime.framework.outcomes import CLEAR_NOMINATION, AssumeCache, Placed, PluginError, Unschedulable
+from scheduler_runtime.framework.plugin_times import (
+    PRE_FILTER,
+    SAMPLED_EVERY,
+    PluginTimer,
+    PointTimes,
+    SlowPluginWatch,
+    rejection_status,
+)
+from scheduler_runtime.framework.reserve_permit import Reservations
+from scheduler_runtime.framework.unsupported import FieldOf, message_for, needed_plugins
 from scheduler_runtime.state.objects import QuantityError
 from scheduler_runtime.state.table import Table
 
 NO_NODES = "no nodes available to schedule pods"
+"""Upstream's ErrNoNodesAvailable."""
 
 
 class Decisions:
-    """Decides by the plugins of one profile, up to the choice of a node. Nothing is assumed here."""
+    """Makes the decisions of one profile."""
 
     def __init__(
-        self, enabled: HookTable, context: FrameworkContext, times: Times, missing: Mapping[str, Any], percentage: int
+        self,
+        chooser: NodeChooser,
+        post_filters: Sequence[Hook],
+        reservations: Reservations,
+        missing: Mapping[str, FieldOf],
+        context: FrameworkContext,
+        times: tuple[PointTimes, PluginTimer, SlowPluginWatch],
     ) -> None:
-        """``missing`` are the filters that the profile enables and this build has not.
-
-        ``percentage`` is how many of the nodes are to be scored; 0 for all.
-        """
-        services = context.services
-        self.hooks = enabled.choosing()
-        self.answer_cache = context.classes = enabled.classes(self.hooks)
-        weighs = bool(self.hooks.score) or (context.extenders is not None and context.extenders.weigh_nodes)
-        sampler = Sampler(percentage, services.search_position, weighs=weighs) if 0 < percentage < 100 else None
-        self.decider = enabled.decider(self.hooks, self.answer_cache, services.nominations, context.random, sampler)
-        self._timed = self.decider.timed(services.metrics)
-        self._advised, self._timed_advised = ExtendedChooser(self.decider), ExtendedChooser(self._timed)
-        self._watched = enabled.watched_by_kept()
-        self._post_filter = enabled.post_filters(context.target.version)
-        self._context = context
-        self._times = times
+        """``missing`` are the filters that the profile enables and this build does not have."""
+        self._chooser = chooser
+        self._post_filters = post_filters
+        self._reservations = reservations
         self._missing = missing
+        self._context = context
+        self._nominations = context.services.nominations
+        self._times, self._timer, self._slow_plugins = times
         self._count = 0
 
-    def invalidate_for(self, resource: str) -> None:
-        """Objects of ``resource`` changed: forget what plugins that watch them said."""
-        if resource in self._watched:
-            self.answer_cache.forget()
+    def schedule(
+        self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers | None
+    ) -> Placed | Unschedulable | Question:
+        """Decide about ``pod``: see :meth:`Framework.schedule`."""
+        try:
+            with self._context.decision(cluster.table, answers):
+                outcome = self._decide(pod, cluster.table, answers)
+                if isinstance(outcome, Placed):
+                    outcome = self._take_node(outcome, cluster)
+        except Exception:
+            # As upstream's handleSchedulingFailure: whatever room was made for the pod, the next attempt looks anew.
+            self._nominations.nominate(pod, "")
+            raise
+        finally:
+            self._slow_plugins.end_decision()
+        if isinstance(outcome, Unschedulable) and outcome.nomination:
+            # From now on, not only when the pod's status says it: the next decision has to leave the pod its room.
+            node = outcome.nomination.node
+            self._nominations.nominate(pod, node if isinstance(node, str) else "")
+        return outcome
 
-    def decide(self, pod: Pod, table: Table) -> Placed | Unschedulable:
-        """Where ``pod`` is to go, or why it fits nowhere and what is done about that. Raises PluginError."""
-        unfit = self._unfit(pod, len(table))
-        if unfit is not None:
-            return unfit
-        attempt = DecisionState(pod, table)
-        self._count += 1
-        row = (self._timed if self._is_sampled else self.decider).choose(attempt)
-        self._note(attempt, row)
-        if isinstance(row, NoFeasibleNode):
-            return self._unschedulable(attempt, row, self._helped(attempt, row))
-        return Placed(pod, table.names[row], attempt.states)
+    def _decide(self, pod: Pod, table: Table, answers: ExtenderAnswers | None) -> Placed | Unschedulable | Question:
+        """Choose a node, or find out what plugins can do about it that there is none. Nothing is assumed here."""
+        refusal = self._refuse(pod, len(table))
+        if refusal is not None:
+            return refusal
+        decision = DecisionState(pod, table)
+        if answers is None:
+            self._count += 1
+        elif answers == ExtenderAnswers():
+            self._count += 1  # Once for all rounds of questions: until it has its answers nothing else is decided.
+        choice: int | NoFeasibleNode | FilterQuestion | ScoreQuestion
+        self._timer.is_on = self._count % SAMPLED_EVERY == 0
+        try:
+            if answers is None:
+                choice = self._chooser.choose(decision)
+            else:
+                choice = self._chooser.choose_with_extenders(decision, answers)
+        finally:
+            self._timer.is_on = False  # Not for post_filter, which may judge thousands of nodes one by one.
+        if isinstance(choice, FilterQuestion | ScoreQuestion):
+            return choice
+        pre_filter_status = "Success"
+        if isinstance(choice, NoFeasibleNode):
+            diagnosis = choice.diagnosis
+            result = self._run_post_filters(decision, choice, answers)
+            if result.consult is not None:
+                return VictimQuestion(result.consult.candidates)
+            if diagnosis.rejection:  # As upstream, only what rejects the pod as a whole fails this point.
+                pre_filter_status = rejection_status(resolvable=not diagnosis.ended_by)
+            outcome: Placed | Unschedulable = Unschedulable(
+                pod,
+                diagnosis.message(result.reasons),
+                frozenset(diagnosis.plugins),
+                result.nomination,
+                frozenset(diagnosis.pending_plugins),
+            )
+        else:
+            outcome = Placed(pod, table.names[choice], decision.states)
+        for point, seconds in decision.seconds.items():
+            self._times.observe(point, seconds, pre_filter_status if point == PRE_FILTER else "Success")
+        return outcome
 
-    def decide_with(self, advice: ExtenderAnswers, pod: Pod, table: Table) -> Placed | Unschedulable | Question:
-        """As ``decide`` where extenders have a say, or what has to be asked first. Raises PluginError."""
-        unfit = self._unfit(pod, len(table))
-        if unfit is not None:
-            return unfit
-        attempt = DecisionState(pod, table)
-        self._count += advice == ExtenderAnswers()  # until it has all advice, nothing else is decided
-        row = (self._timed_advised if self._is_sampled else self._advised).choose(attempt, advice)
-        if isinstance(row, FilterQuestion | ScoreQuestion):
-            return row
-        if not isinstance(row, NoFeasibleNode):
-            self._note(attempt, row)
-            return Placed(pod, table.names[row], attempt.states)
-        helped = self._helped(attempt, row)
-        if helped.consult is not None:
-            return VictimQuestion(helped.consult.candidates)
-        self._note(attempt, row)
-        return self._unschedulable(attempt, row, helped)
-
-    @property
-    def _is_sampled(self) -> bool:
-        """Whether single plugins are timed in this decision."""
-        return self._count % SAMPLED_EVERY == 0
-
-    def _note(self, attempt: DecisionState, row: int | NoFeasibleNode) -> None:
-        for point, seconds in attempt.seconds.items():
-            self._times.note(point, seconds, _outcome(point, row))
-
-    def _unfit(self, pod: Pod, size: int) -> Unschedulable | None:
-        """Pods about which the plugins need not be asked, and could not answer."""
-        if not size:
+    def _refuse(self, pod: Pod, nodes: int) -> Unschedulable | None:
+        """Return the outcome for a pod about which the plugins need not be asked, and could not answer."""
+        if not nodes:
             return Unschedulable(pod, NO_NODES, frozenset(), CLEAR_NOMINATION)
-        missing = needed_but_missing(pod, self._missing)
-        if missing:
-            return Unschedulable(pod, explain(missing), frozenset(missing))
+        needed = needed_plugins(pod, self._missing)
+        if needed:
+            return Unschedulable(pod, message_for(needed), frozenset(needed))
         try:
             _ = pod.requests
         except QuantityError as error:
-            return Unschedulable(pod, f"0/{size} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
+            # The API server has stored it: waiting for an update of the pod is all that helps, as for NodeResourcesFit.
+            return Unschedulable(pod, f"0/{nodes} nodes are available: {error}.", frozenset({"NodeResourcesFit"}))
         return None
 
-    def _helped(self, attempt: DecisionState, nowhere: NoFeasibleNode) -> PostFilterResult:
-        """Ask the plugins what would help a pod that no node takes."""
-        verdicts = nowhere.diagnosis.verdicts
-        advice = self._context.advice
-        may_consult = advice is not None and advice.victims is None
-        self._context.trials = self.decider.trials(attempt)
+    def _run_post_filters(
+        self, decision: DecisionState, choice: NoFeasibleNode, answers: ExtenderAnswers | None
+    ) -> PostFilterResult:
+        """Let the plugins make room for a pod that no node takes. Raises PluginError."""
+        may_consult = answers is not None and answers.victims is None
+        self._context.open_what_if(self._chooser.what_if(decision))
         began = perf_counter()
+        verdicts = choice.diagnosis.verdicts
+        result = run_post_filter_plugins(self._post_filters, decision, choice.nodes, verdicts, may_consult=may_consult)
+        if self._post_filters and result.consult is None:
+            has_node = result.nomination is not None and isinstance(result.nomination.node, str)
+            status = "Success" if has_node else rejection_status(resolvable=True)
+            self._times.observe_since(began, "PostFilter", status)
+        return result
+
+    def _take_node(self, placed: Placed, cluster: AssumeCache) -> Placed | Unschedulable:
+        """Assume the pod on its node, and let plugins reserve for it and permit it; or undo all that.
+
+        Assumed first, as upstream: what a plugin reads while it reserves has the pod on its node already.
+        """
+        cluster.assume(placed.pod, placed.node)
+        self._nominations.forget(placed.pod.uid)
         try:
-            helped = run_post_filters(
-                self._post_filter, attempt.pod, nowhere.nodes, verdicts, attempt.cycle, may_consult=may_consult
-            )
-        finally:
-            self._context.trials = None
-        if self._post_filter and helped.consult is None:
-            has_node = helped.nomination is not None and isinstance(helped.nomination.node, str)
-            self._times.since("PostFilter", began, "Success" if has_node else rejection_status(resolvable=True))
-        return helped
-
-    def _unschedulable(
-        self, attempt: DecisionState, nowhere: NoFeasibleNode, helped: PostFilterResult
-    ) -> Unschedulable:
-        message = nowhere.diagnosis.message(helped.reasons)
-        pending = frozenset(nowhere.diagnosis.waits_for)
-        return Unschedulable(attempt.pod, message, frozenset(nowhere.diagnosis.plugins), helped.nomination, pending)
-
-
-def _outcome(point: str, row: int | NoFeasibleNode) -> str:
-    """The status of a point before the choice: only what rejects the pod as a whole fails, as upstream has it."""
-    if point == PRE_FILTER and isinstance(row, NoFeasibleNode) and row.diagnosis.rejection:
-        return rejection_status(resolvable=not row.diagnosis.outright)
-    return "Success"
+            rejected = self._reservations.run_reserve_plugins(placed)
+            outcome = rejected or self._reservations.run_permit_plugins(placed)
+        except PluginError:
+            self._reservations.run_unreserve_plugins(placed)
+            cluster.forget(placed.pod)
+            raise
+        if isinstance(outcome, Unschedulable):
+            self._reservations.run_unreserve_plugins(placed)
+            cluster.forget(placed.pod)
+        return outcome

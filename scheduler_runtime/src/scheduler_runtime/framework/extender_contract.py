@@ -1,10 +1,10 @@
-"""What a decision has to ask outside of this process, and what it was told.
+"""Questions that a decision puts to extenders, and their answers.
 
-A decision never waits. Where extenders have a say, it ends by saying what it lacks; whoever made it asks, and has it
-made anew with the answer, about the cluster as it is by then:
+A decision never waits. Where extenders have a say, it ends with the question that it lacks an answer to. Its caller
+asks them, and has the decision made again with the answer, about the cluster as it is by then:
 
-    decide ──► FilterQuestion ──► … ──► decide ──► ScoreQuestion ──► … ──► decide ──► placed
-                                      └──► VictimQuestion ──► … ──► decide ──► unschedulable, with a nomination
+    schedule ──► FilterQuestion ──► … ──► schedule ──► ScoreQuestion ──► … ──► schedule ──► placed
+                                        └──► VictimQuestion ──► … ──► schedule ──► unschedulable, with a nomination
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from scheduler_runtime.api import Consulted, Pod, Reject, Victims
 from scheduler_runtime.state.table import Table
 
 EXTENDER = "Extender"
-"""What upstream calls all extenders where it names the plugins that rejected a pod."""
+"""Upstream's name for all extenders, where it names the plugins that rejected a pod."""
 MAX_ROUNDS = 3
-"""So often the extenders are asked which nodes do, while others come to be feasible meanwhile."""
+"""How often extenders are asked which nodes they allow, when other nodes become feasible meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterQuestion:
-    """Which of these nodes do."""
+    """Asks which of these nodes the extenders allow."""
 
     nodes: Sequence[str]
     is_nominated_node: bool = False
-    """Whether it is the one that the pod is nominated to, which is tried before the others."""
+    """Whether this is the node that the pod is nominated to, which is tried before the others."""
     is_sample: bool = False
     """Whether there may be more feasible nodes than these."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreQuestion:
-    """How good these nodes are."""
+    """Asks for the scores of these nodes."""
 
     nodes: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class VictimQuestion:
-    """Whether the pod may preempt these, each of them instead of the others."""
+    """Asks which of these victims the pod may preempt, those of one node instead of the others."""
 
     candidates: Sequence[Victims]
 
@@ -52,25 +52,25 @@ Question = FilterQuestion | ScoreQuestion | VictimQuestion
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """Which nodes do, of those that were asked about."""
+    """The nodes that extenders allow, of those in the question."""
 
     question: FilterQuestion
     allowed: frozenset[str]
     rejects: Mapping[str, Reject] = field(default_factory=dict)
-    """Why others do not, by node, as far as that was said."""
+    """The reasons against other nodes, by node, as far as extenders gave any."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderAnswers:
-    """What extenders have said about one pod so far; None where they have not been asked."""
+    """All that extenders have answered about one pod so far; None where they have not been asked."""
 
     nominated_node: FilterAnswer | None = None
     filtered: FilterAnswer | None = None
     scores: Mapping[str, int] | None = None
-    """What is added to the scores of nodes, weighted already."""
+    """The numbers that are added to the scores of nodes, weighted already."""
     victims: Consulted | None = None
     rounds: int = 0
-    """How often they were asked which nodes do."""
+    """How often they were asked which nodes they allow."""
 
 
 class Extenders(Protocol):
@@ -78,21 +78,21 @@ class Extenders(Protocol):
 
     @property
     def weigh_nodes(self) -> bool:
-        """Whether one of them is asked which nodes do, or how good they are, whichever pods it looks after."""
+        """True if one of them filters or scores nodes, whichever pods it looks after."""
         ...
 
     def concern(self, pod: Pod) -> bool:
-        """Whether one of them has a say in where ``pod`` goes."""
+        """Return whether one of them has a say in where ``pod`` goes."""
         ...
 
     def weigh_victims(self, pod: Pod) -> bool:
-        """Whether one of them has a say in whom ``pod`` preempts."""
+        """Return whether one of them has a say in the victims of ``pod``."""
         ...
 
-    async def answer(self, asks: Question, pod: Pod, advice: ExtenderAnswers, table: Table) -> ExtenderAnswers:
-        """``advice``, with what they say to ``asks``. Raises whatever keeps one from answering that may not."""
+    async def answer(self, question: Question, pod: Pod, answers: ExtenderAnswers, table: Table) -> ExtenderAnswers:
+        """Ask them, and return ``answers`` with theirs. Raises whatever keeps one from answering that has to."""
         ...
 
     async def bind(self, pod: Pod, node: str) -> bool:
-        """Have ``pod`` bound by the one that binds such pods; whether there is one. Raises when it fails."""
+        """Have ``pod`` bound by the one that binds such pods; return whether there is one. Raises when it fails."""
         ...

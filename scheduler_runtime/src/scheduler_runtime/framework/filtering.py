@@ -1,173 +1,188 @@
-"""Which nodes a pod can be on, and the words for why it cannot be on the others."""
+"""Filtering: the nodes that a pod can be on, the reasons against the others, and help for a pod that fits nowhere.
+
+The extension points pre_filter, filter and post_filter. One rule holds for the nodes in play: they are
+``nodes.feasible`` of the decision's NodeTable and nothing else, and a mask that stands there is never written to.
+Rejecting rows puts another mask in its place. So a plugin, a sample or a cache may hold on to a mask that it saw.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scheduler_runtime.api import SKIP, Cycle, Mask, NodeTable, Pod, Reject, Restrict, Verdicts
-from scheduler_runtime.framework.hook import Hook, checked_resolvable, checked_rows, rejections
+from scheduler_runtime.api import (
+    CLEAR,
+    SKIP,
+    Consult,
+    Mask,
+    NodeTable,
+    Nomination,
+    Reject,
+    Restrict,
+    Verdicts,
+)
+from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.hook import Hook, caught_exceptions
+from scheduler_runtime.framework.hook_answers import check_rows, collect_rejections
 
 
-class Diagnosis:
-    """What is found out about one pod while its nodes are filtered."""
+def run_pre_filter_plugins(
+    hooks: Sequence[Hook], decision: DecisionState, nodes: NodeTable, diagnosis: Diagnosis
+) -> None:
+    """Run every ``pre_filter`` that has not answered yet; those of ``nodes`` stay in play that they leave.
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.feasible: Mask = np.ones(size, np.bool_)
-        self.unresolvable: Mask = np.zeros(size, np.bool_)
-        self.reasons: Counter[str] = Counter()
-        self.plugins: set[str] = set()
-        self.waits_for: set[str] = set()
-        """Those of ``plugins`` that wait for something they started themselves."""
-        self.rejection = ""
-        """Why the pod as a whole was rejected before any node was looked at."""
-        self.outright: frozenset[str] = frozenset()
-        self.left_out = ""
-        """The reason of the nodes that ``pre_filter`` took out of play."""
-
-    def reject_pod(self, plugins: Iterable[str], reason: str, *, resolvable: bool) -> None:
-        """No node comes into question, for one reason."""
-        self.plugins.update(plugins)
-        self.rejection = reason
-        self.feasible[:] = False
-        self.unresolvable[:] = not resolvable
-
-    def reject_rows(self, plugin: str, rows: Mask, reject: Reject) -> bool:
-        """Note why ``plugin`` rejects ``rows``, of which only the feasible count; return whether any did."""
-        count = int(np.count_nonzero(rows))
-        if not count:
-            return False
-        self.reasons[reject.reason] += count
-        self._blame(plugin, reject)
-        if reject.resolvable is not True:
-            self.unresolvable |= rows & ~np.asarray(reject.resolvable)
-        return True
-
-    def reject_row(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
-        """Note why ``plugin`` rejects one row."""
-        for reject in rejects:
-            self._blame(plugin, reject)
-            self.reasons[reject.reason] += 1
-            if not reject.resolvable:
-                self.unresolvable[row] = True
-
-    def reject_left_out(self, plugin: str, row: int, rejects: Iterable[Reject]) -> None:
-        """Note why ``plugin`` rejects a row that was out of play already and was asked about all the same."""
-        self.reasons[self.left_out] -= 1
-        self.reasons += Counter()  # without those that are down to nothing
-        self.unresolvable[row] = False
-        self.reject_row(plugin, row, rejects)
-
-    def _blame(self, plugin: str, reject: Reject) -> None:
-        self.plugins.add(plugin)
-        if reject.pending:
-            self.waits_for.add(plugin)
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """For ``post_filter``."""
-        return Verdicts(self.unresolvable, frozenset(self.plugins), self.outright)
-
-    def message(self, afterwards: Sequence[str] = ()) -> str:
-        """The text of the pod's event: upstream's FitError, letter for letter."""
-        text = f"0/{self.size} nodes are available:"
-        if self.rejection:
-            text += f" {self.rejection}."
-        else:
-            # Sorted as text, as upstream does: "10 x" comes before "2 y".
-            histogram = sorted(f"{count} {reason}" for reason, count in self.reasons.items())
-            text += f" {', '.join(histogram)}." if histogram else ""
-        return f"{text} {', '.join(afterwards)}" if afterwards else text
-
-
-def pre_filter(
-    hooks: Sequence[Hook], pod: Pod, nodes: NodeTable, cycle: Cycle, diagnosis: Diagnosis, answers: Mapping[str, Any]
-) -> tuple[dict[str, Any], set[str]]:
-    """Run every ``pre_filter``: the states for the filters, and the plugins whose filter is left out.
-
-    ``answers`` has what some plugins answered already; they are not asked again.
+    The states and the plugins whose filter does not run are in ``decision`` afterwards. Raises PluginError.
     """
+    answers = decision.pre_filter_answers
+    restrictions: dict[str, frozenset[str]] = {}
     states: dict[str, Any] = {}
     skipped: set[str] = set()
-    restricting: dict[str, frozenset[str]] = {}
+    decision.states, decision.skipped = states, skipped
     for hook in hooks:
-        match answers[hook.plugin] if hook.plugin in answers else hook(pod, nodes, cycle):
+        plugin = hook.plugin
+        match answers[plugin] if plugin in answers else hook(decision.pod, nodes, decision.cycle):
             case answer if answer is SKIP:
-                skipped.add(hook.plugin)
+                skipped.add(plugin)
             case Reject() as reject:
-                resolvable = reject.resolvable is True
-                diagnosis.reject_pod([hook.plugin], reject.reason, resolvable=resolvable)
-                diagnosis.waits_for.update([hook.plugin] if reject.pending else [])
-                if not resolvable:
-                    diagnosis.outright = frozenset([hook.plugin])
-                    return states, skipped
+                is_resolvable = reject.resolvable is True
+                diagnosis.reject_pod([plugin], reject.reason, resolvable=is_resolvable)
+                if reject.pending:
+                    diagnosis.pending_plugins.add(plugin)
+                nodes.feasible = np.zeros(diagnosis.size, np.bool_)
+                if not is_resolvable:
+                    # As upstream, UnschedulableAndUnresolvable ends it, and Unschedulable lets the others run.
+                    diagnosis.ended_by = frozenset([plugin])
+                    return
             case Restrict(state, node_names):
-                states[hook.plugin] = state
-                restricting[hook.plugin] = _names(hook, node_names)
-                if not frozenset.intersection(*restricting.values()):
-                    diagnosis.reject_pod(restricting, _nowhere(restricting), resolvable=False)
-                    diagnosis.outright = frozenset([hook.plugin])
-                    return states, skipped
+                states[plugin] = state
+                names: object = node_names  # An author may have given anything.
+                if isinstance(names, str) or not (
+                    isinstance(names, Collection) and all(isinstance(name, str) for name in names)
+                ):
+                    raise hook.error(f"it restricts the nodes to {names!r}; wanted are names of nodes")
+                restrictions[plugin] = frozenset(names)
+                if not frozenset.intersection(*restrictions.values()):
+                    first, *others = sorted(restrictions)
+                    several = f"plugin(s) [{' '.join((first, *others))}] simultaneously"
+                    reason = f"node(s) didn't satisfy {several if others else f'plugin {first}'}"
+                    diagnosis.reject_pod(restrictions, reason, resolvable=False)
+                    nodes.feasible = np.zeros(diagnosis.size, np.bool_)
+                    diagnosis.ended_by = frozenset([plugin])
+                    return
             case state:
-                states[hook.plugin] = state
-    if restricting and not diagnosis.rejection:
-        _restrict(restricting, nodes, diagnosis)
-    return states, skipped
+                states[plugin] = state
+    if restrictions and not diagnosis.rejection:
+        _restrict_nodes(restrictions, nodes, diagnosis)
 
 
-def _names(hook: Hook, names: object) -> frozenset[str]:
-    if isinstance(names, Collection) and not isinstance(names, str) and all(isinstance(name, str) for name in names):
-        return frozenset(names)
-    raise hook.error(f"it restricts the nodes to {names!r}; wanted are names of nodes")
-
-
-def _nowhere(restricting: Iterable[str]) -> str:
-    names = sorted(restricting)
-    if len(names) == 1:
-        return f"node(s) didn't satisfy plugin {names[0]}"
-    return f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
-
-
-def _restrict(restricting: Mapping[str, frozenset[str]], nodes: NodeTable, diagnosis: Diagnosis) -> None:
+def _restrict_nodes(restrictions: Mapping[str, frozenset[str]], nodes: NodeTable, diagnosis: Diagnosis) -> None:
+    """Leave in play the nodes that every restriction names, and note the reason against the others."""
     allowed = np.zeros(diagnosis.size, np.bool_)
-    for name in frozenset.intersection(*restricting.values()):
+    for name in frozenset.intersection(*restrictions.values()):
         row = nodes.row(name)
         if row is not None:
             allowed[row] = True
     excluded = diagnosis.size - int(np.count_nonzero(allowed))
-    diagnosis.plugins.update(restricting)
+    diagnosis.plugins.update(restrictions)
     if excluded:
-        diagnosis.left_out = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
-        diagnosis.reasons[diagnosis.left_out] += excluded
-        diagnosis.unresolvable |= ~allowed
-        diagnosis.feasible &= allowed
+        diagnosis.restriction_reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restrictions))}]"
+        diagnosis.reasons[diagnosis.restriction_reason] += excluded
+        diagnosis.unresolvable = diagnosis.unresolvable | ~allowed
+        nodes.feasible = nodes.feasible & allowed
 
 
-def run_filters(
+def run_filter_plugins(
     hooks: Iterable[Hook],
-    pod: Pod,
+    decision: DecisionState,
     nodes: NodeTable,
-    states: Mapping[str, Any],
-    diagnosis: Diagnosis,
-    yielded: Mapping[str, Iterable[Reject]],
+    note: Callable[[Hook, Mask, Reject], None] | None = None,
 ) -> None:
-    """Run the filters in order; each sees the nodes that all before it left.
+    """Run the filters in order; each sees in ``nodes.feasible`` the rows that all before it left.
 
-    ``yielded`` has what some filters said already; they are not asked again.
+    ``note`` gets each Reject with those of its rows that were in play. A filter that has yielded in this decision
+    already is not run again. Raises PluginError.
     """
+    looked_at: Mask | None = None
     for hook in hooks:
-        rejected: Mask | None = None
-        found = yielded.get(hook.plugin)
-        for reject in rejections(hook, pod, nodes, states.get(hook.plugin)) if found is None else found:
-            rows = checked_rows(hook, reject.rows, diagnosis.size) & diagnosis.feasible
-            checked_resolvable(hook, reject.resolvable, diagnosis.size)
-            if diagnosis.reject_rows(hook.plugin, rows, reject):
-                rejected = rows if rejected is None else rejected | rows
-        if rejected is not None:
-            diagnosis.feasible &= ~rejected
-            if not np.count_nonzero(diagnosis.feasible):
+        plugin = hook.plugin
+        if plugin in decision.skipped:
+            continue
+        if nodes.feasible is not looked_at:
+            if not np.count_nonzero(nodes.feasible):
                 return
+            looked_at = nodes.feasible
+        rejects = decision.rejections.get(plugin)
+        if rejects is None:
+            rejects = collect_rejections(hook, decision.pod, nodes, decision.states.get(plugin))
+            decision.rejections[plugin] = rejects
+        # Several reasons of one plugin against a row all count: each is compared with the rows in play before it.
+        before = rest = looked_at
+        for reject in rejects:
+            rows = check_rows(hook, reject.rows, len(before))
+            if note is not None:
+                rows = rows & before
+                note(hook, rows, reject)
+            if np.count_nonzero(rows):
+                rest = rest & ~rows
+        nodes.feasible = rest
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """The new nominated node of a pod that fits nowhere, None when the old one stays, and the plugins' reasons."""
+
+    nomination: Nomination | None
+    reasons: Sequence[str]
+    consult: Consult | None = None
+    """The victims about which extenders have to be asked first."""
+
+
+def run_post_filter_plugins(
+    hooks: Sequence[Hook], decision: DecisionState, nodes: NodeTable, verdicts: Verdicts, *, may_consult: bool
+) -> PostFilterResult:
+    """Run plugin after plugin until one nominates a node, or declares that nothing helps. Raises PluginError.
+
+    They ``may_consult`` extenders where there are some, and once.
+    """
+    if not hooks:
+        return PostFilterResult(Nomination(CLEAR), ())  # Nobody makes room on a node that was nominated earlier.
+    cleared: Nomination | None = None
+    reasons: list[str] = []
+    for hook in hooks:
+        match hook(decision.pod, nodes, verdicts, decision.cycle):
+            case Nomination(node=str() as node, reasons=texts) as nomination:
+                if nodes.row(node) is None:
+                    raise hook.error(f"it nominated {node!r}, which is no node")
+                return PostFilterResult(nomination, _check_reasons(hook, texts))
+            case Nomination(reasons=texts) as cleared:
+                reasons.extend(_check_reasons(hook, texts))
+            case Consult() if not may_consult:
+                raise hook.error("it answered Consult, but handle.consults(pod) is false or handle.consulted is there")
+            case Consult() as consult:
+                return PostFilterResult(None, (), consult)
+            case Reject(reason=reason, resolvable=False):
+                return PostFilterResult(None, _check_reasons(hook, (reason,)))
+            case Reject(reason=reason):
+                reasons.extend(_check_reasons(hook, (reason,)))
+            case None:
+                pass
+            case answer:
+                reasons.extend(_check_reasons(hook, answer))
+    return PostFilterResult(cleared, reasons)
+
+
+def _check_reasons(hook: Hook, answer: object) -> Sequence[str]:
+    """Return the reasons if they are texts. Raises PluginError otherwise."""
+    if not isinstance(answer, Iterable) or isinstance(answer, str):
+        raise hook.error(f"it answered {answer!r}; wanted are reasons, a Nomination or a Reject")
+    try:
+        texts = tuple(answer)
+    except caught_exceptions() as error:  # It may be a generator, which runs only now.
+        raise hook.error(error) from error
+    for text in texts:
+        if not isinstance(text, str):
+            raise hook.error(f"it gave {text!r} as a reason; wanted is text")
+    return texts

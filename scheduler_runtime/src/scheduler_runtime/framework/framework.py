@@ -1,39 +1,45 @@
-"""One profile at work: what its plugins say context the queue, in a decision, and context a binding."""
+"""One profile at work: its plugins around the queue, in a decision, and around a binding.
+
+Upstream's frameworkImpl (runtime/framework.go), under the names that its methods have. Here is what each of them
+promises; the work is done by the part that it hands over to:
+
+    queue_hooks       pre_enqueue, sort_key, events and hints
+    decision          pre_filter to score, or post_filter; assume, reserve, permit
+    reserve_permit    reserve, permit, waiting for permits, unreserve
+    binding_hooks     pre_bind, bind, post_bind
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from random import Random
 from types import MappingProxyType
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from scheduler_runtime.api import ClusterEvent, Event, Plugin, Pod, QueueEntry
 from scheduler_runtime.catalog import Target, Version
 from scheduler_runtime.config import EffectiveProfile
-from scheduler_runtime.framework.binding_hooks import Binding
+from scheduler_runtime.framework.answer_cache import AnswerCache
+from scheduler_runtime.framework.binding_hooks import BindingHooks
+from scheduler_runtime.framework.context import FrameworkContext, PluginServices
 from scheduler_runtime.framework.decision import Decisions
 from scheduler_runtime.framework.extender_contract import ExtenderAnswers, Extenders, Question
-from scheduler_runtime.framework.hook_table import HookTable
-from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PluginError, PreBindPlan, QueueGate, Unschedulable
-from scheduler_runtime.framework.plugin_handle import FrameworkContext, PluginServices
-from scheduler_runtime.framework.point_metrics import Times
-from scheduler_runtime.framework.queue_hooks import Queueing
-from scheduler_runtime.framework.registration import register
-from scheduler_runtime.framework.reserve_permit import Reserving
-from scheduler_runtime.framework.slow_plugins import SlowPluginWatch
-from scheduler_runtime.framework.unsupported import JUDGED_BY
+from scheduler_runtime.framework.node_chooser import NodeChooser
+from scheduler_runtime.framework.outcomes import AssumeCache, Placed, PreBindPlan, QueueGate, Unschedulable
+from scheduler_runtime.framework.plugin_times import PluginTimer, PointTimes, SlowPluginWatch
+from scheduler_runtime.framework.queue_hooks import QueueHooks
+from scheduler_runtime.framework.registration import HookTable, register_plugins
+from scheduler_runtime.framework.reserve_permit import Reservations
+from scheduler_runtime.framework.sampling import Sampler
+from scheduler_runtime.framework.unsupported import FIELDS
 from scheduler_runtime.plugins import IN_TREE
-from scheduler_runtime.state.table import Table
-
-Chosen = TypeVar("Chosen")
 
 
 class Framework:
     """The plugins of one profile, called in the profile's order.
 
-    ``schedule`` is synchronous and does no I/O. What it returns as placed must end in ``post_bind`` or in
-    ``unreserve``; until then the pod is assumed on its node.
+    ``schedule`` is synchronous and does no I/O. A pod that it places must end in ``run_post_bind_plugins`` or in
+    ``run_unreserve_plugins``; until then the pod is assumed on its node.
     """
 
     def __init__(
@@ -52,57 +58,88 @@ class Framework:
         """
         self.profile = profile
         self.version = version
+        self.extenders = extenders
         self.nominations = services.nominations
-        self.context = FrameworkContext(services, Target(version, feature_gates), Random(seed))  # noqa: S311 - ties, not secrets
-        self.extenders = self.context.extenders = extenders
-        self._plugins = register(profile, classes, self.context)
-        self._pace = SlowPluginWatch(name for name in self._plugins if name not in IN_TREE)
-        times = Times(services.metrics, profile.scheduler_name)
-        enabled = HookTable(profile, self._plugins, services.metrics, self._pace)
-        self._queueing = Queueing(enabled, self._plugins, times, has_extenders=extenders is not None)
-        missing, percentage = _missing(profile, self._plugins), profile.percentage_of_nodes_to_score or 0
-        self.decisions = Decisions(enabled, self.context, times, missing, percentage)
-        self.answer_cache = self.decisions.answer_cache
-        self.writes_expected_node = self.context.target.enabled("NominatedNodeNameForExpectation")
-        """Whether a pod's status is to say which node it is about to have, while that takes a while."""
-        self._reserving = Reserving(enabled, times)
-        self._binding = Binding(enabled, self.context, times, profile.scheduler_name)
+        target = Target(version, feature_gates)
+        self.writes_expected_node = target.enabled("NominatedNodeNameForExpectation")
+        """Whether a pod's status gets the node that it is about to have, if binding takes a while."""
+        random = Random(seed)  # noqa: S311 - ties, not secrets
+        self.context = FrameworkContext(services, target, random, extenders)
+        self._plugins = register_plugins(profile, classes, self.context)
+
+        times = PointTimes(services.metrics, profile.scheduler_name)
+        timer = PluginTimer(services.metrics)
+        slow_plugins = SlowPluginWatch(name for name in self._plugins if name not in IN_TREE)
+        hooks = HookTable(profile, self._plugins, services.metrics, slow_plugins)
+        self._queue = QueueHooks(hooks, self._plugins, times, has_extenders=extenders is not None)
+
+        decision_hooks = hooks.decision_hooks(timer)
+        looking = hooks.looking_at_pods()
+        self.answer_cache = AnswerCache(
+            hooks.cacheable_plugins(),
+            looking,
+            sum(scorer.weight for scorer in decision_hooks.score),
+            self.context,
+            every_version_matters=any(name in looking and name not in IN_TREE for name in hooks.cached),
+        )
+        self._watched_by_cached = hooks.watched_by_cached()
+        percentage = profile.percentage_of_nodes_to_score or 0
+        weighs = bool(decision_hooks.score) or (extenders is not None and extenders.weigh_nodes)
+        self.chooser = NodeChooser(
+            decision_hooks,
+            hooks.row_filters(timer),
+            self.answer_cache,
+            hooks.cached,
+            services.nominations,
+            random,
+            Sampler(percentage, services.search_position, weighs=weighs) if 0 < percentage < 100 else None,
+        )
+        filters = [plugin.name for plugin in profile.points.get("filter", ())]
+        missing = {name: FIELDS[name] for name in filters if name in FIELDS and name not in self._plugins}
+        self._reservations = Reservations(hooks, self.context, times)
+        self._decisions = Decisions(
+            self.chooser,
+            hooks.post_filters(version),
+            self._reservations,
+            missing,
+            self.context,
+            (times, timer, slow_plugins),
+        )
+        self._binding = BindingHooks(hooks, self.context, times, profile.scheduler_name)
 
     def plugin(self, name: str) -> Any:
-        """The plugin called ``name``. Raises KeyError when the profile has none, or this build has not."""
+        """Return the plugin called ``name``. Raises KeyError when the profile or this build does not have it."""
         return self._plugins[name].plugin
 
     def take_over_from(self, before: Framework) -> None:
         """Take the place of ``before``, whose pods that wait for a permit now wait for the plugins of this profile.
 
-        One that waits for a plugin which is not asked for permits any more is not held by it any longer.
+        A pod that waits for a plugin which has no permit hook here is not held by it any longer.
         """
-        self.context.waiting = before.context.waiting  # shared, as the tasks that wait still go by ``before``
-        for waiting in tuple(self.context.waiting.values()):
-            for plugin in waiting.held_by - self._reserving.permitting:
-                waiting.allow(plugin)
+        self._reservations.take_over_waiting_pods(before.context)
 
     def invalidate_for(self, resource: str) -> None:
-        """Objects of ``resource`` changed: forget what plugins that watch them said."""
-        self.decisions.invalidate_for(resource)
+        """Forget the cached answers if a plugin among them watches ``resource``, of which an object changed."""
+        if resource in self._watched_by_cached:
+            self.answer_cache.clear()
 
     # Around the queue.
 
     def pre_enqueue(self, pod: Pod) -> QueueGate | None:
-        """The first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
-        return self._queueing.pre_enqueue(pod)
+        """Return the first plugin that keeps ``pod`` out of the queue. Raises PluginError."""
+        return self._queue.run_pre_enqueue_plugins(pod)
 
     def sort_key(self, entry: QueueEntry) -> Any:
-        """Where ``entry`` stands in the queue: the smallest key is next. Raises PluginError."""
-        return self._queueing.sort_key(entry)
+        """Return the place of ``entry`` in the queue: the smallest key is next. Raises PluginError."""
+        return self._queue.sort_key(entry)
 
     def events(self) -> Mapping[str, tuple[ClusterEvent, ...]]:
-        """For each plugin, the events after which a pod it rejected is worth another attempt."""
-        return self._queueing.events()
+        """Return, for each plugin, the events after which a pod that it rejected is worth another attempt."""
+        return self._queue.events
 
     def hint(self, plugin: str, event: Event, pod: Pod) -> bool:
-        """Whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. A plugin that fails says yes."""
-        return self._queueing.hint(plugin, event, pod)
+        """Return whether ``event`` may make ``pod`` schedulable, which ``plugin`` rejected. True if it fails."""
+        return self._queue.hint(plugin, event, pod)
 
     # The decision.
 
@@ -117,82 +154,42 @@ class Framework:
     def schedule(
         self, pod: Pod, cluster: AssumeCache, answers: ExtenderAnswers | None = None
     ) -> Placed | Unschedulable | Question:
-        """Choose a node and assume ``pod`` there, or say why there is none.
+        """Choose a node and assume ``pod`` there, or return why there is none.
 
-        ``answers`` are what extenders have said so far; what they have to be asked next is then a result, too. Without
-        ``answers`` extenders have no say in it. Raises PluginError, with everything as it was.
+        ``answers`` are those of extenders so far; the next question for them is then a result, too. Without ``answers``
+        extenders have no say. Raises PluginError, with everything as it was.
         """
-        if answers is None:
-            return self._attempt(pod, cluster, self.decisions.decide)
-        self.context.advice = answers
-        try:
-            return self._attempt(pod, cluster, partial(self.decisions.decide_with, answers))
-        finally:
-            self.context.advice = None
-
-    def _attempt(
-        self, pod: Pod, cluster: AssumeCache, decide: Callable[[Pod, Table], Chosen]
-    ) -> Chosen | Placed | Unschedulable:
-        self.context.table = cluster.table
-        try:
-            chosen = decide(pod, cluster.table)
-            outcome = self._place(chosen, cluster) if isinstance(chosen, Placed) else chosen
-        except Exception:
-            self.nominations.nominate(pod, "")
-            raise
-        finally:
-            self.context.table = None
-            self._pace.decided()
-        if isinstance(outcome, Unschedulable) and outcome.nomination:
-            node = outcome.nomination.node
-            self.nominations.nominate(pod, node if isinstance(node, str) else "")
-        return outcome
-
-    def _place(self, placed: Placed, cluster: AssumeCache) -> Placed | Unschedulable:
-        cluster.assume(placed.pod, placed.node)
-        self.nominations.forget(placed.pod.uid)
-        try:
-            outcome = self._reserving.reserve_and_permit(placed, self.context.waiting)
-        except PluginError:
-            self.run_unreserve_plugins(placed)
-            cluster.forget(placed.pod)
-            raise
-        if isinstance(outcome, Unschedulable):
-            self.run_unreserve_plugins(placed)
-            cluster.forget(placed.pod)
-        return outcome
+        return self._decisions.schedule(pod, cluster, answers)
 
     # In the background.
 
     async def wait_on_permit(self, placed: Placed) -> Unschedulable | None:
-        """Wait until every plugin allows the pod; the answer is why one did not. Raises BindError if called back."""
-        return await self._binding.wait_on_permit(placed)
+        """Wait until every plugin allows the pod; return why one did not. Raises BindError if it is called back."""
+        return await self._reservations.wait_on_permit(placed)
 
     def call_back(self, pod: Pod, plugin: str) -> bool:
-        """Take back the placement of ``pod`` because ``plugin`` needs its room, if it waits for a permit."""
-        return self._binding.call_back(pod, plugin)
+        """Take back the placement of ``pod`` if it waits for a permit, because ``plugin`` needs its room.
+
+        Return whether it did.
+        """
+        return self._reservations.call_back(pod, plugin)
 
     def run_pre_bind_pre_flights(self, placed: Placed) -> PreBindPlan:
-        """Ask who has something to prepare for this binding, and how. Raises BindError."""
+        """Return the plugins that have something to do before this binding, and how. Raises BindError."""
         return self._binding.run_pre_bind_pre_flights(placed)
 
     async def run_pre_bind_plugins(self, placed: Placed, plan: PreBindPlan) -> Unschedulable | None:
-        """Prepare the binding; the answer is why a plugin rejected the pod. Raises BindError."""
+        """Prepare the binding; return why a plugin rejected the pod. Raises BindError."""
         return await self._binding.run_pre_bind_plugins(placed, plan)
 
     async def run_bind_plugins(self, placed: Placed) -> None:
-        """Let the first plugin that does not pass bind the pod. Raises BindError."""
+        """Have an extender bind the pod, or else the first plugin that does not answer SKIP. Raises BindError."""
         await self._binding.run_bind_plugins(placed)
 
     def run_post_bind_plugins(self, placed: Placed) -> None:
-        """Tell the plugins that the pod is bound. One that fails does not keep it from the others."""
+        """Let the plugins know that the pod is bound. One that fails does not keep it from the others."""
         self._binding.run_post_bind_plugins(placed)
 
     def run_unreserve_plugins(self, placed: Placed) -> None:
-        """Tell the plugins, last first, that the pod is not going to its node. One that fails keeps nothing back."""
-        self._binding.run_unreserve_plugins(placed)
-
-
-def _missing(profile: EffectiveProfile, present: Iterable[str]) -> Mapping[str, Any]:
-    enabled = [plugin.name for plugin in profile.points.get("filter", ())]
-    return {name: JUDGED_BY[name] for name in enabled if name in JUDGED_BY and name not in present}
+        """Let the plugins give back what they reserved, last first: the pod is not going to its node."""
+        self._reservations.run_unreserve_plugins(placed)

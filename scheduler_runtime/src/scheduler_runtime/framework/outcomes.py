@@ -1,4 +1,4 @@
-"""How an attempt to place a pod can end."""
+"""The ways in which an attempt to place a pod can end, and the errors that plugins cause."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from scheduler_runtime.api import CLEAR, Answer, Nomination, Pod
 from scheduler_runtime.state.table import Table
 
 PreBindPlan = Mapping[str, Answer]
-"""How each plugin that has something to prepare for a binding does that: beside its neighbours or alone."""
-
+"""The plugins that have something to do before a pod is bound: beside their neighbours (PARALLEL) or alone (SERIAL)."""
 
 CLEAR_NOMINATION = Nomination(CLEAR)
-"""What becomes of the nomination of a pod for which there is nothing to hope."""
+"""Takes the nominated node back: preemption cannot help this pod, or must look for another node next time."""
 
 
 class AssumeCache(Protocol):
@@ -37,19 +36,19 @@ class AssumeCache(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A node was found and ``pod`` is assumed on it. It still has to be permitted and bound."""
+    """A node was chosen and ``pod`` is assumed on it. It still has to be permitted and bound."""
 
     pod: Pod
     node: str
     states: Mapping[str, Any] = field(default_factory=dict)
-    """What each plugin's ``pre_filter`` returned, for its later hooks."""
+    """The state that each plugin's ``pre_filter`` returned, for its later hooks."""
     waits: Mapping[str, float] = field(default_factory=dict)
     """The plugins whose permit holds the pod, with the seconds each may hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """No node now. ``message`` is what the pod's event and condition say, word for word as upstream says it."""
+    """No node now. ``message`` is the text of the pod's event and condition, word for word as upstream's."""
 
     pod: Pod
     message: str
@@ -57,9 +56,9 @@ class Unschedulable:
     """The plugins that rejected it. Without any, only time brings the pod back."""
     nomination: Nomination | None = None
     pending_plugins: frozenset[str] = frozenset()
-    """Those of ``plugins`` that wait for something they started themselves."""
+    """Those of ``plugins`` that wait for something they started themselves; upstream's PendingPlugins."""
 
-    if not TYPE_CHECKING:  # Whoever checks types has heard that there is no node.
+    if not TYPE_CHECKING:  # A type checker knows already that there is no node.
 
         def __getattr__(self, name: str) -> Any:
             why = f": {self.pod.key} was not placed: {self.message}" if name == "node" else ""
@@ -67,23 +66,27 @@ class Unschedulable:
 
 
 def rejected_by(plugin: str, reason: str, pod: Pod) -> Unschedulable:
-    """Upstream words a rejection after the choice of a node as if that node had been the only one."""
+    """Return the outcome of a rejection after the choice of a node.
+
+    Upstream words it as if that node had been the only one.
+    """
     return Unschedulable(pod, f"0/1 nodes are available: 1 {reason}.", frozenset({plugin}), CLEAR_NOMINATION)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueGate:
-    """A plugin keeps the pod out of the queue."""
+    """A plugin that does not let the pod into the queue yet, and its reason."""
 
     plugin: str
     reason: str
 
 
-def failures() -> tuple[type[BaseException], ...]:
-    """What ends one attempt when a plugin raises it.
+def plugin_exceptions() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that end one attempt, and nothing else, when a plugin raises them.
 
-    A ``sys.exit()`` in a library that it calls is no wish to end the scheduler. A KeyboardInterrupt is the plugin's own
-    where handlers of ours hear the signals, as in a scheduler; elsewhere somebody may have pressed Ctrl-C.
+    A ``sys.exit()`` in a library that a plugin calls is no wish to end the scheduler. A KeyboardInterrupt is the
+    plugin's own where handlers of ours receive the signals, as in a scheduler; elsewhere somebody may have pressed
+    Ctrl-C.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         return Exception, SystemExit
@@ -91,25 +94,25 @@ def failures() -> tuple[type[BaseException], ...]:
 
 
 class PluginError(Exception):
-    """A plugin raised, or answered what the contract does not know."""
+    """A plugin raised, or gave an answer that the contract does not have."""
 
-    def __init__(self, plugin: str, hook: str, problem: object, of: object = None) -> None:
+    def __init__(self, plugin: str, hook: str, problem: object, instance: object = None) -> None:
         super().__init__(f"plugin {plugin} failed in {hook}: {problem}")
         self.plugin = plugin
         self.hook = hook
-        self.of = of
-        """The plugin itself, where it is known."""
+        self.instance = instance
+        """The plugin itself, if it is known."""
 
 
 class BindError(Exception):
     """A plugin could not prepare or make the binding."""
 
-    def __init__(self, plugin: str, message: str, of: object = None) -> None:
+    def __init__(self, plugin: str, message: str, instance: object = None) -> None:
         super().__init__(message)
         self.plugin = plugin
         self.message = message
-        self.of = of
-        """The plugin itself, where it is known."""
+        self.instance = instance
+        """The plugin itself, if it is known."""
 
 
 class RegistrationError(Exception):

@@ -1,8 +1,8 @@
-"""Looking at a part of the nodes: as many feasible ones as ``percentageOfNodesToScore`` asks for, others each time.
+"""Scoring a part of the nodes: as many feasible ones as ``percentageOfNodesToScore`` asks for, others each time.
 
-Upstream stops filtering when it has found that many. Here all nodes are filtered at once, and those that it would not
-have come to are put out of play. Which ones these are is the same: nodes are visited zone by zone in turn, and each
-search begins where the last one ended.
+Upstream stops filtering when it has enough feasible nodes. Here all nodes are filtered at once, and those that it would
+not have come to are taken out of play. They are the same ones: nodes are visited zone by zone in turn, and each search
+begins where the last one ended.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import chain, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.api import Mask, Node
+from scheduler_runtime.api import Mask
 from scheduler_runtime.state.table import Table
 
-FEWEST = 100
-"""So many feasible nodes are looked for at least."""
+MIN_FEASIBLE_NODES = 100
+"""Upstream's minFeasibleNodesToFind (schedule_one.go)."""
 
 Rows = NDArray[np.intp]
 
@@ -26,34 +26,41 @@ _REGIONS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/
 
 
 class NodeOrder:
-    """The order in which nodes are visited: one of each zone, then the next of each, and so on."""
+    """The order in which nodes are visited: one of each zone, then the next of each, and so on.
+
+    Upstream's nodeTree (backend/cache/node_tree.go).
+    """
 
     def __init__(self) -> None:
-        self._of: tuple[Table, int] | None = None
+        self._version: tuple[Table, int] | None = None
+        """The table, and its version of the nodes, that ``_rows`` was made for."""
         self._zones: dict[str, tuple[str, str]] = {}
         self._tree: dict[tuple[str, str], dict[str, None]] = {}
         self._rows: Rows = np.zeros(0, np.intp)
 
     def rows(self, table: Table) -> Rows:
-        """The rows of ``table`` in that order."""
-        if self._of is None or self._of[0] is not table or self._of[1] != table.nodes_version:
-            self._follow(table)
-            self._of = table, table.nodes_version
-            turns = chain.from_iterable(zip_longest(*self._tree.values()))
-            self._rows = np.array([table.row(name) for name in turns if name is not None], np.intp)
+        """Return the rows of ``table`` in that order."""
+        if self._version is None or self._version[0] is not table or self._version[1] != table.nodes_version:
+            self._update_tree(table)
+            self._version = table, table.nodes_version
+            in_turn = chain.from_iterable(zip_longest(*self._tree.values()))
+            self._rows = np.array([table.row(name) for name in in_turn if name is not None], np.intp)
         return self._rows
 
-    def _follow(self, table: Table) -> None:
+    def _update_tree(self, table: Table) -> None:
+        """Take in nodes that came, went or moved; the others keep their places, as in upstream's tree."""
         for name in [name for name in self._zones if table.row(name) is None]:
             self._remove(name)
         for row, name in enumerate(table.names):
-            zone = _zone_of(table.node(row))
-            if self._zones.get(name) == zone:
+            labels = table.node(row).labels
+            # The old labels count before the new ones, also when they are empty.
+            region, zone = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGIONS, _ZONES))
+            if self._zones.get(name) == (region, zone):
                 continue
             if name in self._zones:
                 self._remove(name)
-            self._zones[name] = zone
-            self._tree.setdefault(zone, {})[name] = None
+            self._zones[name] = region, zone
+            self._tree.setdefault((region, zone), {})[name] = None
 
     def _remove(self, name: str) -> None:
         zone = self._zones.pop(name)
@@ -64,52 +71,52 @@ class NodeOrder:
 
 @dataclass(slots=True)
 class SearchPosition:
-    """Where the next search begins. All profiles of a process go on where the others ended."""
+    """The place at which the next search begins. All profiles of a process go on where the others ended."""
 
     first: int = 0
-    tour: NodeOrder = field(default_factory=NodeOrder)
+    """Upstream's nextStartNodeIndex."""
+    order: NodeOrder = field(default_factory=NodeOrder)
 
 
 class Sampler:
     """Leaves as many feasible nodes in play as one profile asks for."""
 
-    def __init__(self, percentage: int, rotation: SearchPosition, *, weighs: bool = True) -> None:
+    def __init__(self, percentage: int, position: SearchPosition, *, weighs: bool = True) -> None:
         """``percentage`` is above 0 and below 100.
 
-        When nobody ``weighs`` the nodes against each other the first that does is as good as any.
+        ``weighs`` is false where neither a plugin nor an extender scores nodes: then the first that fits will do.
         """
         self._percentage = percentage
-        self._rotation = rotation
+        self._position = position
         self._weighs = weighs
 
-    def sample(self, feasible: Mask, table: Table, asked: Mask | None = None) -> Mask:
-        """Those of the ``feasible`` rows that a search among the ``asked`` ones, or all, finds. It moves on."""
-        visited = self._rotation.tour.rows(table)
-        if asked is not None:
-            visited = visited[asked[visited]]
+    def sample(self, feasible: Mask, table: Table, candidates: Mask | None = None) -> Mask:
+        """Return those of the ``feasible`` rows that a search among the ``candidates``, or all rows, comes to.
+
+        The next search begins after them.
+        """
+        visited = self._position.order.rows(table)
+        if candidates is not None:
+            visited = visited[candidates[visited]]
         if not len(visited):
             return feasible
-        visited = np.roll(visited, -(self._rotation.first % len(visited)))
-        found = np.flatnonzero(feasible[visited])
-        wanted = self.wanted(len(visited))
-        is_enough = len(found) > wanted
-        seen = int(found[wanted]) if is_enough else len(visited)  # It ends when it comes to one more than enough.
-        self._rotation.first = (self._rotation.first + seen) % len(table)
-        if not is_enough:
+        visited = np.roll(visited, -(self._position.first % len(visited)))
+        hits = np.flatnonzero(feasible[visited])
+        enough = self.enough(len(visited))
+        has_more = len(hits) > enough
+        # Upstream's search ends when it comes to one more than enough, which the next search begins with.
+        looked_at = int(hits[enough]) if has_more else len(visited)
+        self._position.first = (self._position.first + looked_at) % len(table)
+        if not has_more:
             return feasible
         sample = np.zeros(len(feasible), np.bool_)
-        sample[visited[found[:wanted]]] = True
+        sample[visited[hits[:enough]]] = True
         return sample
 
-    def wanted(self, count: int) -> int:
-        """How many feasible nodes are enough where there are so many nodes."""
+    def enough(self, count: int) -> int:
+        """Return how many feasible nodes are enough among ``count``: upstream's numFeasibleNodesToFind."""
         if not self._weighs:
             return 1
-        return count if count < FEWEST else max(FEWEST, count * self._percentage // 100)
-
-
-def _zone_of(node: Node) -> tuple[str, str]:
-    """Region and zone: the old labels count before the new ones, also when they are empty."""
-    labels = node.labels
-    region, zone = (next((labels[key] for key in keys if key in labels), "") for keys in (_REGIONS, _ZONES))
-    return region, zone
+        if count < MIN_FEASIBLE_NODES:
+            return count
+        return max(MIN_FEASIBLE_NODES, count * self._percentage // 100)

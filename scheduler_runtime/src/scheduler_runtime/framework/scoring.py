@@ -1,17 +1,17 @@
-"""Which of the feasible nodes is best."""
+"""The best of the feasible nodes: the extension points pre_score, score and normalize_score, and the choice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import numpy as np
-
-from scheduler_runtime.api import SKIP, Cycle, Ints, NodeTable, Pod, Scores
-from scheduler_runtime.framework.hook import Hook, checked_normalised, checked_scores
-from scheduler_runtime.framework.point_metrics import Measures, timed
+from scheduler_runtime.api import SKIP, Ints, NodeTable, Pod, Scores
+from scheduler_runtime.framework.decision_state import DecisionState
+from scheduler_runtime.framework.hook import Hook
+from scheduler_runtime.framework.hook_answers import check_normalized_scores, check_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,65 +22,58 @@ class Scorer:
     normalize: Hook | None
     weight: int
 
-    def timed(self, measures: Measures) -> Scorer:
-        """The same, with a clock beside each hook."""
-        normalize = self.normalize and timed(self.normalize, measures)
-        return Scorer(timed(self.score, measures), normalize, self.weight)
-
     @property
     def keeps_equal(self) -> bool:
-        """Whether nodes of equal scores certainly have equal scores after normalising."""
+        """True if nodes of equal scores certainly have equal scores after normalizing."""
         return self.normalize is None or getattr(self.normalize.run, "keeps_equal", False)
 
+    def normalized(self, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
+        """Return ``scores`` as they compare on the feasible nodes, from 0 to 100. Raises PluginError."""
+        scores = check_scores(self.score, scores, nodes.feasible)
+        if self.normalize is None:
+            return check_normalized_scores(self.score, scores, nodes.feasible)
+        result = check_scores(self.normalize, self.normalize(pod, nodes, scores, state), nodes.feasible)
+        return check_normalized_scores(self.normalize, result, nodes.feasible)
 
-def pre_score(
-    hooks: Iterable[Hook], pod: Pod, nodes: NodeTable, cycle: Cycle, states: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], set[str]]:
-    """Run every ``pre_score``: the states for scoring, and the plugins that have nothing to say."""
-    scoring: dict[str, Any] = {}
+    def weighted(self, scores: Ints) -> Ints:
+        """Return ``scores`` times the plugin's weight."""
+        return scores if self.weight == 1 else scores * self.weight
+
+
+def run_pre_score_plugins(
+    hooks: Iterable[Hook], decision: DecisionState, nodes: NodeTable
+) -> tuple[Mapping[str, Any], AbstractSet[str]]:
+    """Run every ``pre_score``; return the states for scoring, and the plugins whose score does not run.
+
+    Raises PluginError.
+    """
+    states: dict[str, Any] = {}
     skipped: set[str] = set()
     for hook in hooks:
-        answer = hook(pod, nodes, cycle)
+        answer = hook(decision.pod, nodes, decision.cycle)
         if answer is SKIP:
             skipped.add(hook.plugin)
         else:
-            scoring[hook.plugin] = answer
-    return ({**states, **scoring} if scoring else states), skipped
+            states[hook.plugin] = answer
+    return ({**decision.states, **states} if states else decision.states), skipped
 
 
-def plugin_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, state: Any) -> Ints:
-    """The normalised scores of one plugin, not yet weighted. Raises PluginError."""
-    return _normalised(scorer, pod, nodes, scorer.score(pod, nodes, state), state)
-
-
-def _normalised(scorer: Scorer, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
-    scores = checked_scores(scorer.score, scores, nodes.feasible)
-    if scorer.normalize is None:
-        return checked_normalised(scorer.score, scores, nodes.feasible)
-    normalised = scorer.normalize(pod, nodes, scores, state)
-    normalised = checked_scores(scorer.normalize, normalised, nodes.feasible)
-    return checked_normalised(scorer.normalize, normalised, nodes.feasible)
-
-
-def relative_scores(scorer: Scorer, pod: Pod, nodes: NodeTable, scores: Scores, state: Any) -> Ints:
-    """What ``scores`` that were kept are worth among the feasible nodes, weighted. Raises PluginError."""
-    return _weighted(_normalised(scorer, pod, nodes, scores, state), scorer.weight)
-
-
-def total_scores(scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any]) -> Ints:
-    """The weighted sum over the plugins. Raises PluginError."""
+def run_score_plugins(
+    scorers: Iterable[Scorer], pod: Pod, nodes: NodeTable, states: Mapping[str, Any], skipped: AbstractSet[str]
+) -> Ints | None:
+    """Return the weighted sum of all plugins but the ``skipped``, None if none is left. Raises PluginError."""
     total: Ints | None = None
     for scorer in scorers:
-        scores = _weighted(plugin_scores(scorer, pod, nodes, states.get(scorer.score.plugin)), scorer.weight)
+        hook = scorer.score
+        if hook.plugin in skipped:
+            continue
+        state = states.get(hook.plugin)
+        scores = scorer.weighted(scorer.normalized(pod, nodes, hook(pod, nodes, state), state))
         total = scores if total is None else total + scores
-    return np.zeros(len(nodes), np.int64) if total is None else total
+    return total
 
 
-def _weighted(scores: Ints, weight: int) -> Ints:
-    return scores if weight == 1 else scores * weight
-
-
-def best_row(ranked: Ints, random: Random) -> int:
-    """A row of the highest number, any of them with equal chance."""
+def select_row(ranked: Ints, random: Random) -> int:
+    """Return a row of the highest number, any of them with equal chance: upstream's selectHost."""
     ties = (ranked == ranked.item(ranked.argmax())).nonzero()[0]
     return int(ties[0] if len(ties) == 1 else ties[random.randrange(len(ties))])

@@ -1,4 +1,4 @@
-"""Pods that were placed and wait for a plugin's permission."""
+"""Pods that wait on their way to a node: for a plugin's permit, or for a hook that is awaited."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from collections.abc import Mapping
 from scheduler_runtime.api import Pod
 
 MAX_WAIT_SECONDS = 15 * 60.0
+"""Upstream's maxTimeout (runtime/framework.go)."""
 
 
 class PermitWait:
-    """One pod that plugins hold. It goes on when none holds it, and back when one rejects it or waits too long."""
+    """One pod that plugins hold: upstream's waitingPod.
+
+    It goes on when no plugin holds it any more, and back when one rejects it or its time runs out.
+    """
 
     def __init__(self, pod: Pod, waits: Mapping[str, float]) -> None:
+        """``waits`` are the plugins that hold the pod, with the seconds each may hold it."""
         self.pod = pod
         self._waits = dict(waits)
-        self._rejected: tuple[str, str] | None = None
+        self._rejection: tuple[str, str] | None = None
         self.preempted_by = ""
-        """The plugin that needs its room, once one has called it back."""
-        self._decided = asyncio.Event()
+        """The plugin that needs the pod's room, once one has called it back."""
+        self._is_decided = asyncio.Event()
         self._since = 0.0
 
     @property
@@ -28,52 +33,73 @@ class PermitWait:
         """The plugins that have not allowed it yet."""
         return frozenset(self._waits)
 
-    def left(self, now: float) -> dict[str, float]:
-        """For how many seconds at most each of them may hold it yet. May be asked from another thread."""
+    def remaining(self, now: float) -> dict[str, float]:
+        """Return for how many seconds at most each of these plugins may still hold it. Another thread may ask."""
+        # list() is one step of the interpreter: the event loop cannot change the dict meanwhile.
         return {plugin: max(seconds - (now - self._since), 0.0) for plugin, seconds in list(self._waits.items())}
 
     def allow(self, plugin: str) -> None:
         """Let ``plugin`` hold it no longer."""
         self._waits.pop(plugin, None)
         if not self._waits:
-            self._decided.set()
+            self._is_decided.set()
 
     def reject(self, plugin: str, reason: str) -> None:
         """Send it back. The first decision stands."""
-        if not self._decided.is_set():
-            self._rejected = (plugin, reason)
-            self._decided.set()
+        if not self._is_decided.is_set():
+            self._rejection = (plugin, reason)
+            self._is_decided.set()
 
     def preempt(self, plugin: str) -> bool:
         """Send it back because ``plugin`` needs its room; return whether nothing had been decided yet."""
-        if self._decided.is_set():
+        if self._is_decided.is_set():
             return False
         self.preempted_by = plugin
-        self._decided.set()
+        self._is_decided.set()
         return True
 
     async def wait(self) -> tuple[str, str] | None:
-        """Return when the pod may go on: None, or the plugin that rejected it and why."""
+        """Wait until the pod may go on or goes back; return the plugin that rejected it and the reason, or None."""
         loop = asyncio.get_running_loop()
         self._since = time.monotonic()
         timers = [loop.call_later(seconds, self._expire, plugin, seconds) for plugin, seconds in self._waits.items()]
         try:
-            await self._decided.wait()
+            await self._is_decided.wait()
         finally:
             for timer in timers:
                 timer.cancel()
-        return self._rejected
+        return self._rejection
 
     def _expire(self, plugin: str, seconds: float) -> None:
-        if plugin in self._waits:
+        if plugin in self._waits:  # It may have allowed the pod while others still hold it.
             self.reject(plugin, f"rejected due to timeout after waiting {go_duration(seconds)} at plugin {plugin}")
 
 
 def go_duration(seconds: float) -> str:
-    """``seconds`` as Go prints a duration, to the millisecond: ``1m30s``, ``250ms``."""
+    """Return ``seconds`` as Go prints a duration, to the millisecond: ``1m30s``, ``250ms``."""
     if 0 < seconds < 1:
         return f"{seconds * 1000:g}ms"
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     text = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
     return f"{text}{round(rest, 3):g}s"
+
+
+class Progress:
+    """The plugins that each pod on its way to a node waits for at the moment, of all profiles. For people."""
+
+    def __init__(self) -> None:
+        self.permits: dict[str, PermitWait] = {}
+        """By the uid of the pod."""
+        self.hooks: dict[tuple[str, str], str] = {}
+        """The names of awaited hooks, by pod uid and plugin: several may prepare a binding beside each other."""
+
+    def describe(self, now: float) -> dict[str, list[str]]:
+        """Return in words what each pod waits for, by its uid. Another thread may ask."""
+        descriptions: dict[str, list[str]] = {}
+        for uid, wait in list(self.permits.items()):
+            for plugin, seconds in wait.remaining(now).items():
+                descriptions.setdefault(uid, []).append(f"permit of plugin {plugin}, for {seconds:.0f} s at most")
+        for (uid, plugin), hook in list(self.hooks.items()):
+            descriptions.setdefault(uid, []).append(f"{hook} of plugin {plugin}")
+        return descriptions

@@ -1,72 +1,68 @@
-"""One node as it would be with other pods on it: what the filters say of it for the pod that is being placed.
+"""Nodes with other pods on them: the answers of the filters, then, about the pod that is being placed.
 
-Preemption asks this hundreds of times in a decision, so what cannot change is asked once: plugins that do not look at
-pods say the same of a node whichever pods are on it.
+Preemption asks this hundreds of times in a decision, one node at a time (NodeWhatIf) or many at once (NodesWhatIf). So
+what cannot change is asked once: plugins that do not look at pods answer the same whichever pods are on a node.
+
+Nodes that other pods are nominated to are always judged here. The pod may go there only if those that are at least as
+important still fit: the filters run with these pods on the node, and without them, because they may end up elsewhere
+(upstream's RunFilterPluginsWithNominatedPods).
 """
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_runtime.api import NodeTable, Plugin, Pod, Reject, hooks_of
-from scheduler_runtime.framework.hook import Hook, caught_exceptions, rejections, row_of_filter
+from scheduler_runtime.api import Mask, NodeTable, Plugin, Pod, Reject, hooks_of
+from scheduler_runtime.framework.decision_state import DecisionState, Diagnosis
+from scheduler_runtime.framework.filtering import run_filter_plugins
+from scheduler_runtime.framework.hook import UNTIMED, Hook, HookTimer, caught_exceptions
+from scheduler_runtime.framework.hook_answers import collect_rejections, filter_row_from_filter
 from scheduler_runtime.framework.outcomes import PluginError
-from scheduler_runtime.framework.point_metrics import Measures, timed
-from scheduler_runtime.framework.what_if_many import NodesWhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.state.table import Table
 
-Judged = tuple[str, Sequence[Reject]]
-"""A plugin and why it rejects a node; without reasons nobody does."""
-_FITS: Judged = ("", ())
+Rejection = tuple[str, Sequence[Reject]]
+"""A plugin and its reasons against a node; without reasons the node fits."""
+_FITS: Rejection = ("", ())
+_FEW_ROWS = 8
+"""So few nodes are judged one by one: that costs less than changing them all first."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """A plugin's filter, asked about one row."""
+    """A plugin's filter, asked about one row at a time."""
 
-    judge: Hook
-    every: Hook
-    """The same about all rows at once."""
+    row: Hook
+    columns: Hook
+    """The filter for all rows at once."""
     is_row_local: bool
     looks_at_pods: bool
     add_pod: Hook | None
     remove_pod: Hook | None
 
-    @property
-    def plugin(self) -> str:
-        """The name of the plugin."""
-        return self.judge.plugin
 
-    def timed(self, measures: Measures) -> RowFilter:
-        """The same, with a clock beside what is asked about one row."""
-        return replace(self, judge=timed(self.judge, measures))
-
-
-def row_filter(hook: Hook, own: Hook | None, plugin: Plugin) -> RowFilter:
-    """How to ask ``plugin``, whose filter ``hook`` is, about one row; ``own`` is its ``filter_row`` if it has one."""
+def row_filter(columns: Hook, row: Hook | None, plugin: Plugin, timer: HookTimer = UNTIMED) -> RowFilter:
+    """Return how to ask ``plugin`` about one row: by ``row``, its ``filter_row``, if it has one."""
     hooks = hooks_of(type(plugin))
-    return RowFilter(
-        judge=own or row_of_filter(hook),
-        every=hook,
-        is_row_local=type(plugin).row_local,
-        looks_at_pods=type(plugin).looks_at_pods,
-        add_pod=Hook(hook.plugin, "add_pod", plugin.add_pod, of=plugin) if "add_pod" in hooks else None,
-        remove_pod=Hook(hook.plugin, "remove_pod", plugin.remove_pod, of=plugin) if "remove_pod" in hooks else None,
-    )
+    add = Hook(columns.plugin, "add_pod", plugin.add_pod, plugin) if "add_pod" in hooks else None
+    remove = Hook(columns.plugin, "remove_pod", plugin.remove_pod, plugin) if "remove_pod" in hooks else None
+    kind = type(plugin)
+    row = row or filter_row_from_filter(columns, timer)
+    return RowFilter(row, columns, kind.row_local, kind.looks_at_pods, add, remove)
 
 
 class WhatIf:
-    """The nodes that are tried one by one for a pod."""
+    """The nodes that are tried for one pod."""
 
-    __slots__ = ("_filters", "_moving", "adds", "nodes", "nominations", "pod", "removes", "states", "table")
+    __slots__ = ("_filters", "_pod_filters", "adds", "nodes", "nominations", "pod", "removes", "states", "table")
 
     def __init__(
         self,
@@ -83,40 +79,64 @@ class WhatIf:
         self.states = states
         self.nominations = nominations
         self._filters = tuple(filters)
-        self._moving = tuple(each for each in self._filters if each.looks_at_pods)
-        self.adds = tuple(each.add_pod for each in self._moving if each.add_pod)
-        self.removes = tuple(each.remove_pod for each in self._moving if each.remove_pod)
+        self._pod_filters = tuple(row_filter for row_filter in self._filters if row_filter.looks_at_pods)
+        """Those whose answer changes with the pods on a node."""
+        self.adds = tuple(row_filter.add_pod for row_filter in self._pod_filters if row_filter.add_pod)
+        self.removes = tuple(row_filter.remove_pod for row_filter in self._pod_filters if row_filter.remove_pod)
 
     def trial(self, row: int) -> NodeWhatIf:
         """Try the node in ``row``."""
-        return NodeWhatIf(self, row, self._filters, self._moving)
+        return NodeWhatIf(self, row, self._filters, self._pod_filters)
 
-    def together(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
+    def trials(self, rows: NDArray[np.intp]) -> NodesWhatIf | None:
         """Try the nodes in ``rows`` at once; None when some filter does not look at each node by itself."""
-        if self.adds or self.removes or not all(each.is_row_local for each in self._moving):
+        if self.adds or self.removes or not all(row_filter.is_row_local for row_filter in self._pod_filters):
             return None
-        filters = [each.every for each in self._filters], [each.every for each in self._moving]
-        return NodesWhatIf(self.pod, self.table, rows, filters, self.states, self.nominations)
+        filters = [row_filter.columns for row_filter in self._filters]
+        return NodesWhatIf(self, rows, filters, [row_filter.columns for row_filter in self._pod_filters])
 
-    def judge(self, row: int) -> Judged:
-        """The first plugin that rejects the node in ``row`` as it is, nominated pods considered, and why."""
+    def judge(self, row: int) -> Rejection:
+        """Return the first plugin that rejects the node in ``row`` as it is, with its reasons. Raises PluginError."""
         with self.trial(row) as trial:
             return trial.judge()
 
+    def rejected_rows(self, rows: Sequence[int], diagnosis: Diagnosis | None = None) -> list[int]:
+        """Return those of ``rows`` that the filters reject, and note the reasons. Raises PluginError."""
+        trials = self.trials(np.array(rows)) if len(rows) > _FEW_ROWS else None
+        if trials is not None:
+            with trials:
+                fits = trials.fits().tolist()
+            if diagnosis is not None:
+                for hook, mask, reject in trials.rejections:
+                    diagnosis.reject_rows(hook, mask, reject)
+            return [row for row, does_fit in zip(rows, fits, strict=True) if not does_fit]
+        rejected = []
+        for row in rows:
+            plugin, rejects = self.judge(row)
+            if rejects:
+                rejected.append(row)
+                if diagnosis is not None:
+                    diagnosis.reject_row(plugin, row, rejects)
+        return rejected
+
 
 class NodeWhatIf:
-    """One node, with other pods on it. The table is as before when the ``with`` ends."""
+    """One node with other pods on it. The table is as before when the ``with`` ends."""
 
-    __slots__ = ("_filters", "_moving", "_nominated", "_row", "_states", "_trials", "_tried")
+    __slots__ = ("_filters", "_node", "_nominated", "_pod_filters", "_row", "_states", "_what_if")
 
-    def __init__(self, trials: WhatIf, row: int, filters: tuple[RowFilter, ...], moving: tuple[RowFilter, ...]) -> None:
-        self._trials = trials
+    def __init__(
+        self, what_if: WhatIf, row: int, filters: tuple[RowFilter, ...], pod_filters: tuple[RowFilter, ...]
+    ) -> None:
+        """``pod_filters`` are those of ``filters`` whose answer changes with the pods on a node."""
+        self._what_if = what_if
         self._row = row
         self._filters = filters
-        self._moving = moving
+        self._pod_filters = pod_filters
         self._states: dict[str, Any] = {}
-        self._nominated = trials.nominations.competing_with(trials.pod, trials.table.names[row])
-        self._tried = trials.table.hypothetical_node(row)
+        """The states that ``add_pod`` and ``remove_pod`` have changed: copies."""
+        self._nominated = what_if.nominations.competing_with(what_if.pod, what_if.table.names[row])
+        self._node = what_if.table.hypothetical_node(row)
 
     def __enter__(self) -> NodeWhatIf:
         return self
@@ -124,64 +144,66 @@ class NodeWhatIf:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._tried.restore()
+        self._node.restore()
 
     def remove(self, *pods: Pod) -> None:
         """Take ``pods`` off the node. Raises KeyError when one is not there."""
-        self._tried.remove(*pods)
-        for change in self._trials.removes:
+        self._node.remove(*pods)
+        for hook in self._what_if.removes:
             for pod in pods:
-                self._change(change, pod)
+                self._change_state(hook, pod)
 
     def add(self, pod: Pod) -> None:
         """Put ``pod`` on the node."""
-        self._tried.add(pod)
-        for change in self._trials.adds:
-            self._change(change, pod)
+        self._node.add(pod)
+        for hook in self._what_if.adds:
+            self._change_state(hook, pod)
 
     def fits(self) -> bool:
-        """Whether the pod could be on the node now."""
+        """Return whether the pod could be on the node now. Raises PluginError."""
         return not self.judge()[1]
 
     def rejections(self) -> Sequence[Reject]:
-        """Why the pod could not be on the node now; nothing when it could."""
+        """Return why the pod could not be on the node now; nothing when it could. Raises PluginError."""
         return self.judge()[1]
 
-    def judge(self) -> Judged:
-        """The first plugin that rejects the node now, with and without the pods nominated to it, and why."""
+    def judge(self) -> Rejection:
+        """Return the first plugin that rejects the node now, with or without the pods nominated to it.
+
+        Raises PluginError.
+        """
         if self._nominated:
-            judged = self._with_nominated()
-            if judged[1]:
-                return judged
-        return self._ask()
+            states = self._states
+            self._states = {name: _clone(name, state) for name, state in states.items()}
+            for pod in self._nominated:
+                self.add(pod)
+            try:
+                rejection = self._run_filters()
+            finally:
+                self._node.remove(*self._nominated)
+                self._states = states
+            if rejection[1]:
+                return rejection
+        return self._run_filters()
 
-    def _with_nominated(self) -> Judged:
-        before = self._states
-        self._states = {name: _clone(name, state) for name, state in before.items()}
-        for pod in self._nominated:
-            self.add(pod)
-        try:
-            return self._ask()
-        finally:
-            self._tried.remove(*self._nominated)
-            self._states = before
-
-    def _ask(self) -> Judged:
-        trials, row = self._trials, self._row
-        pod, nodes, own, states = trials.pod, trials.nodes, self._states, trials.states
-        for each in self._filters:
-            judge = each.judge
-            name = judge.plugin
-            found = rejections(judge, pod, nodes, own[name] if name in own else states.get(name), row)
-            if found:
-                return name, found
-        self._filters = self._moving  # The others said all they have to say: nothing against this node.
+    def _run_filters(self) -> Rejection:
+        what_if, row = self._what_if, self._row
+        pod, nodes, own_states, states = what_if.pod, what_if.nodes, self._states, what_if.states
+        for row_filter in self._filters:
+            hook = row_filter.row
+            name = hook.plugin
+            state = own_states[name] if name in own_states else states.get(name)
+            rejects = collect_rejections(hook, pod, nodes, state, row)
+            if rejects:
+                return name, rejects
+        # Those that do not look at pods have accepted this node for good: only the others run again.
+        self._filters = self._pod_filters
         return _FITS
 
-    def _change(self, change: Hook, other: Pod) -> None:
-        trials, name = self._trials, change.plugin
-        state = self._states[name] if name in self._states else _clone(name, trials.states.get(name))
-        self._states[name] = change(trials.pod, trials.nodes, state, other, self._row)
+    def _change_state(self, hook: Hook, other: Pod) -> None:
+        what_if, name = self._what_if, hook.plugin
+        state = self._states[name] if name in self._states else _clone(name, what_if.states.get(name))
+        self._states[name] = hook(what_if.pod, what_if.nodes, state, other, self._row)
 
 
 def _clone(plugin: str, state: Any) -> Any:
@@ -190,3 +212,83 @@ def _clone(plugin: str, state: Any) -> Any:
         return own() if callable(own) else copy.copy(state)
     except caught_exceptions() as error:
         raise PluginError(plugin, "pre_filter", f"its state cannot be copied: {error}") from error
+
+
+class NodesWhatIf:
+    """Many nodes at once, each with other pods on it. The table is as before when the ``with`` ends.
+
+    For filters that look at each node by itself: what they answer about a node does not depend on the others, so that
+    all nodes can be changed before the filters run over all of them.
+    """
+
+    def __init__(
+        self, what_if: WhatIf, rows: NDArray[np.intp], filters: Sequence[Hook], pod_filters: Sequence[Hook]
+    ) -> None:
+        """``pod_filters`` are those of ``filters`` whose answer changes with the pods on a node."""
+        self._what_if = what_if
+        self._rows = rows
+        self._filters = filters
+        self._pod_filters = pod_filters
+        names, nominations = what_if.table.names, what_if.nominations
+        self._nominated = (
+            [nominations.competing_with(what_if.pod, names[row]) for row in rows.tolist()] if nominations else []
+        )
+        self._candidates: Mask = np.zeros(len(what_if.table), np.bool_)
+        """The rows that may still fit. One that did not at first is not judged again."""
+        self._candidates[rows] = True
+        self._is_first = True
+        self.rejections: list[tuple[Hook, Mask, Reject]] = []
+        """The rows that each filter rejected when they were judged for the first time, and the reasons."""
+        self._nodes = what_if.table.hypothetical_nodes(rows)
+
+    def __enter__(self) -> NodesWhatIf:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._nodes.restore()
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """The reasons against nodes when they were judged for the first time."""
+        reasons: Counter[str] = Counter()
+        for _, rows, reject in self.rejections:
+            reasons[reject.reason] += int(np.count_nonzero(rows))
+        return reasons
+
+    def remove(self, pods: Sequence[Sequence[Pod]]) -> None:
+        """Take pods off the nodes: some for each of them."""
+        self._nodes.change(pods, -1)
+
+    def add(self, pods: Sequence[Sequence[Pod]]) -> None:
+        """Put pods on the nodes: some for each of them."""
+        self._nodes.change(pods, 1)
+
+    def fits(self) -> Mask:
+        """Return where the pod could be now; where it could not at first is not judged again. Raises PluginError."""
+        if any(self._nominated):
+            self._nodes.change(self._nominated, 1)
+            fits = self._run_filters(self._candidates)
+            self._nodes.change(self._nominated, -1)
+            has_nominated = np.zeros(len(fits), np.bool_)
+            has_nominated[self._rows[[bool(pods) for pods in self._nominated]]] = True
+            fits = (fits & ~has_nominated) | self._run_filters(fits & has_nominated)
+        else:
+            fits = self._run_filters(self._candidates)
+        if self._is_first:
+            self._is_first, self._filters, self._candidates = False, self._pod_filters, fits
+        answer: Mask = fits[self._rows]
+        return answer
+
+    def _run_filters(self, candidates: Mask) -> Mask:
+        """Return those of the ``candidates`` that no filter rejects."""
+        what_if = self._what_if
+        nodes = NodeTable(what_if.table, candidates)
+        # A decision state of its own: the filters answer anew, about other pods on the nodes.
+        decision = DecisionState(what_if.pod, what_if.table, states=what_if.states)
+        run_filter_plugins(self._filters, decision, nodes, self._note if self._is_first else None)
+        return nodes.feasible
+
+    def _note(self, hook: Hook, rows: Mask, reject: Reject) -> None:
+        self.rejections.append((hook, rows, reject))

@@ -10,7 +10,13 @@ import numpy as np
 
 from scheduler_runtime.api import SKIP, Mask, NodePlugin, NodeTable, Pod, Reject, Restrict
 from scheduler_runtime.framework import Framework
-from scheduler_runtime.framework.hook import Hook, checked_normalised, checked_rows, checked_scores, rejections
+from scheduler_runtime.framework.hook import Hook
+from scheduler_runtime.framework.hook_answers import (
+    check_normalized_scores,
+    check_rows,
+    check_scores,
+    collect_rejections,
+)
 from scheduler_runtime.framework.what_if import RowFilter, WhatIf, row_filter
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import Cluster
@@ -27,7 +33,7 @@ class Asked:
         self.name = name
         self.plugin = framework.plugin(name)
         self._context = framework.context
-        self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook), of=self.plugin) for hook in hooks}
+        self._hooks = {hook: Hook(name, hook, getattr(self.plugin, hook), self.plugin) for hook in hooks}
 
     def __call__(self, hook: str, *args: Any) -> Any:
         """Run a hook. Raises PluginError, naming plugin and hook."""
@@ -55,21 +61,15 @@ class Asked:
     @contextmanager
     def about(self, cluster: Cluster) -> Iterator[NodeTable]:
         """All nodes of ``cluster``, as during a decision."""
-        self._context.table = cluster.table
-        try:
+        with self._context.decision(cluster.table):
             yield NodeTable(cluster.table, np.ones(len(cluster.table), np.bool_))
-        finally:
-            self._context.table = None
 
     @contextmanager
     def afterwards(self, pod: Pod, cluster: Cluster) -> Iterator[NodeTable]:
         """The nodes when no filter left any: ``post_filter`` may try them, and nobody else rejects what it tries."""
         with self.about(cluster) as nodes:
-            self._context.trials = WhatIf(pod, cluster.table, (), {}, Nominations())
-            try:
-                yield NodeTable(cluster.table, mask_of(nodes, ()))
-            finally:
-                self._context.trials = None
+            self._context.open_what_if(WhatIf(pod, cluster.table, (), {}, Nominations()))
+            yield NodeTable(cluster.table, mask_of(nodes, ()))
 
     def about_pod(self, pod: Pod, cluster: Cluster) -> RecordedAnswers:
         """What it says of ``pod`` when every node is in play."""
@@ -107,9 +107,9 @@ class Asked:
 
     def _rejected(self, pod: Pod, nodes: NodeTable, state: Any) -> Iterator[tuple[str, Reason]]:
         hook = self._hooks["filter"]
-        for reject in rejections(hook, pod, nodes, state):
+        for reject in collect_rejections(hook, pod, nodes, state):
             self._explained(hook, reject)
-            rows = checked_rows(hook, reject.rows, len(nodes)) & nodes.feasible
+            rows = check_rows(hook, reject.rows, len(nodes)) & nodes.feasible
             resolvable = np.broadcast_to(np.asarray(reject.resolvable), rows.shape)
             for row in np.flatnonzero(rows):
                 yield nodes.names[int(row)], (reject.reason, bool(resolvable[row]), reject.pending)
@@ -127,7 +127,7 @@ class Asked:
         scoring = self.score_state(pod, nodes, state)
         if scoring is SKIP:
             return {}, {}
-        raw = checked_scores(self._hooks["score"], self("score", pod, nodes, scoring), nodes.feasible)
+        raw = check_scores(self._hooks["score"], self("score", pod, nodes, scoring), nodes.feasible)
         scores = self.normalised(pod, nodes, raw, scoring)
         rows = {name: nodes.row(name) for name in played(nodes)}
         return {name: raw[row].item() for name, row in rows.items()}, {
@@ -138,11 +138,11 @@ class Asked:
         """The scores from 0 to 100. Raises PluginError when they are not."""
         hook = self._hooks.get("normalize_score")
         if hook is None:
-            return checked_normalised(self._hooks["score"], raw, nodes.feasible)
+            return check_normalized_scores(self._hooks["score"], raw, nodes.feasible)
         given = raw.view()
         given.flags.writeable = False  # They may be kept for other pods.
-        scores = checked_scores(hook, hook(pod, nodes, given, state), nodes.feasible)
-        return checked_normalised(hook, scores, nodes.feasible)
+        scores = check_scores(hook, hook(pod, nodes, given, state), nodes.feasible)
+        return check_normalized_scores(hook, scores, nodes.feasible)
 
 
 def mask_of(nodes: NodeTable, names: Iterable[str]) -> Mask:

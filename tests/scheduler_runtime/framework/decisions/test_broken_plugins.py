@@ -27,7 +27,8 @@ from scheduler_runtime.api import (
 )
 from scheduler_runtime.catalog import Action
 from scheduler_runtime.framework import PluginError, RegistrationError
-from scheduler_runtime.framework.hook import Hook, exhausting, rejections
+from scheduler_runtime.framework.hook import Hook
+from scheduler_runtime.framework.hook_answers import collect_rejections, exhausting
 from tests.support.decisions import First, only, schedule
 
 
@@ -191,9 +192,9 @@ def test_a_plugin_that_breaks_the_contract_is_named(plugin: type[Plugin], messag
 
 def test_who_forgot_to_yield_is_told_so_with_a_clock_beside_it_and_for_one_row() -> None:
     with pytest.raises(PluginError, match="filter answered None; yield Rejects"):
-        rejections(Hook("Answers", "filter", exhausting(lambda *_: None)))
+        collect_rejections(Hook("Answers", "filter", exhausting(lambda *_: None)))
     with pytest.raises(PluginError, match="filter_row answered None; yield Rejects"):
-        rejections(Hook("Answers", "filter_row", lambda *_: None))
+        collect_rejections(Hook("Answers", "filter_row", lambda *_: None))
 
 
 class Undeclared(First):

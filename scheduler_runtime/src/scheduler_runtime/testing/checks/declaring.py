@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from scheduler_runtime.api import Plugin, PluginArgs, declaration_of, flaws_of
 from scheduler_runtime.catalog import Target
 from scheduler_runtime.framework import RegistrationError
-from scheduler_runtime.framework.registration import check
+from scheduler_runtime.framework.registration import check_class
 from scheduler_runtime.testing.formatting import brief
 
 
@@ -26,7 +26,7 @@ def hooks(kind: type[Plugin]) -> Iterator[str]:
     """The hooks are the declared ones."""
     declaration = declaration_of(kind)
     try:
-        check(kind, declaration)
+        check_class(kind, declaration)
     except RegistrationError as error:
         yield f"{str(error).removeprefix(f'plugin {declaration.name}: ')}; let class and declaration agree"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler_runtime.api import SKIP, Pod, Reject
 from scheduler_runtime.framework import PluginError
-from scheduler_runtime.framework.hook import rejections
+from scheduler_runtime.framework.hook_answers import collect_rejections
 from scheduler_runtime.framework.what_if import WhatIf
 from scheduler_runtime.state.nominations import Nominations
 from scheduler_runtime.testing.builders import Cluster
@@ -31,7 +31,7 @@ def filter_row(subject: PluginUnderTest, case: Case) -> Iterator[str]:
             return
         whole = asked.reasons(case.pod, nodes, unrestricted(state))
         for row, name in enumerate(nodes.names):
-            found = rejections(asked.hook("filter_row"), case.pod, nodes, unrestricted(state), row)
+            found = collect_rejections(asked.hook("filter_row"), case.pod, nodes, unrestricted(state), row)
             if words := difference_of_reasons(whole[name], _at(found)):
                 yield (
                     f"filter_row disagrees with filter about {name} ({words}); it must yield a Reject for each reason "
