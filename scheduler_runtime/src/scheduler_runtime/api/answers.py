@@ -1,4 +1,4 @@
-"""What plugins answer, what each answer causes, and what they hear of."""
+"""Answers of plugins, and what each of them causes; the queue entries and events that plugins are given."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ PARALLEL: Final = Answer.PARALLEL
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Why a pod cannot be on some nodes.
+    """A reason why a pod cannot be on some nodes.
 
-    ``rows`` are the nodes it speaks of, True for all. ``resolvable`` says where evicting pods could help, for all
-    rows or by mask. ``pending`` says that the plugin waits for something it started itself.
+    ``rows`` are these nodes, True for all. ``resolvable`` is where evicting pods could help, for all rows or by mask.
+    ``pending`` is set if the plugin waits for something that it started itself.
     """
 
     rows: Mask | Literal[True]
@@ -117,7 +117,7 @@ class Consult:
 
 @dataclass(frozen=True, slots=True)
 class Consulted:
-    """Whom a pod may preempt as far as extenders are concerned, or the problem that kept them from saying it."""
+    """The victims that extenders allow, or the problem that kept them from answering."""
 
     candidates: Sequence[Victims] = ()
     problem: str = ""
@@ -125,7 +125,7 @@ class Consulted:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What the filters said about every node, for ``post_filter``."""
+    """The result of all filters about every node, for ``post_filter``."""
 
     unresolvable: Mask
     """The nodes on which evicting pods would not help."""

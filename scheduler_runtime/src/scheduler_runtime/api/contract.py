@@ -52,15 +52,16 @@ class Plugin:
     events: ClassVar[tuple[ClusterEvent, ...]] = ()
     """Changes after which a pod it rejected is worth another attempt. Without any, only time brings the pod back."""
     row_local: ClassVar[bool] = False
-    """Whether what it says about a node depends on that node and the pod's ``signature`` alone.
+    """True if its answer about a node depends on that node and the pod's ``signature`` alone.
 
-    Then it is kept, and only asked again about nodes that changed.
+    Then the answer is cached, and the plugin is only asked again about nodes that changed.
     """
     looks_at_pods: ClassVar[bool] = True
-    """Whether what it says about a node depends on the pods that are on nodes.
+    """True if its answer about a node depends on the pods that are on nodes.
 
-    One that looks at taints, labels or images alone says False. What it says is kept by ``signature``, and it is asked
-    again, about all nodes, when any node changed: so it need not be row-local, and may count the nodes with an image.
+    False for a plugin that looks at taints, labels or images alone. Its answers are cached by ``signature``, and it is
+    asked again, about all nodes, when any node changed: so it need not be row-local, and may count the nodes that have
+    an image.
     """
     reads: ClassVar[tuple[str, ...]] = ()
     """Fields of pods or nodes beyond the decoded ones that it looks at, such as ``metadata.annotations``.
@@ -77,7 +78,7 @@ class Plugin:
         raise NotImplementedError
 
     def sort_key(self, entry: QueueEntry) -> Any:
-        """Where ``entry`` stands in the queue: the smallest key is next. Computed at each push. One per process."""
+        """Return the place of ``entry`` in the queue: the smallest key is next. Runs at each push. One per process."""
         raise NotImplementedError
 
     def pre_filter(self, pod: Pod, nodes: NodeTable, cycle: Cycle) -> Any:
@@ -102,7 +103,7 @@ class Plugin:
         raise NotImplementedError
 
     def add_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
-        """The filter state as it would be with ``other`` on the node in ``row``.
+        """Return the filter state as it would be with ``other`` on the node in ``row``.
 
         ``state`` is a copy that may be changed: what its method ``clone`` or ``copy`` returns if it has one,
         otherwise ``copy.copy`` of it. A state whose parts are changed in place needs such a method.
@@ -110,7 +111,7 @@ class Plugin:
         raise NotImplementedError
 
     def remove_pod(self, pod: Pod, nodes: NodeTable, state: Any, other: Pod, row: int) -> Any:
-        """The filter state as it would be without ``other`` on the node in ``row``. Given a copy to change."""
+        """Return the filter state as it would be without ``other`` on the node in ``row``. Given a copy to change."""
         raise NotImplementedError
 
     def post_filter(
@@ -131,7 +132,7 @@ class Plugin:
         raise NotImplementedError
 
     def score(self, pod: Pod, nodes: NodeTable, state: Any) -> Scores:
-        """How good each node is, as any numbers; as whole numbers from 0 to 100 without ``normalize_score``."""
+        """Return how good each node is, as any numbers; without ``normalize_score`` as whole numbers from 0 to 100."""
         raise NotImplementedError
 
     def score_row(self, pod: Pod, nodes: NodeTable, state: Any, row: int) -> float:
@@ -151,11 +152,11 @@ class Plugin:
         raise NotImplementedError
 
     def permit(self, pod: Pod, node: str, state: Any) -> Literal[Answer.ALLOW] | Reject | Wait:
-        """The last word before binding: let it, undo the placement, or hold the pod in the background."""
+        """Let the pod be bound (ALLOW), undo the placement (Reject), or hold the pod in the background (Wait)."""
         raise NotImplementedError
 
     def pre_bind_flight(self, pod: Pod, node: str, state: Any) -> Answer:
-        """Whether ``pre_bind`` has anything to do for ``pod`` (SKIP) and may run beside others (SERIAL, PARALLEL)."""
+        """Return SKIP if ``pre_bind`` has no work for ``pod``, PARALLEL if it may run beside others, or SERIAL."""
         raise NotImplementedError
 
     async def pre_bind(self, pod: Pod, node: str, state: Any) -> Reject | None:
@@ -171,30 +172,30 @@ class Plugin:
         raise NotImplementedError
 
     def hint(self, event: Event, pod: Pod) -> Answer:
-        """Whether ``event`` may make ``pod`` schedulable, which this plugin rejected: QUEUE or SKIP.
+        """Return QUEUE if ``event`` may make ``pod`` schedulable, which this plugin rejected, and SKIP if not.
 
         Left out, every registered event may. Raising counts as QUEUE.
         """
         raise NotImplementedError
 
     def signature(self, pod: Pod) -> Hashable | None:
-        """All of ``pod`` that this plugin looks at. Pods with equal ones may share verdicts; None means never."""
+        """Return all of ``pod`` that this plugin looks at. Pods with equal ones share answers; None means never."""
         raise NotImplementedError
 
 
 def hooks_of(plugin: type[Plugin]) -> frozenset[str]:
-    """The hooks that a class implements."""
+    """Return the hooks that a class implements."""
     return frozenset(_hooks_in_order(plugin))
 
 
 def _hooks_in_order(plugin: type[Plugin]) -> tuple[str, ...]:
-    """The same, in the order in which they run."""
+    """Return the hooks that a class implements, in the order in which they run."""
     every = (*HOOK_POINTS, *UNPOINTED_HOOKS)
     return tuple(hook for hook in every if getattr(plugin, hook) is not getattr(Plugin, hook))
 
 
 def declaration_of(plugin: type[Plugin]) -> Declaration:
-    """What a class declares: its own declaration, or one made from its attributes and hooks."""
+    """Return the declaration of a class: its own, or one made from its attributes and hooks."""
     if plugin.declaration is not None:
         return plugin.declaration
     return Declaration(

@@ -1,4 +1,4 @@
-"""The classes behind what installed distributions offer."""
+"""Plugin classes behind the entry points of installed distributions."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from scheduler_runtime.catalog.entry_points import describe_origin
 
 
 def load_plugin(name: str, points: Iterable[EntryPoint]) -> type[Plugin] | str:
-    """The class of the plugin called ``name``, or what is wrong with what is offered under that name."""
-    first, *others = sorted(points, key=describe_origin)
+    """Return the class of the plugin called ``name``, or why the entry points of that name cannot be used.
+
+    Runs the code of the module that the entry point names. Nothing that it raises gets through.
+    """
+    point, *others = sorted(points, key=describe_origin)
+    origin = describe_origin(point)
     if others:
-        every = " and ".join(describe_origin(point) for point in (first, *others))
-        return f"{every} offer it; uninstall all but one of them"
+        origins = " and ".join([origin, *map(describe_origin, others)])
+        return f"{origins} offer it; uninstall all but one of them"
     if find(name) or is_upstream_plugin(name):
-        return f"{describe_origin(first)} offers it, but Kubernetes has a plugin of that name; give yours another"
-    return _loaded(first)
-
-
-def _loaded(point: EntryPoint) -> type[Plugin] | str:
+        return f"{origin} offers it, but Kubernetes has a plugin of that name; give yours another"
     try:
         kind = point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a module of theirs does is theirs to mend
-        return f"{describe_origin(point)} cannot be imported: {type(error).__name__}: {error}"
+        return f"{origin} cannot be imported: {type(error).__name__}: {error}"
     if not (isinstance(kind, type) and issubclass(kind, Plugin)):
-        return f"{describe_origin(point)} is {kind!r}; wanted is a class of a scheduler_runtime.api.Plugin"
+        return f"{origin} is {kind!r}; wanted is a class of a scheduler_runtime.api.Plugin"
     try:
-        own, flaws = declaration_of(kind).name, "; ".join(flaws_of(kind))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-        return f"{describe_origin(point)} cannot be looked at: {type(error).__name__}: {error}"
-    if own != point.name:
-        return f"{describe_origin(point)} calls itself {own}; let the entry point and the class have the same name"
-    return f"{describe_origin(point)}: {flaws}" if flaws else kind
+        own_name, flaws = declaration_of(kind).name, "; ".join(flaws_of(kind))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above: a metaclass or a property of theirs
+        return f"{origin} cannot be looked at: {type(error).__name__}: {error}"
+    if own_name != point.name:
+        return f"{origin} calls itself {own_name}; let the entry point and the class have the same name"
+    return f"{origin}: {flaws}" if flaws else kind

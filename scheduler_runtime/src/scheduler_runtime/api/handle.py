@@ -1,4 +1,4 @@
-"""What the scheduler lends to a plugin."""
+"""The handle of a plugin: the parts of the scheduler that a plugin can use."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class NodeWhatIf(AbstractContextManager["NodeWhatIf"], Protocol):
         ...
 
     def fits(self) -> bool:
-        """Whether the pod that is being placed could be on the node now, as :meth:`rejections`. Raises PluginError."""
+        """Return whether :meth:`rejections` would be empty. Raises PluginError."""
         ...
 
     def rejections(self) -> Sequence[Reject]:
-        """Why the pod that is being placed could not be on the node now: what the first plugin says that rejects it.
+        """Return why the pod that is being placed cannot be on the node now: the reasons of the first plugin.
 
         Pods of its priority or a higher one that are nominated to the node count as being there; where it fits with
         them it also has to fit without, because they may end up elsewhere. Raises PluginError.
@@ -53,11 +53,11 @@ class NodeWhatIf(AbstractContextManager["NodeWhatIf"], Protocol):
 
 
 class NodesWhatIf(AbstractContextManager["NodesWhatIf"], Protocol):
-    """As :class:`Trial` for many nodes at once. Every sequence has one item per node, in the order of their rows."""
+    """As :class:`NodeWhatIf` for many nodes at once. Sequences have one item per node, in the order of their rows."""
 
     @property
     def reasons(self) -> Mapping[str, int]:
-        """Why nodes did not do when :meth:`fits` was asked for the first time, each with how many nodes."""
+        """The reasons against nodes when :meth:`fits` was called for the first time, each with how many nodes."""
         ...
 
     def remove(self, pods: Sequence[Sequence[Pod]]) -> None:
@@ -69,24 +69,23 @@ class NodesWhatIf(AbstractContextManager["NodesWhatIf"], Protocol):
         ...
 
     def fits(self) -> Mask:
-        """Where the pod that is being placed could be now.
+        """Return where the pod that is being placed could be now.
 
-        A node that did not do when this was asked for the first time is not looked at again.
-
-        Nominated pods are considered as by :meth:`Trial.rejections`. Raises PluginError.
+        A node on which it could not be at the first call is not looked at again. Nominated pods are considered as by
+        :meth:`NodeWhatIf.rejections`. Raises PluginError.
         """
         ...
 
 
 class Preemptions(Protocol):
-    """Takes pods off their nodes for others, and tells of it."""
+    """Takes pods off their nodes for others, counts that, and writes the events and conditions."""
 
     def count_attempt(self) -> None:
-        """Count that somebody looked for pods to preempt."""
+        """Count that a plugin looked for pods to preempt."""
         ...
 
     def count_victims(self, victims: int) -> None:
-        """Count that somebody decided to preempt so many."""
+        """Count that a plugin decided to preempt so many pods."""
         ...
 
     async def preempt(self, victim: Pod, preemptor: Pod, node: str, plugin: str) -> None:
@@ -125,7 +124,7 @@ class WaitingPod(Protocol):
 
 
 class Handle(Protocol):
-    """What the scheduler lends to a plugin. One per profile and plugin, for as long as the profile runs."""
+    """The way from a plugin to its scheduler. One per profile and plugin, for as long as the profile runs."""
 
     @property
     def client(self) -> Binds:
@@ -134,33 +133,33 @@ class Handle(Protocol):
 
     @property
     def random(self) -> Random:
-        """Chance that a seed makes repeatable."""
+        """Random numbers that a seed makes repeatable."""
         ...
 
     @property
     def version(self) -> str:
-        """The Kubernetes version whose behaviour is asked for, such as ``v1.36.4``."""
+        """The Kubernetes version whose behaviour is followed, such as ``v1.36.4``."""
         ...
 
     def enabled(self, gate: str) -> bool:
-        """Whether that version's feature ``gate`` is on, by default or by the scheduler's ``--feature-gates``."""
+        """Return whether the version's feature ``gate`` is on, by default or by the scheduler's ``--feature-gates``."""
         ...
 
     @property
     def preemptions(self) -> Preemptions:
-        """Takes pods off their nodes."""
+        """The part of the scheduler that takes pods off their nodes."""
         ...
 
     def get(self, watch: Watch) -> Any:
-        """The one object that a declared ``watch`` names; None when it does not exist."""
+        """Return the one object that a declared ``watch`` names; None when it does not exist."""
         ...
 
     def find(self, watch: Watch, name: str, namespace: str = "") -> Any:
-        """The object of a declared ``watch`` that has this name; None when there is none."""
+        """Return the object of a declared ``watch`` that has this name; None when there is none."""
         ...
 
     def list(self, watch: Watch) -> Iterable[Any]:
-        """The objects of a declared ``watch``.
+        """Return the objects of a declared ``watch``.
 
         Of pods and nodes it is the scheduler's own copy, which holds the pod that is being decided about and leaves out
         pods that have ended.
@@ -168,13 +167,13 @@ class Handle(Protocol):
         ...
 
     def revision(self, watch: Watch) -> int:
-        """A number that changes with the objects of a declared ``watch``, for what is derived from all of them."""
+        """Return a number that changes with the objects of a declared ``watch``, to derive things from them once."""
         ...
 
     def what_if(
         self, node_name: str, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()
     ) -> AbstractContextManager[NodeTable]:
-        """The table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
+        """Yield the table as it would be with these pods on, and off, a node; undone at the end of the ``with``."""
         ...
 
     def trial(self, row: int) -> NodeWhatIf:
@@ -190,35 +189,35 @@ class Handle(Protocol):
         ...
 
     def consults(self, pod: Pod) -> bool:
-        """Whether extenders have a say in whom ``pod`` preempts: then ``post_filter`` has to answer with Consult."""
+        """Return whether extenders have a say in the victims of ``pod``: ``post_filter`` has to answer Consult then."""
         ...
 
     @property
     def consulted(self) -> Consulted | None:
-        """What extenders say to that; None when they have not been asked yet."""
+        """The answer of extenders to that; None when they have not been asked yet."""
         ...
 
     def nominated_node(self, pod: Pod) -> str:
-        """The node that ``pod`` is nominated to, as far as is known here; empty when there is none.
+        """Return the node that ``pod`` is nominated to, as far as is known here; empty when there is none.
 
         A nomination is known from the decision on, before the pod's status says it.
         """
         ...
 
     def nominated_to(self, node: str) -> Iterable[Pod]:
-        """The pods that are nominated to a node and wait for room there."""
+        """Return the pods that are nominated to a node and wait for room there."""
         ...
 
     def latest(self, pod: Pod) -> Pod | None:
-        """``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
+        """Return ``pod`` as it is now on its node, bound or on its way; None when it is on none any more."""
         ...
 
     def invalidate(self) -> None:
-        """Forget the verdicts of this plugin that were kept, because data of its own changed."""
+        """Forget the cached answers, because data of the plugin's own changed."""
         ...
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
-        """The pods that a ``permit`` holds."""
+        """Return the pods that a ``permit`` holds."""
         ...
 
     def activate(self, pods: Iterable[Pod]) -> None:

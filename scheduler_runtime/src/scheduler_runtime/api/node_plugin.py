@@ -1,4 +1,4 @@
-"""The form of a plugin to begin with."""
+"""Plugins that look at one node at a time: the form to begin with."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from scheduler_runtime.state.table import Mask, NodeTable
 
 
 class NodePlugin(Plugin):
-    """The form to begin with: a plugin that looks at one node at a time.
+    """A plugin that looks at one node at a time.
 
     Implement ``filter_node``, ``score_node`` or both. Simple, and slow on large clusters, unless it has a
-    ``signature``: then what it says is kept for pods that look the same to it, until a node changes. A plugin that
+    ``signature``: then its answers are cached for pods that look the same to it, until a node changes. A plugin that
     goes by more than the pod, the node and what it watches (a clock, a counter of its own) must not have one.
     """
 
@@ -26,11 +26,11 @@ class NodePlugin(Plugin):
     looks_at_pods = False
 
     def filter_node(self, pod: Pod, node: Node) -> str | None:
-        """Why ``pod`` cannot be on ``node``; None when it can."""
+        """Return why ``pod`` cannot be on ``node``; None when it can."""
         raise NotImplementedError
 
     def score_node(self, pod: Pod, node: Node) -> float:
-        """How good ``node`` is for ``pod``; the highest becomes 100, the lowest 0."""
+        """Return how good ``node`` is for ``pod``; the highest becomes 100, the lowest 0."""
         raise NotImplementedError
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -50,7 +50,7 @@ def _filter(plugin: NodePlugin, pod: Pod, nodes: NodeTable, _state: Any) -> Iter
         if reason is not None:
             try:
                 rejected.setdefault(reason, np.zeros(len(nodes), np.bool_))[row] = True
-            except TypeError:  # It is no text: who reads the answer says so.
+            except TypeError:  # It is no text, and cannot be a key. The framework reports it.
                 yield Reject(True, reason)
     for reason, rows in rejected.items():
         yield Reject(rows, reason, resolvable=False)  # It does not see the pods there, so evicting them helps nothing.

@@ -1,4 +1,4 @@
-"""Ways to bring scores to 0..100: as ``normalize_score`` of a plugin, or from within one."""
+"""Functions that bring scores to the range from 0 to 100, as ``normalize_score`` of a plugin or within one."""
 
 from __future__ import annotations
 
@@ -42,17 +42,16 @@ def _spread(scores: Scores, feasible: Mask, best: Callable[[Scores], Any]) -> In
     normalised = np.full(len(scores), MAX_SCORE, np.int64)
     if high > low:
         worst = low if best is np.max else high
-        share = np.abs(inside / 2 - worst / 2) / (
-            high / 2 - low / 2
-        )  # Halved, so that the largest floats can be told apart.
+        # Halved: the difference of two large floats can be more than a float holds.
+        share = np.abs(inside / 2 - worst / 2) / (high / 2 - low / 2)
         normalised[feasible] = (share * MAX_SCORE).astype(np.int64)
     return normalised
 
 
 def share_of_the_largest(scores: Scores, feasible: Mask, *, reverse: bool = False) -> Ints:
-    """Upstream's way: each score in hundredths of the largest feasible one, rounded down.
+    """Return each score in hundredths of the largest feasible one, rounded down: upstream's DefaultNormalizeScore.
 
-    On ``reverse`` it is counted from the other end: the largest becomes 0.
+    With ``reverse`` it is counted from the other end: the largest becomes 0.
     """
     largest = int(scores.max(initial=0, where=feasible)) if np.count_nonzero(scores) else 0
     if largest <= 0:
